@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ wend.config(verify=True)
 # What the suite compiles it compiles itself, and leaves nothing in the user's folders.
 wend.config(cache_dir="")
 os.environ["WEND_CACHE_DIR"] = ""
+_CONFIG = tempfile.TemporaryDirectory(prefix="wend-config-")
+os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
 
 # A shell has what it starts in the background ignore Ctrl-C, and Python then never raises it: tests
 # that interrupt a run would wait for ever.

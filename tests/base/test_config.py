@@ -41,9 +41,14 @@ def test_an_unknown_setting_is_refused_by_name() -> None:
         wend.config(bakend="native")
 
 
-def test_an_unknown_backend_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="no backend 'fortran'; there are numpy and native"):
-        wend.function(lambda x: x, backend="fortran")(1.0)
+def test_an_unknown_backend_is_refused_by_name_at_once() -> None:
+    before = settings()
+    for choose in (wend.config, lambda backend: wend.function(lambda x: x, backend=backend)):
+        with pytest.raises(ValueError, match="no backend 'fortran'; there are numpy and native"):
+            choose(backend="fortran")
+        with pytest.raises(NotImplementedError, match='backend="jax" is not built yet'):
+            choose(backend="jax")
+    assert settings() == before
 
 
 def test_the_environment_sets_defaults() -> None:

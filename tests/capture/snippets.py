@@ -3337,3 +3337,26 @@ def plain_array_changed_after_it_was_read(x):
     z = x + a
     a += 1.0
     return y, z, x * a
+
+
+@on(*FLOATS)
+def annotated_locals_after_an_early_exit(x):
+    if x > 1:
+        return x, x
+    y: float
+    z: float = x * 2
+    y = z + 1
+    while y < 10:
+        step: float = 3.0
+        if y > 5:
+            break
+        y += step
+    return y, z
+
+
+@on((np.arange(10.0), np.int8(120)), (np.arange(3.0), np.uint64(7)), (np.arange(3.0), -2))
+def enumerate_from_a_narrow_integer(x, first):
+    s = 0.0
+    for i, v in enumerate(x, first):
+        s += i * v
+    return s

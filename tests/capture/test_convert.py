@@ -306,3 +306,32 @@ def test_doctests_may_define_captured_functions():
     module.__doc__ = vars(module)["__doc__"]
     found = doctest.testmod(module, verbose=False)
     assert (found.attempted, found.failed) == (6, 0)
+
+
+# Text that programs write: expressions and chains of hundreds of parts.
+def of_text(text: str, file: str) -> types.FunctionType:
+    linecache.cache[file] = len(text), None, text.splitlines(True), file
+    scope: dict[str, types.FunctionType] = {}
+    exec(compile(text, file, "exec"), scope)
+    return scope["f"]
+
+
+def test_an_expression_of_a_thousand_terms() -> None:
+    limit = sys.getrecursionlimit()
+    f = of_text("def f(x):\n    return " + " + ".join(f"x * {k}" for k in range(1000)), "<terms>")
+    assert wend.function(f)(2.0) == f(2.0)
+    assert wend.grad(f)(2.0) == 499500.0
+    assert sys.getrecursionlimit() == limit
+
+
+def test_what_is_nested_too_deeply_is_refused_in_words() -> None:
+    chain = " if x > 3 else ".join(f"x * {k}" for k in range(400))
+    f = of_text(f"def f(x):\n    return {chain} if x < 2 else 0.0", "<chain>")
+    for _ in range(2):
+        with pytest.raises(RecursionError, match=r"`f` at <chain>:1 has .* nested hundreds deep"):
+            wend.function(f)(1.0)
+    tree: list[object] = [1.0]
+    tree.append(tree)
+    for argument in (tree, functools.reduce(lambda x, _: [x], range(2000), 1.0)):
+        with pytest.raises(RecursionError, match="or contain themselves"):
+            wend.function(lambda x: x)(argument)

@@ -181,7 +181,7 @@ def test_recursion_on_traced_values() -> None:
     assert wend.function(factorial, static_argnums=0)(5) == 120
 
 
-def test_raise_in_a_branch() -> None:
+def test_raise_in_a_branch_with_a_handler() -> None:
     def f(x):
         try:
             if x > 0:
@@ -191,10 +191,10 @@ def test_raise_in_a_branch() -> None:
         return x
 
     assert message_of(f, 1.0) == (
-        f"`raise` at {line_of(f, 3)} depends on a traced value: whether it happens is "
-        "not known while the function is recorded.\n"
-        "  To fix it: write `assert test, message`, which is checked when it runs, or return a "
-        "flag and raise outside."
+        f"`raise` at {line_of(f, 3)} may raise ValueError when the function runs, and `except` "
+        f"at {line_of(f, 4)} would catch it: handlers are not recorded.\n"
+        "  To fix it: test for the case with `if` in place of the handler; or put the handler "
+        "around the call of the traced function."
     )
 
 

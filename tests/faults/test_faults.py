@@ -96,6 +96,30 @@ def test_no_memory_for_a_tape(tmp_path: Path, backend: str) -> None:
 
 
 @needs_proc
+def test_no_memory_while_memory_is_verified(tmp_path: Path) -> None:
+    printed = run(
+        tmp_path,
+        """
+        wend.config(verify_memory=True)
+
+        @wend.function
+        def fun(n):
+            big = wnp.zeros(n) + 1.0
+            return (big * 2.0).sum() + wnp.sort(big)[0]
+
+        fun(10), fun(20)
+        limit(200)
+        for _ in range(3):
+            try:
+                fun(10**9)
+            except MemoryError:
+                print("no memory", fun(10))
+        """,
+    )
+    assert printed == "no memory 21.0\n" * 3
+
+
+@needs_proc
 @on_both
 def test_no_memory_for_an_array(tmp_path: Path, backend: str) -> None:
     printed = run(

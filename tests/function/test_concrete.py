@@ -108,7 +108,41 @@ def test_forward_assigns():
     value, run = concrete.forward(2.0)
     assert (value, v) == (6.0, 3.0)
     assert concrete.backward(run, 1.0) == (5.0,)
+    assert concrete.backward(run, 1.0, captures=True) == (5.0, 2.0)
     assert v == 3.0
+
+
+@pytest.mark.parametrize("number", [2.0, -2.0], ids=["reached", "not reached"])
+def test_backward_gives_cotangents_of_captures(number):
+    """Arrays, variables and integers of outside, and a branch that does not read them."""
+    v, w, n = wend.Variable(3.0), np.array([1.0, 2.0]), np.array([4, 5])
+
+    def fun(x):
+        return wend.cond(x > 0, lambda: np.sum(x * v * w * n), lambda: x)
+
+    concrete = wend.function(fun).get_concrete_function(F64)
+    _, run = concrete.forward(number)
+    dx, *others = concrete.backward(run, 1.0, captures=True)
+    names = ["v" if x is v else "w" if x is w else "n" for x in concrete.captured_inputs]
+    cts = dict(zip(names, others, strict=True))
+    reached = number > 0
+    assert dx == (3.0 * (4.0 + 10.0) if reached else 1.0)
+    assert cts["v"] == (2.0 * 14.0 if reached else 0.0)
+    np.testing.assert_array_equal(cts["w"], 6.0 * n if reached else [0.0, 0.0])
+    assert cts["n"] is None
+    assert concrete.backward(run, None, captures=True) == (None,) * 4
+
+
+def test_cotangents_of_captures_in_a_trace():
+    v = wend.Variable(3.0)
+    concrete = wend.function(lambda x: x * v * v).get_concrete_function(F64)
+
+    @wend.function
+    def slope(x):
+        return concrete.backward(concrete.forward(x)[1], 1.0, captures=True)[1]
+
+    assert slope(5.0) == 30.0
+    assert wend.grad(slope)(5.0) == 6.0
 
 
 # None

@@ -148,3 +148,19 @@ def test_an_array_of_outside_is_refused(name: str) -> None:
     with pytest.raises(TypeError, match="was made outside the function"):
         f(np.float64(2.0))
     np.testing.assert_array_equal(table, np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1"])
+@pytest.mark.parametrize("size", [3, 300])
+def test_positions_wrap_in_arrays_longer_than_their_dtype_counts(dtype, size):
+    limits = np.iinfo(dtype)
+    x, positions = np.arange(float(size)), np.array([limits.min, limits.max, 0, 1], dtype)
+    taken = wend.function(lambda x, n: np.take(x, n, mode="wrap"))(x, positions)
+    np.testing.assert_array_equal(taken, np.take(x, positions, mode="wrap"))
+
+
+@pytest.mark.parametrize("cut", [np.tril, np.triu])
+def test_triangles_keep_bools(cut):
+    result = wend.function(lambda x: cut(x))(np.ones((3, 3), bool))
+    assert result.dtype == bool
+    np.testing.assert_array_equal(result, cut(np.ones((3, 3), bool)))

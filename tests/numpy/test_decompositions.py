@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -165,10 +166,63 @@ def test_norm_is_flat_at_zero() -> None:
         np.testing.assert_array_equal(slope(ord), 0)
 
 
-def test_det_of_singular_matrices() -> None:
-    x = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 1.0, 3.0]])
-    differentiate(lambda x: np.linalg.det(x), x, orders=1)
-    np.testing.assert_allclose(wend.grad(wnp.linalg.det)(np.zeros((2, 2))), 0)
+def minor(a: np.ndarray, rows: tuple[int, ...], columns: tuple[int, ...]) -> float:
+    """The derivative of det in some elements: the others' determinant, with its sign."""
+    if len({*rows}) < len(rows) or len({*columns}) < len(columns):
+        return 0.0
+    orders = [(*axis, *sorted({*range(len(a))} - {*axis})) for axis in (rows, columns)]
+    signs = [np.linalg.det(np.eye(len(a))[list(order)]) for order in orders]
+    others = [list(order[len(rows) :]) for order in orders]
+    return float(signs[0] * signs[1] * np.linalg.det(a[np.ix_(*others)]))
+
+
+@pytest.mark.parametrize("rank", range(4))
+def test_det_of_singular_matrices(rank: int) -> None:
+    """Every derivative up to the third, at any rank, in all modes."""
+    factors = RNG.integers(-3, 4, (3, rank)), RNG.integers(-3, 4, (rank, 3))
+    a = (factors[0] @ factors[1]).astype(float)
+    modes = itertools.product([wend.jacfwd, wend.jacrev], repeat=3)
+    for outer, middle, inner in modes:
+        derivative: Any = wnp.linalg.det
+        for order, mode in enumerate((inner, middle, outer), start=1):
+            derivative = mode(derivative)
+            expected = [
+                minor(a, places[::2], places[1::2])
+                for places in itertools.product(range(3), repeat=2 * order)
+            ]
+            np.testing.assert_allclose(derivative(a).ravel(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_derivatives_are_in_the_triangle_that_is_read(dtype: type) -> None:
+    x = COMPLEX.astype(dtype) if dtype is complex else COMPLEX.real
+    calls = [
+        (lambda m, x: m.linalg.eigvalsh(x), np.tril),
+        (lambda m, x: m.linalg.eigh(x, UPLO="U")[0], np.triu),
+        (lambda m, x: m.abs(m.linalg.eigh(x)[1]) ** 2, np.tril),
+        (lambda m, x: m.linalg.pinv(x, hermitian=True), np.tril),
+    ]
+    for call, triangle in calls:
+        differentiate(lambda x, call=call: call(np, x), x)
+        grad = wend.grad(lambda x, call=call: wnp.sum(wnp.real(call(wnp, x))))(x)
+        np.testing.assert_array_equal(grad, triangle(grad))
+        assert np.isreal(np.diagonal(grad)).all()
+        np.testing.assert_allclose(
+            wend.function(lambda x, call=call: call(wnp, x))(x), call(np, x), atol=1e-12
+        )
+
+
+def test_the_rank_of_a_hermitian_matrix_is_that_of_its_lower_triangle() -> None:
+    a = np.array([[1.0, 7.0], [1.0, 1.0]])
+    for hermitian in (True, False):
+        rank = wend.function(lambda a, h=hermitian: wnp.linalg.matrix_rank(a, hermitian=h))(a)
+        assert rank == np.linalg.matrix_rank(a, hermitian=hermitian)
+        values = wend.function(
+            lambda a, h=hermitian: wnp.linalg.svd(a, compute_uv=False, hermitian=h)
+        )(a)
+        np.testing.assert_allclose(
+            values, np.linalg.svd(a, compute_uv=False, hermitian=hermitian), atol=1e-12
+        )
 
 
 def test_completed_bases_have_no_derivative() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wend
 import wend.numpy as wnp
 from tests.helpers.samples import between
 from tests.helpers.traced import REAL_DTYPES, arrays, check, slope
@@ -87,3 +88,14 @@ def test_reduce_of_ufuncs(x: np.ndarray) -> None:
 )
 def test_gradients(function: Any) -> None:
     slope(function, between(-1, 2, 2, 3))
+
+
+@pytest.mark.parametrize("function", [np.mean, np.average, np.median, np.std, lambda x: x.mean(1)])
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_averages_of_half_precision_are_numpys(function, backend):
+    x = (np.arange(2000.0) / 7).astype(np.float16).reshape(2, 1000)
+    with np.errstate(over="ignore"):
+        expected = function(x)
+        found = wend.function(function, backend=backend)(x)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=2e-3)

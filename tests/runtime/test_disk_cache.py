@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import wend
-from wend.runtime.disk_cache import DiskCache, disk_cache
+import wend.runtime.disk_cache as disk_cache_module
+from wend.runtime.disk_cache import MAGIC, DiskCache, digest, disk_cache
 
 
 @pytest.fixture
@@ -73,21 +77,22 @@ def test_a_folder_that_cannot_be_made_or_read_is_empty(tmp_path: Path) -> None:
     assert file.read_text() == "no folder"
 
 
-def test_a_full_disk_leaves_no_part(
-    cache: DiskCache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write = Path.write_bytes
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="limits are those of POSIX")
+def test_a_full_disk_leaves_no_part(cache: DiskCache, capsys: pytest.CaptureFixture[str]) -> None:
+    import resource
 
-    def full(self: Path, data: bytes) -> int:
-        write(self, data[: len(data) // 2])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    cache.keep(b"key", b"data")
-    assert capsys.readouterr().err == ""
-    with wend.config(debug=True):
-        cache.keep(b"key", b"data")
-    assert "No space left on device" in capsys.readouterr().err
+    cache.keep(b"other", b"data")
+    cache.clear()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        cache.keep(b"key", bytes(1000))
+        assert capsys.readouterr().err == ""
+        with wend.config(debug=True):
+            cache.keep(b"key", bytes(1000))
+        assert "File too large" in capsys.readouterr().err
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert cache.find(b"key") is None
     assert [*cache.folder.iterdir()] == []
 
@@ -100,6 +105,107 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache: DiskCache) -> None
     assert cache.find(b"key") is None
     cache.keep(b"other", b"data")
     assert len(cache.entries()) == 1
+
+
+FAULTS: dict[str, Callable[[Path], object]] = {
+    "anybody may write it": lambda file: file.chmod(0o666),
+    "its group may write it": lambda file: file.chmod(0o620),
+    "a link to itself": lambda file: (file.rename(file.with_suffix("")), link(file)),
+    "a link to nothing": lambda file: (file.unlink(), file.symlink_to("nothing")),
+    "a link to a device": lambda file: (file.unlink(), file.symlink_to("/dev/zero")),
+    "a pipe": lambda file: (file.unlink(), os.mkfifo(file)),
+    "a sparse giant": lambda file: os.truncate(file, 1 << 40),
+    "nothing": lambda file: os.truncate(file, 0),
+    "forged without the secret": lambda file: file.write_bytes(forged(b"key", b"evil")),
+    "of an earlier format": lambda file: file.write_bytes(b"wend 1\n" + file.read_bytes()[7:]),
+}
+
+
+def link(file: Path) -> None:
+    file.symlink_to(file.with_suffix(""))
+
+
+def forged(key: bytes, data: bytes) -> bytes:
+    return MAGIC + digest(len(key).to_bytes(8, "big"), key, data) + data
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="permissions are those of POSIX")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_file_that_is_not_the_user_s_own_is_nothing_and_is_replaced(
+    cache: DiskCache, fault: str
+) -> None:
+    cache.keep(b"key", b"data")
+    (entry,) = cache.entries()
+    FAULTS[fault](entry.path)
+    began = time.perf_counter()
+    assert cache.find(b"key") is None
+    assert time.perf_counter() - began < 2.0
+    cache.keep(b"key", b"new")
+    assert cache.find(b"key") == b"new"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners are those of POSIX")
+def test_a_file_of_another_user_is_nothing(
+    cache: DiskCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.keep(b"key", b"data")
+    fstat = os.fstat
+
+    def of_another_user(fd: int) -> os.stat_result:
+        status = fstat(fd)
+        is_file = stat.S_ISREG(status.st_mode)
+        return os.stat_result((*status[:4], status.st_uid + is_file, *status[5:]))
+
+    monkeypatch.setattr(os, "fstat", of_another_user)
+    assert cache.find(b"key") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions are those of POSIX")
+def test_files_are_the_user_s_alone(cache: DiskCache) -> None:
+    before = os.umask(0)
+    try:
+        cache.keep(b"key", b"data")
+    finally:
+        os.umask(before)
+    (entry,) = cache.entries()
+    assert stat.S_IMODE(entry.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
+
+
+def test_a_file_that_another_secret_signed_is_nothing(
+    cache: DiskCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.keep(b"key", b"data")
+    monkeypatch.setattr(disk_cache_module, "cache_secret", lambda folder: bytes(32))
+    assert cache.find(b"key") is None
+    cache.keep(b"key", b"other")
+    monkeypatch.undo()
+    assert cache.find(b"key") == b"data"
+
+
+def test_a_giant_costs_no_other_its_place(
+    cache: DiskCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.keep(b"key", b"data")
+    monkeypatch.setattr(disk_cache_module, "_rooms", {})  # as in another process
+    giant = cache.folder / "giant.code"
+    giant.touch()
+    os.truncate(giant, 1 << 40)
+    cache.keep(b"another", b"data")
+    assert not giant.exists()
+    assert cache.find(b"key") == b"data"
+
+
+def test_a_folder_of_many_files_is_not_listed_at_each_write(
+    cache: DiskCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = []
+    entries = cache.entries
+    monkeypatch.setattr(cache, "entries", lambda: listed.append(0) or entries())
+    for k in range(200):
+        cache.keep(bytes([k]), b"data")
+    assert len(listed) == 1
+    assert len(entries()) == 200
 
 
 def test_writers_and_readers_do_not_meet(cache: DiskCache) -> None:

@@ -128,7 +128,7 @@ def _run_step(step: str, module: types.ModuleType) -> Any:
         warnings.simplefilter("always")
         try:
             result = "value", describe(_value(step, module.__dict__))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if is_refusal(error):
                 result = "refused", f"{type(error).__name__}: {error}"
             else:
@@ -140,7 +140,7 @@ def _run_step(step: str, module: types.ModuleType) -> Any:
     return result, out.getvalue(), log.getvalue(), seen, _holds(module)
 
 
-def _described_error(error: Exception) -> str:
+def _described_error(error: BaseException) -> str:
     """Return the error's class and first line, without a place that wend adds to it."""
     classes = (c for c in type(error).__mro__ if not c.__module__.startswith("wend."))
     first = _ADDED_PLACE.sub("", str(error).partition("\n")[0])

@@ -44,24 +44,30 @@ class ForwardBackward:
         self.wrt, self.seeded = tuple(wrt), tuple(seeded)
         self.general = linear_blocks(graph, wrt, seeded, unknown=seeded)
         self.forward = self.general.forward
-        self._backwards: dict[frozenset[int], Backward] = {}
+        self._backwards: dict[tuple[frozenset[int], int | None], Backward] = {}
 
-    def backward(self, seeded: Sequence[int]) -> Backward:
-        """Return the backward graph for cotangents of the results at these positions."""
-        key = frozenset(seeded)
+    def backward(self, seeded: Sequence[int], count: int | None = None) -> Backward:
+        """Return the backward graph for cotangents of the results at these positions.
+
+        `count`: the number of leading params whose cotangents matter; None: those of all.
+        """
+        key = frozenset(seeded), count
         if key not in self._backwards:
-            self._backwards[key] = self._specialize(key)
+            self._backwards[key] = self._specialize(*key)
         return self._backwards[key]
 
-    def _specialize(self, seeded: frozenset[int]) -> Backward:
+    def _specialize(self, seeded: frozenset[int], count: int | None) -> Backward:
         graph = self.general.backward
         first = len(graph.params) - len(self.seeded)
         positions = {k: first + position for position, k in enumerate(self.seeded)}
         zero = [position for k, position in positions.items() if k not in seeded]
         nonzero = [position for k, position in positions.items() if k in seeded]
         graph = lower_linear_blocks(specialize_zeros(graph, zero, nonzero))
-        is_nonzero = [r.node is None or r.node.op is not maybe.zero for r in graph.results]
-        results = tuple(r for r, keep in zip(graph.results, is_nonzero, strict=True) if keep)
-        flags = iter(is_nonzero)
-        connected = tuple(next(flags) if reached else False for reached in self.general.connected)
-        return Backward(dedup_callees(replace(graph, results=results)), connected)
+        reached = [k for k, flag in zip(self.wrt, self.general.connected, strict=True) if flag]
+        cts = {
+            k: ct
+            for k, ct in zip(reached, graph.results, strict=True)
+            if (ct.node is None or ct.node.op is not maybe.zero) and (count is None or k < count)
+        }
+        connected = tuple(k in cts for k in self.wrt)
+        return Backward(dedup_callees(replace(graph, results=tuple(cts.values()))), connected)

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from wend.backends.fastcall import CallSignature, FastCall, GuardCheck
+from wend.base.config import CHECKS
 from wend.base.errors import listed
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node
@@ -130,15 +131,31 @@ BACKENDS: dict[str, str | Backend] = {
 }
 
 
+def check_backend(name: Any) -> None:
+    """Raise an error unless there is a backend of this name.
+
+    Raises:
+        NotImplementedError: it is not built yet.
+        ValueError: there is none of this name.
+    """
+    if name == "jax":
+        raise NotImplementedError(f'backend="jax" is not built yet; there are {listed(BACKENDS)}')
+    if name not in BACKENDS:
+        raise ValueError(f"there is no backend {name!r}; there are {listed(BACKENDS)}")
+
+
+CHECKS["backend"] = check_backend
+
+
 def choose(name: str) -> Backend:
     """Return the backend of this name.
 
     Raises:
+        NotImplementedError: it is not built yet.
         ValueError: there is none of this name.
     """
-    backend = BACKENDS.get(name)
-    if backend is None:
-        raise ValueError(f"there is no backend {name!r}; there are {listed(BACKENDS)}")
+    check_backend(name)
+    backend = BACKENDS[name]
     if isinstance(backend, str):
         backend = BACKENDS[name] = import_module(backend).BACKEND
     loaded: Backend = backend

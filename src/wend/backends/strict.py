@@ -48,6 +48,7 @@ _UNDERSPECIFIED_FOR_FLOATS = {
     *(elementwise.sin, elementwise.cos, elementwise.tan),
     *(elementwise.asin, elementwise.acos, elementwise.atan, elementwise.atan2),
     *(elementwise.sinh, elementwise.cosh, elementwise.tanh, elementwise.hypot),
+    elementwise.direction,
     *(elementwise.asinh, elementwise.acosh, elementwise.atanh, elementwise.complex_abs),
     *(random.exponential_quantile, random.gumbel_quantile),
     # Of 0.0 and −0.0, either may be returned as the larger one.

@@ -46,6 +46,8 @@ def _from_environment() -> Settings:
     return Settings(**values)
 
 
+# By setting: raises an error unless a value is one of the setting. Filled when wend is imported.
+CHECKS: dict[str, Callable[[Any], None]] = {}
 _current: ContextVar[Settings] = ContextVar("wend_settings")
 
 
@@ -71,6 +73,8 @@ class config:  # noqa: N801 - used like a function, and as a context manager
 
     Raises:
         TypeError: a name is not a setting.
+        ValueError: there is no backend of that name.
+        NotImplementedError: it is not built yet.
 
     Example:
         >>> import wend
@@ -85,6 +89,8 @@ class config:  # noqa: N801 - used like a function, and as a context manager
         for name in changes:
             if name not in known:
                 raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")
+            if name in CHECKS:
+                CHECKS[name](changes[name])
         self._token: Token[Settings] | None = _current.set(replace(settings(), **changes))
         # Without `with` the change applies to every thread; `__enter__` undoes that.
         self._before = _process[0]

@@ -14,14 +14,15 @@ T = TypeVar("T")
 def scoped(variable: ContextVar[Any], value: T) -> Iterator[T]:
     """Set a context variable, which has a default, in a block; restore the old value afterwards.
 
-    Not by the token of `set`: an interrupt that arrives during `set` comes before it is known.
+    Not by the token of `set`: an interrupt that arrives during `set` comes before it is known. One
+    that arrives before `__exit__` has begun leaves this to the collector, which may come late:
+    traces run in a context of their own, where nothing remains.
     """
     previous, is_current = variable.get(), True
     try:
         variable.set(value)
         yield value
     except GeneratorExit:
-        # An interrupt in `__exit__` leaves this to the collector, after the blocks around it.
         is_current = variable.get() is value
         raise
     finally:

@@ -99,7 +99,7 @@ class StagedRaiseError(WendError):
 
 
 class NestingError(WendError, RecursionError):
-    """The calls of functions are nested more deeply than Python's stack allows."""
+    """Calls, statements or containers are nested more deeply than Python's stack allows."""
 
     @classmethod
     def of(cls, count: int) -> NestingError:
@@ -109,6 +109,28 @@ class NestingError(WendError, RecursionError):
                 f"{count} functions call each other, and recording all of them exceeds Python's "
                 "recursion limit.",
                 cure="raise it with sys.setrecursionlimit, or decorate fewer of them.",
+            )
+        )
+
+    @classmethod
+    def of_statements(cls, name: str, where: str) -> NestingError:
+        """Return the error for a function whose statements or expressions are nested too deeply."""
+        return cls(
+            explain(
+                f"`{name}`{where} has statements or expressions nested hundreds deep (each `elif` "
+                "is one level), and recording them exceeds Python's recursion limit.",
+                cure="split it into functions; choose by a table or wend.switch instead of a long "
+                "chain of `elif`; or raise the limit with sys.setrecursionlimit.",
+            )
+        )
+
+    @classmethod
+    def of_tree(cls) -> NestingError:
+        """Return the error for containers that are nested too deeply."""
+        return cls(
+            explain(
+                "lists, dicts or tuples are nested a thousand levels deep, or contain themselves.",
+                cure="keep the values in one array or flat list, and the structure in indices.",
             )
         )
 

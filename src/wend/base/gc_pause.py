@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import gc
-import threading
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
+from typing import ClassVar
 
-_lock = threading.Lock()
+from wend.base.locks import Rank, lock_of
+
+_lock = lock_of(Rank.COLLECTOR)
 
 
 class _PauseState:
-    """The number of active pauses, and whether the collector was enabled before."""
+    """The threads of the active pauses, and whether the collector was enabled before."""
 
-    count = 0
+    threads: ClassVar[list[int]] = []
     was_enabled = False
 
 
@@ -26,14 +30,29 @@ def gc_paused() -> Iterator[None]:
     gradient.
     """
     with _lock:
-        if _PauseState.count == 0:
+        if not _PauseState.threads:
             _PauseState.was_enabled = gc.isenabled()
             gc.disable()
-        _PauseState.count += 1
+        _PauseState.threads.append(get_ident())
     try:
         yield
     finally:
         with _lock:
-            _PauseState.count -= 1
-            if _PauseState.count == 0 and _PauseState.was_enabled:
-                gc.enable()
+            _PauseState.threads.remove(get_ident())
+            _resume_if_unpaused()
+
+
+def _resume_if_unpaused() -> None:
+    if not _PauseState.threads and _PauseState.was_enabled:
+        gc.enable()
+
+
+def _end_pauses_of_other_threads() -> None:
+    others = {*_PauseState.threads} - {get_ident()}
+    _PauseState.threads = [x for x in _PauseState.threads if x not in others]
+    if others:
+        _resume_if_unpaused()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_pauses_of_other_threads)

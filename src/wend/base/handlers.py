@@ -130,7 +130,8 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
                 yield Handler("with", Source(code.co_filename, entry.line, code.co_name), classes)
         if not code.co_exceptiontable or not is_users_file(code.co_filename):
             continue
-        if not linecache.getlines(code.co_filename):
+        # From Python 3.13 on the text of `python -c` is said to be that of all other code as well.
+        if code.co_filename == "<string>" or not linecache.getlines(code.co_filename):
             yield from _handlers_in_bytecode(frame)
             continue
         for block in reversed(_enclosing_blocks(frame)):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import atexit
 import shutil
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TextIO
+
+from wend.base.locks import Rank, lock_of
 
 # A text with the name of a rich style; "": none.
 Part = tuple[str, str]
@@ -31,7 +32,8 @@ class Status:
 
     def __init__(self) -> None:
         self._messages: dict[object, tuple[float, Sequence[Part]]] = {}
-        self._lock = threading.RLock()  # a signal's handler may print while a line is drawn
+        # Re-entrant: a signal's handler may print while a line is drawn.
+        self._lock = lock_of(Rank.STATUS_LINE)
         self._terminal: TextIO | None = None  # where the line is, while there is one
         # Created once and kept: `print` borrows a reference to the stream that it writes to.
         self._streams = {"stdout": _ErasingStream(self), "stderr": _ErasingStream(self)}

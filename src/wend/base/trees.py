@@ -7,6 +7,7 @@ from typing import Any
 
 import optree
 
+from wend.base.errors import NestingError
 from wend.base.keys import snapshot_of
 
 Tree = Any
@@ -20,8 +21,15 @@ _keeps_order.__enter__()
 
 
 def flatten(tree: Tree) -> tuple[list[Any], TreeDef]:
-    """Return the leaves of a pytree from left to right, and its structure."""
-    leaves, treedef = optree.tree_flatten(tree, namespace=_NAMESPACE)
+    """Return the leaves of a pytree from left to right, and its structure.
+
+    Raises:
+        NestingError: it is a thousand levels deep, or contains itself.
+    """
+    try:
+        leaves, treedef = optree.tree_flatten(tree, namespace=_NAMESPACE)
+    except RecursionError:
+        raise NestingError.of_tree() from None
     return leaves, treedef
 
 

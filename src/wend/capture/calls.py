@@ -206,12 +206,18 @@ def _call_higher_order(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function that calls its arguments, with these captured."""
 
     def capture_callable(argument: Any) -> Any:
-        return call(argument) if isinstance(argument, _CALLABLE_TYPES) else argument
+        return call(argument) if _is_function(argument) else argument
 
     return fun(
         *map(capture_callable, args),
         **{key: capture_callable(argument) for key, argument in kwargs.items()},
     )
+
+
+def _is_function(argument: Any) -> bool:
+    """Return whether an argument is to be called, and not iterated over."""
+    is_object = callable(argument) and not hasattr(type(argument), "__iter__")
+    return is_object or isinstance(argument, _CALLABLE_TYPES)
 
 
 def _sort(method: Any, /, **options: Any) -> None:

@@ -8,13 +8,15 @@ import functools
 import gc
 import inspect
 import os
+import sys
 import types
 import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from wend.base.errors import WendError, explain
-from wend.base.source import is_wend_file
+from wend.base.errors import NestingError, WendError, explain
+from wend.base.source import Source, at, is_wend_file
+from wend.capture.builtins.world import check_effects
 from wend.capture.guards.guards import guard_captured, guard_partial, guard_uncaptured
 from wend.capture.guards.outside import (
     entered_items,
@@ -101,6 +103,7 @@ def _note_wrapped(fun: types.FunctionType) -> None:
     """Note that a library calls a function of the user's, as `contextlib.contextmanager` does."""
     wrapped = fun.__dict__.get("__wrapped__")
     if isinstance(wrapped, types.FunctionType) and not is_library(wrapped.__code__.co_filename):
+        check_effects(wrapped, "is called by a library")
         guard_uncaptured(wrapped)
         note_uncaptured(wrapped)
 
@@ -130,7 +133,7 @@ def _captured_code_of(fun: types.FunctionType) -> _CapturedCode | None:
     by_file = _captured_code.setdefault(code, {})
     if code.co_filename not in by_file:
         is_plain = not code.co_flags & _RESUMABLE
-        with _gc_disabled():
+        with _gc_disabled(), _deep_syntax(fun):
             by_file[code.co_filename] = _compile(fun) if is_plain else None
     return by_file[code.co_filename]
 
@@ -146,6 +149,28 @@ def _gc_disabled() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+# An expression of a thousand terms is a tree of that depth, which takes some frames a level.
+_SYNTAX_FRAMES = 4000
+
+
+@contextlib.contextmanager
+def _deep_syntax(fun: types.FunctionType) -> Iterator[None]:
+    """Give the rewriting of deep trees room for its Python frames.
+
+    Raises:
+        NestingError: it is not enough.
+    """
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(limit + _SYNTAX_FRAMES)
+        yield
+    except RecursionError:
+        where = Source(fun.__code__.co_filename, fun.__code__.co_firstlineno, fun.__name__)
+        raise NestingError.of_statements(fun.__name__, at(where)) from None
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _compile(fun: types.FunctionType) -> _CapturedCode | None:

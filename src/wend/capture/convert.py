@@ -32,7 +32,6 @@ from wend.capture.stage.cleanup import begin_finally, watch_finally
 from wend.capture.stage.float_errors import refuse_float_operations
 from wend.capture.stage.guard import (
     check_caught,
-    check_raise,
     translate_errors,
 )
 from wend.capture.stage.loops import for_, while_
@@ -143,7 +142,6 @@ vars(RUNTIME_FUNCTIONS).update(
     change_attribute=change_attribute,
     change_item=change_item,
     check_caught=check_caught,
-    check_raise=check_raise,
     compare=compare,
     context=context,
     decided=require_concrete,

@@ -21,7 +21,7 @@ def is_library(file: str) -> bool:
     """Return whether a file holds library code: wend, the standard library, installed packages."""
     if is_wend_file(file):
         return True
-    installed = file.startswith(_LIBRARY) or _INSTALLED in file
+    installed = file.startswith((*_LIBRARY, "<frozen ")) or _INSTALLED in file
     # The demo is installed with wend.
     return installed and not file.startswith((*PROGRAMS, *_packages))
 

@@ -22,7 +22,7 @@ from wend.capture.builtins.world import replacement_of_call
 from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_range
 from wend.capture.stage.operators import check_filter, contains, is_, is_not, not_
 from wend.eager.dispatch import Staged, any_staged
-from wend.numpy import creating, indexing, ranges, rearranging, shaping
+from wend.numpy import creating, decompositions, indexing, ranges, rearranging, shaping, views
 from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.control.tensor_list import TensorList
@@ -31,12 +31,13 @@ from wend.trace.control.tensor_list import TensorList
 def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function of a sequence of arrays so that it takes a traced list."""
 
-    def run(xs: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(xs, TensorList):
-            return function(xs, *args, **kwargs)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not args or not isinstance(args[0], TensorList):
+            return function(*args, **kwargs)
+        xs, *others = args
         if function is shaping.stack:
-            return xs.stack(*args, **kwargs)
-        return function(xs.stack(), *args, **kwargs)
+            return xs.stack(*others, **kwargs)
+        return function(xs.stack(), *others, **kwargs)
 
     return run
 
@@ -54,7 +55,7 @@ _STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.take: indexing.take,
     np.repeat: rearranging.repeat,
     np.roll: rearranging.roll,
-    np.reshape: shaping.reshape,
+    np.reshape: views.reshape,
     np.broadcast_to: shaping.broadcast_to,
     np.full: ranges.full,
     np.zeros: ranges.zeros,
@@ -123,19 +124,23 @@ def _all(xs: Any) -> Any:
     return builtins.all(xs) if isinstance(xs, np.ndarray) else standard.all_of(xs)
 
 
+def _bool(*args: Any) -> Any:
+    return standard.to_bool(*args) if len(args) == 1 else bool(*args)
+
+
 def _type(*args: Any) -> Any:
     return standard.type_of(*args) if len(args) == 1 else type(*args)
 
 
 # Builtins whose result for a list does not depend on its items.
-_UNARY_BUILTINS = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.round)
+_UNARY_BUILTINS = (builtins.len, builtins.float, builtins.int, builtins.round)
 
 
 def _dispatch_on_first(
     original: Callable[..., Any], staged: Callable[..., Any]
 ) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], ShownText) and original is not builtins.bool:
+        if args and isinstance(args[0], ShownText):
             raise args[0].looked_at()
         is_staged = bool(args) and isinstance(args[0], (Staged, TensorList, TracedRange))
         return (staged if is_staged else original)(*args, **kwargs)
@@ -188,12 +193,15 @@ _REPLACEMENTS |= {
     builtins.type: _type,
     builtins.zip: _zip,
     np.isscalar: standard.is_scalar,
+    np.linalg.eig: decompositions.eig,
+    np.linalg.eigvals: decompositions.eigvals,
     np.nditer: _nditer,
     operator.contains: contains,
     operator.is_: is_,
     operator.is_not: is_not,
     operator.not_: not_,
-    operator.truth: _dispatch_on_first(operator.truth, standard.to_bool),
+    builtins.bool: _bool,
+    operator.truth: _bool,
 }
 
 

@@ -40,6 +40,14 @@ class Staged:
         """Return its current value: itself, or an array where nothing is being recorded."""
         return self
 
+    def view_as(self, result: Any) -> Any:
+        """Return its elements in another shape as NumPy does: as a view, or a number of one."""
+        return result
+
+    def ravel_as(self, result: Any) -> Any:
+        """Return its flattened elements as NumPy's `ravel` does: as a view, or a copy."""
+        return result
+
 
 class Recorder(ABC):
     """Adds operations to the graph that is being recorded.

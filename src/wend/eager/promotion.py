@@ -81,20 +81,29 @@ def cast(x: Any, dtype: np.dtype) -> Any:
     known = tensor_type(x).dtype
     if known == dtype:
         return x
-    if known == INT64 and dtype.kind in "iu" and dtype.itemsize < known.itemsize and is_weak(x):
+    if known == INT64 and dtype.kind in "iu" and is_weak(x):
         x = _in_range(x, dtype)
+    return _convert_operand(elementwise.cast, x, dtype=dtype)
+
+
+def wrapped(x: Any, dtype: np.dtype) -> Any:
+    """Return an integer modulo the range of an integer dtype, Python's integers too."""
+    if tensor_type(x).dtype == dtype:
+        return x
     return _convert_operand(elementwise.cast, x, dtype=dtype)
 
 
 def _in_range(x: Any, dtype: np.dtype) -> Any:
     """Return a Python integer; if it does not fit a dtype, NumPy's OverflowError is raised."""
     limits = np.iinfo(dtype)
-    is_below = apply(elementwise.lt, x, np.int64(limits.min))
-    is_above = apply(elementwise.gt, x, np.int64(limits.max))
+    is_out = apply(elementwise.lt, x, np.int64(limits.min))
+    if limits.max < 2**63:
+        is_above = apply(elementwise.gt, x, np.int64(limits.max))
+        is_out = apply(elementwise.bit_or, is_out, is_above)
     return apply(
         effects.checked,
         x,
-        apply(elementwise.bit_or, is_below, is_above),
+        is_out,
         errors=(effects.error_name(OverflowError),),
         texts=(f"Python integer {{}} out of bounds for {dtype}",),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -13,6 +12,7 @@ from wend.backends.protocol import ChecksGuards, choose
 from wend.base import refusals
 from wend.base.config import settings
 from wend.base.keys import shape_key, weak_parts
+from wend.base.locks import Rank, lock_of
 from wend.base.source import Source, user_source
 from wend.capture.guards.guards import record_guards
 from wend.capture.guards.reads import Change, GuardSet
@@ -28,18 +28,19 @@ from wend.function.signature.shape_relaxation import (
     symbolic_axes,
 )
 from wend.function.signature.signature import Arguments
-from wend.function.tracing import Nested
+from wend.function.tracing import trace_nested
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import Recording, current
 
 # One lock for all functions, since they may call each other in any order: one thread traces at
 # a time.
-TRACING = threading.RLock()
+TRACING = lock_of(Rank.TRACING)
 
 _MAX_LOOKUP_ENTRIES = 1024  # bounds the tables from signatures to traces
 # For each key, traces whose guards fail are kept in case that what they read returns.
 _MAX_STALE_TRACES = 8
+_MAX_COMPARED_TRACES = 64  # of which the one most like a new one is named
 # Most traces get a fast path after two calls; for others it pays to check in compiled code.
 _MIN_PYTHON_CHECKS = 4
 
@@ -256,10 +257,12 @@ class TraceCache:
                 return trace, None
             self._trace_depth += 1
             try:
-                with Nested(self):
-                    new_trace = self._trace_general(key, arguments) or self._add_trace(
-                        key, arguments, ()
-                    )
+                new_trace = trace_nested(
+                    self,
+                    lambda: (
+                        self._trace_general(key, arguments) or self._add_trace(key, arguments, ())
+                    ),
+                )
             finally:
                 self._trace_depth -= 1
             if self._trace_depth:
@@ -374,10 +377,11 @@ class TraceCache:
             return f"what an earlier trace read has changed: {'; '.join(map(str, changes))}"
         earlier = [trace.arguments for trace in self.traces.copy().values()]
         expired = [] if self._last_expired is None else [self._last_expired]
-        nearest_trace = nearest(summary, [*earlier, *expired])
+        first = max(0, len(earlier) - _MAX_COMPARED_TRACES)
+        nearest_trace = nearest(summary, [*earlier[first:], *expired])
         if nearest_trace is None:
             return "the first trace"
-        number, differences = nearest_trace
+        number, differences = first + nearest_trace[0], nearest_trace[1]
         if not differences:
             return f"what trace {number + 1} captures belongs to an outer trace that has ended"
         other = f"trace {number + 1}" if number < len(earlier) else "one whose arguments are gone"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeVar
 
 from wend.autodiff.forward_backward import ForwardBackward
 from wend.backends.compiled_graph import CompiledGraph
 from wend.base import trees
+from wend.base.cached_property import cached_property
 from wend.base.config import settings
 from wend.base.errors import explain, listed
 from wend.base.source import at
@@ -217,24 +217,25 @@ class ConcreteFunction:
         """
         return start(self, self._inputs.bind(args, kwargs))
 
-    def backward(self, run: Run, cotangent: Any) -> tuple[Any, ...]:
+    def backward(self, run: Run, cotangent: Any, *, captures: bool = False) -> tuple[Any, ...]:
         """Run the backward graph on one run of the forward graph.
 
         Args:
             run: the run, from `forward`.
             cotangent: a pytree like the function's value, with None for results without a
                 cotangent; what only those need does not run.
+            captures: whether to return cotangents of the captures, too.
 
         Returns:
-            A cotangent for each positional argument; None for arguments that the given cotangents
-            do not reach.
+            A cotangent for each positional argument, then with `captures` one for each of
+            `captured_inputs`; None where the given cotangents do not reach.
 
         Raises:
             TypeError: `run` belongs to another function.
         """
         if not isinstance(run, Run) or run.concrete is not self:
             raise TypeError(f"{self.name}.backward takes a run of its own forward, not {run!r}")
-        return run.pull_back(cotangent)
+        return run.pull_back(cotangent, captures)
 
     def run(self, backend: str, arrays: Sequence[Any]) -> Any:
         """Run on the array leaves of the arguments."""
@@ -276,12 +277,12 @@ class ConcreteFunction:
               return %4
             }
         """
-        return self.forms.backward(self.forms.seeded).graph
+        return self.forms.backward(self.forms.seeded, len(self.input_types)).graph
 
-    @functools.cached_property
+    @cached_property
     def forms(self) -> ForwardBackward:
         """The forward graph, and a backward graph for every choice of cotangents."""
-        wrt = [k for k, leaf in enumerate(self.input_types) if is_differentiable(leaf.type)]
+        wrt = [k for k, type in enumerate(self.graph.param_types) if is_differentiable(type)]
         seeded = [
             k for k, leaf in enumerate(self.traced.result_types) if is_differentiable(leaf.type)
         ]

@@ -15,6 +15,7 @@ from wend.function.signature.match_structure import coerce, flatten_like
 from wend.function.signature.signature import Arguments
 from wend.ir.types import MaybeType
 from wend.trace.recording.recording import current
+from wend.trace.state.variable import Variable
 
 if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction
@@ -31,28 +32,37 @@ class Run:
     def __repr__(self) -> str:
         return f"<a run of {self.concrete.name}>"
 
-    def pull_back(self, cotangent: Any) -> tuple[Any, ...]:
-        """Return the cotangents of the arguments, None where the given ones do not reach."""
+    def pull_back(self, cotangent: Any, captures: bool) -> tuple[Any, ...]:
+        """Return the cotangents of the arguments, and of the captures if these are asked for.
+
+        None where the given cotangents do not reach.
+        """
         concrete, forms = self.concrete, self.concrete.forms
         types, tree = concrete.traced.result_types, concrete.traced.result_tree
         seeds = _cotangent_leaves(concrete, cotangent)
         chosen = [k for k in forms.seeded if seeds[k] is not None]
-        if not chosen:
-            return self.arguments.positional({})
         label, paths = f"{concrete.name}.backward: the cotangent", trees.paths(tree)
         cotangents = [
             coerce(f"{label}{paths[k]}", "the value", types[k].type, seeds[k]) for k in chosen
         ]
-        backward, backend = forms.backward(chosen), _backend(concrete)
-        results = iter(
-            run_linear(f"{self!r}", concrete, backward.graph, backend, self.residuals, cotangents)
+        count = len(concrete.graph.params if captures else concrete.input_types)
+        backward, backend = forms.backward(chosen, count), _backend(concrete)
+        results: Sequence[Any] = ()
+        if any(backward.connected):
+            results = run_linear(
+                f"{self!r}", concrete, backward.graph, backend, self.residuals, cotangents
+            )
+        connected = [k for k, flag in zip(forms.wrt, backward.connected, strict=True) if flag]
+        cts = dict(zip(connected, results, strict=True))
+        arrays, captured = self.arguments.arrays, concrete.captured_inputs
+        of_arguments = {k: _instantiate(cts[k], x) for k, x in enumerate(arrays) if k in cts}
+        if not captures:
+            return self.arguments.positional(of_arguments)
+        first = len(concrete.graph.params) - len(captured)
+        of_captured = (
+            _instantiate(cts[k], x) if k in cts else None for k, x in enumerate(captured, first)
         )
-        cts = {
-            k: _instantiate(next(results), self.arguments.arrays[k])
-            for k, is_connected in zip(forms.wrt, backward.connected, strict=True)
-            if is_connected
-        }
-        return self.arguments.positional(cts)
+        return (*self.arguments.positional(of_arguments), *of_captured)
 
 
 def start(concrete: ConcreteFunction, arguments: Arguments) -> tuple[Any, Run]:
@@ -68,10 +78,11 @@ def _instantiate(ct: Any, like: Any) -> Any:
     """Return a cotangent that may be a symbolic zero at run time as an array."""
     recording = current()
     if recording is None:
-        return np.zeros_like(like)[()] if ct is ZERO else ct
+        return np.zeros_like(np.asarray(like))[()] if ct is ZERO else ct
     value = recording.lift(ct)
     if not isinstance(value.type, MaybeType):
         return ct
+    like = like.value if isinstance(like, Variable) else like
     return recording.wrap(recording.b.instantiate(value, recording.lift(like)))
 
 

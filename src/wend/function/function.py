@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
+from wend.backends.protocol import check_backend
 from wend.base import trees
 from wend.base.errors import RetraceWarning
 from wend.base.source import is_wend_file, user_source
@@ -67,6 +68,8 @@ class Function:
             raise TypeError(f"wend.function takes a function, not {python_function!r}")
         if reduce_retracing not in (True, False, "auto"):
             raise ValueError(f"reduce_retracing is 'auto', True or False, not {reduce_retracing!r}")
+        if backend is not None:
+            check_backend(backend)
         self.python_function = python_function
         self.name = name or callable_name(python_function)
         self.backend = backend

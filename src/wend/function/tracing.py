@@ -6,10 +6,10 @@ import inspect
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
-from dataclasses import replace
-from types import FunctionType, ModuleType, TracebackType
-from typing import Any
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, replace
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from wend.function.signature.signature import Arguments
 from wend.trace.state.creation import Creation, Initializer, described
 from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced, trace_function
+
+T = TypeVar("T")
 
 
 class Tracing:
@@ -224,50 +226,52 @@ _FRAMES_PER_LEVEL = 40
 # The recursion limit is raised for this many nested functions only, so that endless recursion ends.
 _MAX_EXTENDED_LEVELS = 100
 
-_innermost: ContextVar[Nested | None] = ContextVar("wend_nesting", default=None)
+_innermost: ContextVar[_Level | None] = ContextVar("wend_nesting", default=None)
 
 
-class Nested:
-    """A context in which one more function is being traced, with room for its Python frames.
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How deeply the traces of functions are nested in each other.
 
-    Raises:
-        RecursionError: from the outermost context, with advice, if nested functions used up all
-            frames.
+    Attributes:
+        depth: 0 outermost.
+        functions: the first function met at each depth; one list shared by all levels.
     """
 
-    __slots__ = ("_function", "_functions_by_level", "_level", "_limit", "_outer", "_reset_token")
+    depth: int
+    functions: list[object]
 
-    def __init__(self, function: object) -> None:
-        self._function = function
 
-    def __enter__(self) -> None:
-        self._outer = _innermost.get()
-        self._level: int = 0 if self._outer is None else self._outer._level + 1
-        # The first function met at each level; one list shared by all nested contexts
-        self._functions_by_level: list[object] = (
-            [] if self._outer is None else self._outer._functions_by_level
-        )
-        if self._level == len(self._functions_by_level):
-            self._functions_by_level.append(self._function)
-        self._limit = sys.getrecursionlimit()
-        if 0 < self._level <= _MAX_EXTENDED_LEVELS:
-            sys.setrecursionlimit(self._limit + _FRAMES_PER_LEVEL)
-        self._reset_token = _innermost.set(self)  # last: an interrupt leaves no half of a context
+def trace_nested(function: object, trace: Callable[[], T]) -> T:
+    """Trace one more function, with room for its Python frames.
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _innermost.reset(self._reset_token)
-        sys.setrecursionlimit(self._limit)
-        # Raised by the outermost context only: an error raised on the way out may hit the limit
+    It runs in a context of its own: an interrupt may come before an `__exit__` has begun, and must
+    not leave the values of context variables behind.
+
+    Raises:
+        RecursionError: from the outermost level, with advice, if nested functions used up all
+            frames.
+    """
+    outer = _innermost.get()
+    level = _Level(0, []) if outer is None else _Level(outer.depth + 1, outer.functions)
+    if level.depth == len(level.functions):
+        level.functions.append(function)
+    limit = sys.getrecursionlimit()
+
+    def run() -> T:
+        _innermost.set(level)
+        if 0 < level.depth <= _MAX_EXTENDED_LEVELS:
+            sys.setrecursionlimit(limit + _FRAMES_PER_LEVEL)
+        return trace()
+
+    try:
+        return copy_context().run(run)
+    except RecursionError:
+        # Raised by the outermost level only: an error raised on the way out may hit the limit
         # again and lose lines, and so may later work on a graph nested this deeply.
-        if self._outer is None and isinstance(error, RecursionError):
-            depth, distinct = (
-                len(self._functions_by_level),
-                len({*map(id, self._functions_by_level)}),
-            )
-            if depth > _MAX_EXTENDED_LEVELS and 2 * distinct > depth:
-                raise NestingError.of(depth) from None
+        depth, distinct = len(level.functions), len({*map(id, level.functions)})
+        if outer is None and depth > _MAX_EXTENDED_LEVELS and 2 * distinct > depth:
+            raise NestingError.of(depth) from None
+        raise
+    finally:
+        sys.setrecursionlimit(limit)

@@ -126,7 +126,6 @@ from wend.numpy.elementwise import floor_divide as floor_divide
 from wend.numpy.elementwise import greater as greater
 from wend.numpy.elementwise import greater_equal as greater_equal
 from wend.numpy.elementwise import hypot as hypot
-from wend.numpy.elementwise import imag as imag
 from wend.numpy.elementwise import invert as invert
 from wend.numpy.elementwise import isfinite as isfinite
 from wend.numpy.elementwise import isinf as isinf
@@ -323,12 +322,9 @@ from wend.numpy.shaping import moveaxis as moveaxis
 from wend.numpy.shaping import ndim as ndim
 from wend.numpy.shaping import pad as pad
 from wend.numpy.shaping import permute_dims as permute_dims
-from wend.numpy.shaping import ravel as ravel
-from wend.numpy.shaping import reshape as reshape
 from wend.numpy.shaping import shape as shape
 from wend.numpy.shaping import size as size
 from wend.numpy.shaping import split as split
-from wend.numpy.shaping import squeeze as squeeze
 from wend.numpy.shaping import stack as stack
 from wend.numpy.shaping import swapaxes as swapaxes
 from wend.numpy.shaping import transpose as transpose
@@ -342,3 +338,7 @@ from wend.numpy.statistics import nanquantile as nanquantile
 from wend.numpy.statistics import percentile as percentile
 from wend.numpy.statistics import ptp as ptp
 from wend.numpy.statistics import quantile as quantile
+from wend.numpy.views import imag as imag
+from wend.numpy.views import ravel as ravel
+from wend.numpy.views import reshape as reshape
+from wend.numpy.views import squeeze as squeeze

@@ -10,18 +10,20 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.eager.dispatch import any_staged, apply
 from wend.eager.promotion import as_array, cast, result_dtype
-from wend.ir.dtypes import BOOL
+from wend.ir.dtypes import BOOL, FLOAT64, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing, shaping
 from wend.numpy.operands import (
+    as_axis,
     dtype_of,
-    known_size,
     promote_dtypes_inexact,
     slice_axis,
     staged,
     strong,
 )
+from wend.numpy.outputs import put_into
 from wend.numpy.public import STAGED, implements
+from wend.numpy.shaping import known_size
 from wend.ops import contracting, scanning
 
 
@@ -42,7 +44,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """
     a = staged(a)
     a = cast(a, _product_dtype(a, dtype))
-    if axis is None:
+    if axis is None or (as_axis(axis) in (0, -1) and not shaping.rank_of(a)):
         a, axis = shaping.ravel(a), 0
     return apply(scanning.cumprod, a, axis=normalize_axis_index(axis, shaping.rank_of(a)))
 
@@ -51,8 +53,23 @@ def _cumulative(
     name: str, run: Callable[..., Any], plain: Callable[..., Any], start: int
 ) -> Callable[..., Any]:
     def function(
-        x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+        x: Any,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: bool = False,
     ) -> Any:
+        totals = compute(x, axis, dtype, include_initial)
+        if out is None:
+            return totals
+        if any_staged([totals]):
+            return put_into(out, totals)
+        np.copyto(out, totals)
+        return out
+
+    def compute(x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Any:
         traced = any_staged([x])
         x = as_array(x) if traced else np.atleast_1d(x)
         rank = shaping.rank_of(x)
@@ -138,19 +155,30 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
         wrapped = ew.where(ew.logical_and(ew.equal(wrapped, low), gaps > 0), high, wrapped)
     correction = ew.where(ew.absolute(gaps) < discont, 0, wrapped - gaps)
     later = cast(slice_axis(p, axis, slice(1, None)), dtype) + reducing.cumsum(correction, axis)
-    return shaping.concatenate([cast(slice_axis(p, axis, slice(None, 1)), dtype), later], axis=axis)
+    first = cast(slice_axis(p, axis, slice(None, 1)), dtype)
+    return shaping.concatenate([first, cast(later, dtype)], axis=axis)
 
 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Return the differences between consecutive elements of an array; see `numpy.ediff1d`."""
-    differences = diff(shaping.ravel(strong(ary)))
+    elements = shaping.ravel(strong(ary))
+    differences = elements[1:] - elements[:-1]
     ends = [
-        None if x is None else cast(shaping.ravel(strong(x)), dtype_of(differences))
-        for x in (to_begin, to_end)
+        _as_ends(name, x, differences) for name, x in (("to_begin", to_begin), ("to_end", to_end))
     ]
     parts = [x for x in (ends[0], differences, ends[1]) if x is not None]
     return shaping.concatenate(parts) if len(parts) > 1 else differences
+
+
+def _as_ends(name: str, x: Any, differences: Any) -> Any:
+    if x is None:
+        return None
+    x = shaping.ravel(strong(x))
+    if not np.can_cast(dtype_of(x), dtype_of(differences), "same_kind"):
+        what = f"dtype of `{name}` must be compatible with input `ary`"
+        raise TypeError(f"{what} under the `same_kind` rule.")
+    return cast(x, dtype_of(differences))
 
 
 @implements(np.gradient)
@@ -159,7 +187,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
     It takes central differences inside and one-sided differences at the edges.
     """
-    (f,) = promote_dtypes_inexact(f)
+    f = staged(f)
     rank = shaping.rank_of(f)
     axes = tuple(range(rank)) if axis is None else normalize_axis_tuple(axis, rank)
     steps = [*varargs] if varargs else [1.0]
@@ -168,7 +196,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise TypeError("invalid number of arguments")
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
-    dtype = dtype_of(f)
+    dtype = dtype_of(f) if dtype_of(f).kind in "fc" else FLOAT64
     derivatives = [
         _gradient_along(f, staged(h), k, edge_order) for h, k in zip(steps, axes, strict=True)
     ]
@@ -182,7 +210,9 @@ def _gradient_along(f: Any, h: Any, axis: int, edge_order: int) -> Any:
             "Shape of array too small to calculate a numerical gradient, "
             "at least (edge_order + 1) elements are required."
         )
-    f = shaping.moveaxis(f, axis, -1)
+    if dtype_of(f) == BOOL:
+        f - f  # NumPy's error
+    (f,) = promote_dtypes_inexact(shaping.moveaxis(f, axis, -1))
     if shaping.rank_of(h):
         steps = diff(h)
         step_before, step_after = steps[:-1], steps[1:]
@@ -222,7 +252,7 @@ def _edge_gradient(f: Any, h: Any, h_next: Any, edge_order: int) -> Any:
 @implements(np.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """Integrate along an axis with the composite trapezoidal rule; see `numpy.trapezoid`."""
-    y = shaping.moveaxis(strong(y), axis, -1)
+    y = shaping.moveaxis(strong(y), as_axis(axis), -1)
     gaps: Any = dx
     if x is not None:
         x = strong(x)
@@ -233,8 +263,13 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 @implements(np.convolve)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """Return the discrete, linear convolution of two vectors; see `numpy.convolve`."""
-    a, v = (shaping.ravel(strong(x)) for x in (a, v))
+    a, v = strong(a), strong(v)
+    if max(shaping.rank_of(a), shaping.rank_of(v)) > 1:
+        raise ValueError("object too deep for desired array")
+    a, v = shaping.ravel(a), shaping.ravel(v)
     dtype = result_dtype(a, v)
+    if dtype == BOOL:  # a product is true where any of its terms is
+        return ew.not_equal(convolve(cast(a, INT64), v, mode), 0)
     full = apply(contracting.convolve, cast(a, dtype), cast(v, dtype))
     if mode == "full":
         return full
@@ -254,7 +289,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """Return the cross-correlation of two vectors; see `numpy.correlate`."""
     a, v = strong(a), strong(v)
     a_size, v_size = known_size(a, 0, "correlate"), known_size(v, 0, "correlate")
-    backwards = shaping.flip(ew.conjugate(v))
+    backwards = shaping.flip(ew.conjugate(v) if dtype_of(v).kind == "c" else v)
     if mode == "same" and v_size > a_size:
         start = v_size // 2
         start = a_size + v_size - 1 - v_size - (a_size - 1) // 2 if start < 0 else a_size // 2

@@ -49,19 +49,21 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         first = ranges.arange(shape[0])
         rows = first[ew.remainder(first, shape[1] + 1) < shape[1]]
         columns = ew.remainder(rows, shape[1] + 1)
-    a[(rows, *[columns] * (len(dims) - 1))] = _cycle(val, shaping.shape(rows)[0])
+    a[(rows, *[columns] * (len(dims) - 1))] = _cycle(val, shaping.shape(rows)[0], a)
 
 
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Replace specified elements of an array with given values; see `numpy.put`."""
-    a, ind = _require_traced(a, "put"), shaping.ravel(operand(ind))
+    a, positions = _require_traced(a, "put"), operand(ind)
     if _is_empty(v):
         return
-    # Bools are the positions 0 and 1 here, not a mask.
-    ind = cast(ind, INT64) if dtype_of(ind) == BOOL else ind
-    ind = indexing.apply_index_mode(ind, shaping.size(a), mode, "put")
-    flat = updating.set_at(shaping.ravel(a), ind, _cycle(v, shaping.size(ind)))
+    # Bools are the positions 0 and 1 here, not a mask. An empty list has no dtype of its own.
+    is_array = isinstance(ind, (Staged, np.ndarray)) and shaping.rank_of(ind)
+    casting = "safe" if is_array else "same_kind" if shaping.size(positions) != 0 else "unsafe"
+    positions = shaping.ravel(shaping.cast_as(positions, INT64, casting))
+    positions = indexing.apply_index_mode(positions, shaping.size(a), mode)
+    flat = updating.set_at(shaping.ravel(a), positions, _cycle(v, shaping.size(positions), a))
     a[...] = shaping.reshape(flat, shaping.shape(a))
 
 
@@ -72,7 +74,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     mask = _mask(mask, a, "putmask")
     if _is_empty(values):
         return
-    _assign_where(a, mask, _cycle(_cast_values(values, a), shaping.size(a)))
+    _assign_where(a, mask, _cycle(_cast_values(values, a), shaping.size(a), a))
 
 
 @implements(np.place)
@@ -154,17 +156,24 @@ def _count(type: TensorType) -> int:
 
 def _cast(x: Any, array: Any, casting: Any) -> Any:
     source, dtype = result_dtype(x, array) if is_weak(x) else dtype_of(x), dtype_of(array)
+    _check_cast(source, dtype, casting)
+    return cast(x, dtype)
+
+
+def _check_cast(source: np.dtype, dtype: np.dtype, casting: Any) -> None:
     if not np.can_cast(source, dtype, casting):
         raise TypeError(
             f"Cannot cast array data from {source!r} to {dtype!r} according to the rule '{casting}'"
         )
-    return cast(x, dtype)
 
 
 def _cast_values(values: Any, array: Any) -> Any:
     """Cast array values under the safe rule; numbers and lists are cast later."""
     is_array = isinstance(values, (Staged, np.ndarray)) and shaping.rank_of(values)
-    return _cast(values, array, "safe") if is_array else operand(values)
+    values = operand(values)
+    if is_weak(values):
+        return cast(values, dtype_of(array))
+    return _cast(values, array, "safe") if is_array else values
 
 
 def _assign_where(array: Any, mask: Any, flat: Any) -> None:
@@ -176,9 +185,12 @@ def _assign_where(array: Any, mask: Any, flat: Any) -> None:
     array[...] = ew.where(mask, cast(flat, dtype_of(array)), array)
 
 
-def _cycle(values: Any, count: Any) -> Any:
+def _cycle(values: Any, count: Any, array: Any) -> Any:
     """Return `count` of the values, repeated cyclically; of a single value, only that."""
-    values = shaping.ravel(operand(values))
+    values = operand(values)
+    if is_weak(values):
+        return cast(values, dtype_of(array))
+    values = shaping.ravel(values)
     if tensor_type(values).dims == (1,):
         return values[0]
     return indexing.take(values, ew.remainder(ranges.arange(count), shaping.size(values)))

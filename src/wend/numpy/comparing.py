@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.promotion import tensor_type
+from wend.eager.promotion import cast, result_dtype, tensor_type
 from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
@@ -18,6 +18,7 @@ from wend.numpy.public import implements
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Return where two arrays are elementwise equal within a tolerance; see `numpy.isclose`."""
     a, b = staged(a), staged(b)
+    b = cast(b, result_dtype(b, 1.0))  # so that integers do not wrap
     near = ew.less_equal(ew.absolute(a - b), atol + rtol * ew.absolute(b))
     close = ew.logical_or(ew.logical_and(near, ew.isfinite(b)), ew.equal(a, b))
     if equal_nan:

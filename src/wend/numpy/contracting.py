@@ -98,6 +98,9 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     x, y = _promote_pair(x, y)
     x_rank, y_rank = shaping.rank_of(x), shaping.rank_of(y)
     if isinstance(axes, (int, np.integer)):
+        for k in range(int(axes)):  # as in NumPy, an IndexError if there are not so many axes
+            if tensor_type(x).dims[k - int(axes)] != tensor_type(y).dims[k]:
+                break
         pairs = tuple(range(x_rank - int(axes), x_rank)), tuple(range(int(axes)))
     else:
         pairs = normalize_axis_tuple(axes[0], x_rank), normalize_axis_tuple(axes[1], y_rank)

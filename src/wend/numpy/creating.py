@@ -64,6 +64,8 @@ def asarray(x: Any, dtype: Any = None, *, device: Any = None, copy: bool | None 
 
 
 @implements(np.array)
-def array(x: Any, dtype: Any = None, *, copy: bool | None = True) -> Any:
+def array(x: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0) -> Any:
     """Create an array, also from lists that hold traced arrays; see `numpy.array`."""
-    return asarray(x, dtype, copy=copy)
+    array = asarray(x, dtype, copy=copy)
+    missing = max(ndmin - shaping.rank_of(array), 0)
+    return shaping.expand_dims(array, tuple(range(missing))) if missing else array

@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.refusals import refusal
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
 from wend.eager.dispatch import any_staged, apply, apply_all
 from wend.eager.promotion import tensor_type
-from wend.numpy import shaping
-from wend.numpy.operands import promote_dtypes_inexact
+from wend.numpy import creating, shaping
+from wend.numpy import elementwise as ew
+from wend.numpy.matrices import tril, triu
+from wend.numpy.operands import all_staged, promote_dtypes_inexact, promote_linalg, staged
 from wend.numpy.public import STAGED, implements
 from wend.ops import decompositions as ops
 from wend.ops import factors
@@ -48,11 +51,19 @@ def _is_lower(uplo: str) -> bool:
 def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     """Return the eigenvalues and eigenvectors of a Hermitian matrix; see `numpy.linalg.eigh`.
 
-    The gradient is Hermitian, although only one triangle is read.
+    The gradient is in the triangle that is read.
     """
     (a,) = promote_dtypes_inexact(a)
     check_square(a)
     return EighResult(*apply_all(ops.eigh, a, lower=_is_lower(UPLO)))
+
+
+def hermitian_of_lower(a: Any) -> Any:
+    """Return the Hermitian matrix of a lower triangle, as `hermitian=True` reads it."""
+    check_square(a)
+    below = tril(a, -1)
+    diagonal = tril(triu(ew.real(a)))
+    return below + ew.conjugate(shaping.matrix_transpose(below)) + diagonal
 
 
 @implements(np.linalg.eigvalsh)
@@ -61,24 +72,33 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     return eigh(a, UPLO)[0]
 
 
-@implements(np.linalg.eig)
 def eig(a: Any) -> Any:
     """Compute the eigenvalues and right eigenvectors of a square array; see `numpy.linalg.eig`.
 
-    For traced arrays the results are always complex.
+    Unlike NumPy's, the results are always complex.
     """
+    if not any_staged([a]):
+        values, vectors = np.linalg.eig(a)
+        return EigResult(_complex(values), _complex(vectors))
     (a,) = promote_dtypes_inexact(a)
     check_square(a)
     return EigResult(*apply_all(ops.eig, a))
 
 
-@implements(np.linalg.eigvals)
 def eigvals(a: Any) -> Any:
     """Compute the eigenvalues of a general matrix; see `numpy.linalg.eigvals`.
 
-    For a traced array the result is always complex.
+    Unlike NumPy's, the result is always complex.
     """
-    return eig(a)[0]
+    return eig(a)[0] if any_staged([a]) else _complex(np.linalg.eigvals(a))
+
+
+def _complex(x: Any) -> Any:
+    return x.astype(np.result_type(x, np.complex64), copy=False)
+
+
+STAGED[np.linalg.eig] = eig
+STAGED[np.linalg.eigvals] = eigvals
 
 
 @implements(np.linalg.svd)
@@ -90,8 +110,8 @@ def svd(
     The vectors that complete a basis (`full_matrices` of a matrix that is not square) have no
     derivative.
     """
-    del hermitian
     (a,) = promote_dtypes_inexact(a)
+    a = hermitian_of_lower(a) if hermitian else a
     if not compute_uv:
         return apply_all(ops.svd, a, full=False)[1]
     return SVDResult(*apply_all(ops.svd, a, full=bool(full_matrices)))
@@ -115,7 +135,13 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     (`mode="complete"` of a tall matrix) have no derivative.
     """
     if mode not in ("reduced", "complete", "r"):
-        raise refusal(NotImplementedError(f"qr of a traced array has no mode {mode!r}"))
+        np.linalg.qr(np.eye(1), mode)  # type: ignore[call-overload]  # NumPy's error
+        raise UnsupportedError(
+            explain(
+                f"np.linalg.qr of a traced array has no mode {mode!r}{at(user_source())}.",
+                cure="choose mode='reduced', 'complete' or 'r'.",
+            )
+        )
     (a,) = promote_dtypes_inexact(a)
     results = apply_all(factors.qr, a, complete=mode == "complete")
     return results[1] if mode == "r" else QRResult(*results)
@@ -130,8 +156,12 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNS
 
     Its derivative assumes that the rank is locally constant.
     """
-    del hermitian
+    a = staged(a)
+    *stack, rows, columns = tensor_type(a).dims
+    if 0 in (rows, columns):
+        return creating.zeros_like(shaping.reshape(a, (*stack, columns, rows)))
     (a,) = promote_dtypes_inexact(a)
+    a = hermitian_of_lower(a) if hermitian else a
     limit = rcond
     if rcond is None:
         limit = 1e-15 if rtol is _UNSET else rtol
@@ -140,12 +170,11 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNS
 
 @implements(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
-    """Return the least-squares solution to a linear matrix equation; see `numpy.linalg.lstsq`.
-
-    For traced arrays the residuals are returned if the matrix has more rows than columns,
-    whatever its rank.
-    """
-    a, b = promote_dtypes_inexact(a, b)
+    """Return the least-squares solution to a linear matrix equation; see `numpy.linalg.lstsq`."""
+    a, b = all_staged((a, b))
+    if tensor_type(a).is_static and tensor_type(a).dims[0] != tensor_type(b).dims[0]:
+        raise np.linalg.LinAlgError("Incompatible dimensions")
+    a, b = promote_linalg(a, b)
     limit = rcond if rcond is None or rcond >= 0 else float(np.finfo(a.dtype).eps)
     x = apply(factors.pinv, a, rtol=limit) @ b
     values = svdvals(a)
@@ -159,6 +188,9 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
         squared_residuals = (
             errors.sum(axis=0) if shaping.rank_of(b) > 1 else errors.sum().reshape(1)
         )
+        # As in NumPy, there are none unless the matrix has full rank.
+        count = squared_residuals.shape[0]
+        squared_residuals = squared_residuals[: ew.where(ew.equal(rank, columns), count, 0)]
     else:
         squared_residuals = np.zeros(0, values.dtype)
     return x, squared_residuals, rank, values

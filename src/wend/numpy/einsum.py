@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError
-from wend.base.refusals import refusal
-from wend.eager.dispatch import any_staged, apply
-from wend.eager.promotion import cast, tensor_type
+from wend.eager.dispatch import apply
+from wend.eager.promotion import tensor_type
 from wend.numpy import matrices, reducing, shaping
 from wend.numpy.operands import promote_dtypes
-from wend.numpy.public import STAGED
+from wend.numpy.public import implements
+from wend.numpy.shaping import cast_as
 from wend.ops.contracting import dot_general
+from wend.ops.shapes import same_dim
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -28,16 +29,17 @@ class Term:
     labels: str
 
 
-def einsum(*operands: Any, out: None = None, optimize: Any = False, **options: Any) -> Any:
+@implements(np.einsum)
+def einsum(*operands: Any, dtype: Any = None, casting: Any = "safe", optimize: Any = False) -> Any:
     """Evaluate the Einstein summation convention on the operands; see `numpy.einsum`.
 
     Args:
         *operands: subscripts (`"ij,jk->ik"`, with ellipses) and arrays; or arrays, each followed by
             a list of axis numbers, optionally ending with a list for the result.
-        out: not supported for traced arrays.
+        dtype: the dtype to compute in.
+        casting: how the operands may be cast to it.
         optimize: as in NumPy. For traced arrays of static sizes, the cheapest contraction order is
             always searched for.
-        **options: as in NumPy; for traced arrays `dtype` only.
 
     Example:
         >>> import numpy as np, wend
@@ -45,21 +47,14 @@ def einsum(*operands: Any, out: None = None, optimize: Any = False, **options: A
         >>> product(np.eye(2), np.arange(2.0))
         array([0., 1.])
     """
-    if not any_staged(operands):
-        return np.einsum(*operands, out=out, optimize=optimize, **options)
     subscripts, arguments = _parse(operands)
-    dtype = options.pop("dtype", None)
-    if out is not None or set(options) - {"order", "casting"}:
-        raise refusal(TypeError(f"einsum of traced arrays takes no {', '.join(['out', *options])}"))
     arrays = promote_dtypes(*arguments)
-    arrays = arrays if dtype is None else [cast(x, np.dtype(dtype)) for x in arrays]
+    if dtype is not None:
+        arrays = [cast_as(x, np.dtype(dtype), casting) for x in arrays]
     inputs, result = _expand_ellipsis(subscripts, [shaping.rank_of(x) for x in arrays])
     terms = [_take_diagonals(Term(x, labels)) for x, labels in zip(arrays, inputs, strict=True)]
     terms = _drop_unit_axes(terms)
     return _contract_all(terms, result)
-
-
-STAGED[np.einsum] = einsum
 
 
 # Subscripts
@@ -110,6 +105,8 @@ def _take_diagonals(term: Term) -> Term:
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first, second = labels.index(label), labels.rindex(label)
+            dims = tensor_type(array).dims
+            same_dim(dims[first], dims[second], f"the sizes of label {label!r} of einsum")
             array = matrices.diagonal(array, 0, first, second)
             labels = labels[:first] + labels[first + 1 : second] + labels[second + 1 :] + label
     return Term(array, labels)

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import as_array, broadcast, cast, is_weak, result_dtype, tensor_type
+from wend.eager.promotion import (
+    as_array,
+    broadcast,
+    cast,
+    is_weak,
+    result_dtype,
+    tensor_type,
+    wrapped,
+)
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.numpy.public import STAGED, implements
@@ -73,7 +81,7 @@ def _comparison(original: np.ufunc, op: Op) -> Callable[..., Any]:
             return apply(op, x, y)
         # A negative number is less than any unsigned number.
         signed, signs = (x, (-1, 0)) if kinds == "iu" else (y, (0, -1))
-        unsigned = apply(op, cast(x, UINT64), cast(y, UINT64))
+        unsigned = apply(op, wrapped(x, UINT64), wrapped(y, UINT64))
         return where(less(signed, 0), bool(original(*signs)), unsigned)
 
     by_dtype = make_ufunc(original, compute)
@@ -163,11 +171,10 @@ def _sign(x: Any) -> Any:
     parts, magnitude = (apply(ops.real, x), apply(ops.imag, x)), apply(ops.complex_abs, x)
     # One infinite part determines the direction; with two it is undefined.
     are_both_infinite = isinf(parts[0]) & isinf(parts[1])
-    parts = tuple(where(isinf(magnitude), where(isinf(v), sign(v), 0), v) for v in parts)
-    magnitude = where(
-        are_both_infinite, np.nan, where(isinf(magnitude) | (magnitude == 0), 1, magnitude)
-    )
-    return apply(ops.complex, *(v / magnitude for v in parts))
+    x, y = (where(isinf(magnitude), where(isinf(v), sign(v), 0), v) for v in parts)
+    directions = apply(ops.direction, x, y), apply(ops.direction, y, x)
+    directions = tuple(where(magnitude == 0, 0, v) for v in directions)
+    return apply(ops.complex, *(where(are_both_infinite, np.nan, v) for v in directions))
 
 
 absolute = abs = make_ufunc(np.absolute, _absolute)
@@ -197,6 +204,19 @@ def power(x: Any, y: Any) -> Any:
 pow = power
 
 
+def operator_power(x: Any, y: Any) -> Any:
+    """Return `x ** y`: `square`, `sqrt` or `reciprocal` of an array for those exponents."""
+    x_type = tensor_type(x)
+    if type(y) in (int, float) and x_type.shape != ():
+        if y == 2:
+            return square(x)
+        if y == 0.5 and x_type.dtype.kind in "fc":
+            return sqrt(x)
+        if y == -1 and x_type.dtype.kind == "c":
+            return reciprocal(x)
+    return power(x, y)
+
+
 hypot = ufunc(np.hypot, ops.hypot)
 logaddexp = ufunc(np.logaddexp, special.logaddexp)
 
@@ -215,12 +235,16 @@ def imag(x: Any) -> Any:
 
 
 @implements(np.where)
-def where(condition: Any, x: Any, y: Any) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """Return elements chosen from x or y depending on condition; see `numpy.where`.
 
     Both `x` and `y` are computed; elements that are not selected have derivative 0. If a function
     is not finite there, guard it with `wend.cond`, or with a `where` inside its argument.
     """
+    if x is None and y is None:
+        return STAGED[np.nonzero](condition)
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
     x, y = as_array(x), as_array(y)
     dtype = result_dtype(x, y)
     condition = cast(as_array(condition), BOOL)
@@ -244,6 +268,7 @@ def clip(
     if dtype.kind in "iu":  # as in NumPy, a Python int may be out of range
         low = None if type(low) is int and low <= np.iinfo(dtype).min else low
         high = None if type(high) is int and high >= np.iinfo(dtype).max else high
+        low, high = _within(low, high, np.iinfo(dtype))
     if low is None and high is None:
         return positive(x)
     if low is None or high is None:
@@ -251,6 +276,15 @@ def clip(
     dtype = result_dtype(*map(as_array, (x, low, high)))
     x, low, high = (cast(as_array(v), dtype) for v in (x, low, high))
     return minimum(maximum(x, low), high)
+
+
+def _within(low: Any, high: Any, limits: np.iinfo) -> tuple[Any, Any]:
+    """Return bounds of `clip`, where a traced Python int that bounds nothing is a limit."""
+    if isinstance(low, Staged) and low.weak and low.type.dtype.kind == "i":
+        low = maximum(low, int(limits.min)).as_weak()
+    if isinstance(high, Staged) and high.weak and high.type.dtype.kind == "i":
+        high = minimum(high, int(limits.max) & (2**63 - 1)).as_weak()
+    return low, high
 
 
 def stop_gradient(x: Any) -> Any:

@@ -17,6 +17,7 @@ from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import creating, parts, shaping
 from wend.numpy import elementwise as ew
+from wend.numpy.operands import as_axis
 from wend.numpy.public import implements
 from wend.numpy.slices import has_staged_bounds, is_full_slice, narrow_bounds, static_bounds
 from wend.ops import indexing as ops
@@ -103,7 +104,7 @@ def normalize_entry(entry: Any) -> Any:
         )
     dtype = array.type.dtype if isinstance(array, Staged) else getattr(array, "dtype", None)
     kind = "f" if dtype is None else dtype.kind
-    if kind not in "iub" and not (isinstance(array, np.ndarray) and array.size == 0):
+    if kind not in "iub" and not (isinstance(entry, list) and np.size(array) == 0):
         example = 0.5 if np.ndim(array) == 0 else np.ones(1)
         np.ones(1)[example]  # type: ignore[index]  # NumPy's error
     return array.astype(np.int64) if kind not in "iub" else array
@@ -243,29 +244,25 @@ def _gather(x: Any, entries: list[Any]) -> Any:
 
 
 @implements(np.take)
-def take(
-    x: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise"
-) -> Any:
+def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """Take elements from an array along an axis; see `numpy.take`."""
-    if out is not None:
-        raise refusal(TypeError("take of a traced array takes no out=; use the result"))
     x = as_array(x)
     if axis is None or (axis in (0, -1) and not shaping.rank_of(x)):
         x, axis = shaping.ravel(x), 0
-    axis = normalize_axis_index(axis, shaping.rank_of(x))
+    axis = normalize_axis_index(as_axis(axis), shaping.rank_of(x))
     indices = as_array(indices)
-    indices = apply_index_mode(indices, shaping.shape(x)[axis], mode, "take")
+    indices = apply_index_mode(indices, shaping.shape(x)[axis], mode)
     return _gather(x, [_WHOLE] * axis + [indices] + [_WHOLE] * (shaping.rank_of(x) - axis - 1))
 
 
-def apply_index_mode(indices: Any, size: Any, mode: str, name: str) -> Any:
+def apply_index_mode(indices: Any, size: Any, mode: str) -> Any:
     """Return the positions, wrapped or clipped to a size as the `mode` of a function asks."""
     if mode == "wrap":
-        return ew.remainder(indices, size)
+        return ew.remainder(cast(indices, INT64), size)  # a narrow dtype may not hold the size
     if mode == "clip":
-        return ew.clip(indices, 0, size - 1)
+        return ew.clip(cast(indices, INT64), 0, size - 1)
     if mode != "raise":
-        raise ValueError(f"{name}'s mode is 'raise', 'wrap' or 'clip', not {mode!r}")
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     return indices
 
 

@@ -14,10 +14,11 @@ from wend.eager.dispatch import any_staged, apply, apply_all
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import contracting, matrices, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.decompositions import check_square, svdvals
-from wend.numpy.operands import all_staged, dtype_of, known_size, promote_dtypes_inexact, staged
+from wend.numpy.decompositions import check_square, hermitian_of_lower, svdvals
+from wend.numpy.operands import all_staged, dtype_of, promote_dtypes_inexact, staged
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import eye
+from wend.numpy.shaping import known_size
 from wend.ops import factors
 from wend.ops import linalg as ops
 
@@ -37,7 +38,7 @@ def inv(a: Any) -> Any:
 def det(a: Any) -> Any:
     """Compute the determinant of an array; see `numpy.linalg.det`.
 
-    Its first derivative is correct at singular matrices; its second derivative is NaN there.
+    Its derivatives are correct at singular matrices, too.
     """
     (a,) = promote_dtypes_inexact(a)
     check_square(a)
@@ -85,11 +86,12 @@ def matrix_rank(
     rtol: Any = None,
 ) -> Any:
     """Return the rank of a matrix using the SVD method; see `numpy.linalg.matrix_rank`."""
-    del hermitian
     (a,) = promote_dtypes_inexact(A)
     if shaping.rank_of(a) < 2:
         return reducing.any(ew.not_equal(a, 0)).astype(np.int64)
-    values = svdvals(a)
+    if 0 in tensor_type(a).dims[-2:]:
+        return reducing.sum(cast(ew.not_equal(a, 0), np.dtype(np.int64)), axis=(-2, -1))
+    values = svdvals(hermitian_of_lower(a) if hermitian else a)
     if tol is None:
         if rtol is None:
             size = max(known_size(a, k, "matrix_rank") for k in (-2, -1))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from wend.eager.dispatch import any_staged
 from wend.numpy import shaping
-from wend.numpy.operands import all_staged, known_size, staged
+from wend.numpy.operands import all_staged, staged
 from wend.numpy.public import STAGED, implements
+from wend.numpy.shaping import known_size
 
 
 def _one_or_all(arrays: list[Any]) -> Any:
@@ -56,17 +57,17 @@ def _prepare_all(tup: Any, prepare: Callable[..., Any]) -> list[Any]:
 
 
 @implements(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None) -> Any:
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Stack arrays in sequence horizontally (column wise); see `numpy.hstack`."""
     arrays = _prepare_all(tup, atleast_1d)
     axis = 0 if shaping.rank_of(arrays[0]) == 1 else 1
-    return _concatenate_as(arrays, axis, dtype)
+    return shaping.concatenate(arrays, axis=axis, dtype=dtype, casting=casting)
 
 
 @implements(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None) -> Any:
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Stack arrays in sequence vertically (row wise); see `numpy.vstack`."""
-    return _concatenate_as(_prepare_all(tup, _to_matrix), 0, dtype)
+    return shaping.concatenate(_prepare_all(tup, _to_matrix), dtype=dtype, casting=casting)
 
 
 @implements(np.dstack)
@@ -82,11 +83,6 @@ def column_stack(tup: Any) -> Any:
         tup, lambda x: shaping.expand_dims(atleast_1d(x), 1) if shaping.rank_of(x) < 2 else x
     )
     return shaping.concatenate(columns, axis=1)
-
-
-def _concatenate_as(arrays: Sequence[Any], axis: int, dtype: Any) -> Any:
-    joined = shaping.concatenate(arrays, axis=axis)
-    return joined if dtype is None else shaping.astype(joined, dtype)
 
 
 @implements(np.append)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from wend.eager.dispatch import apply
-from wend.eager.promotion import as_array, cast, tensor_type
 from wend.numpy import shaping
 from wend.numpy.decompositions import eig, eigh, eigvals, eigvalsh, lstsq, pinv, qr, svd, svdvals
 from wend.numpy.inverses import (
@@ -29,6 +28,7 @@ from wend.numpy.inverses import (
     vecdot,
 )
 from wend.numpy.norms import cond, matrix_norm, norm, vector_norm
+from wend.numpy.operands import promote_linalg
 from wend.numpy.public import implements
 from wend.ops import linalg as ops
 
@@ -67,17 +67,10 @@ __all__ = [
 ]
 
 
-def _promote_inexact(*xs: Any) -> list[Any]:
-    arrays = [as_array(x) for x in xs]
-    dtypes = [tensor_type(x).dtype for x in arrays]
-    dtype = np.result_type(*(d if d.kind in "fc" else np.float64 for d in dtypes))
-    return [cast(x, dtype) for x in arrays]
-
-
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
     """Solve a linear matrix equation, or a system of them; see `numpy.linalg.solve`."""
-    a, b = _promote_inexact(a, b)
+    a, b = promote_linalg(a, b)
     if not shaping.rank_of(b):
         raise ValueError("solve: Input operand 1 does not have enough dimensions")
     is_vector = shaping.rank_of(b) == 1
@@ -89,7 +82,7 @@ def solve(a: Any, b: Any) -> Any:
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """Compute the Cholesky decomposition of a real matrix; see `numpy.linalg.cholesky`."""
-    (a,) = _promote_inexact(a)
+    (a,) = promote_linalg(a)
     if not upper:
         return apply(ops.cholesky, a)
     # As in NumPy, only the upper triangle is read in this case.

@@ -11,9 +11,10 @@ from wend.eager.dispatch import any_staged, is_staged
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import contracting, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.operands import all_staged, known_size, staged, strong
+from wend.numpy.operands import all_staged, dtype_of, staged, strong
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import arange
+from wend.numpy.shaping import known_size
 
 
 def _diagonal_offset(x: Any) -> Any:
@@ -26,17 +27,19 @@ def _diagonal_offset(x: Any) -> Any:
 def tril(m: Any, k: Any = 0) -> Any:
     """Return a copy of an array with elements above the k-th diagonal zeroed; see `numpy.tril`."""
     m = _to_matrix(staged(m))
-    return ew.where(_diagonal_offset(m) <= k, m, 0)
+    return ew.where(_diagonal_offset(m) <= k, m, cast(0, dtype_of(m)))
 
 
 @implements(np.triu)
 def triu(m: Any, k: Any = 0) -> Any:
     """Return a copy of an array with elements below the k-th diagonal zeroed; see `numpy.triu`."""
     m = _to_matrix(staged(m))
-    return ew.where(_diagonal_offset(m) >= k, m, 0)
+    return ew.where(_diagonal_offset(m) >= k, m, cast(0, dtype_of(m)))
 
 
 def _to_matrix(m: Any) -> Any:
+    if not shaping.rank_of(m):
+        raise TypeError("a triangle is part of an array of at least one dimension")
     if shaping.rank_of(m) != 1:
         return m
     size = shaping.shape(m)[0]
@@ -84,7 +87,7 @@ def _diagonal_matrix(v: Any, k: int) -> Any:
     spread = shaping.broadcast_to(shaping.pad(v, (before, after)), (size, size))
     rows = shaping.expand_dims(staged(arange(size)), 1)
     is_on_diagonal = ew.equal(arange(size) - rows, k)
-    return ew.where(is_on_diagonal, spread, 0)
+    return ew.where(is_on_diagonal, spread, cast(0, dtype_of(v)))
 
 
 @implements(np.diagflat)

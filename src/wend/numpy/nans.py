@@ -10,8 +10,9 @@ from wend.eager.promotion import cast
 from wend.ir.dtypes import INT64
 from wend.numpy import calculus, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.operands import dtype_of, is_inexact, staged
+from wend.numpy.operands import dtype_of, is_inexact, promote_dtypes_inexact, require, staged
 from wend.numpy.public import implements
+from wend.numpy.statistics import as_rows, restore_axes
 
 
 def _replace_nan(a: Any, number: Any) -> Any:
@@ -19,22 +20,40 @@ def _replace_nan(a: Any, number: Any) -> Any:
     return ew.where(ew.isnan(a), number, a) if is_inexact(a) else a
 
 
-def _count_non_nan(a: Any, axis: Any, keepdims: bool) -> Any:
+def _count_non_nan(a: Any, axis: Any, keepdims: bool, where: Any = True) -> Any:
     """Count the elements that are not NaN."""
     is_number = ew.logical_not(ew.isnan(a))
-    return reducing.sum(cast(is_number, INT64), axis=axis, keepdims=keepdims)
+    return reducing.sum(cast(is_number, INT64), axis=axis, keepdims=keepdims, where=where)
 
 
 @implements(np.nansum)
-def nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """Return the sum of array elements, treating NaN as zero; see `numpy.nansum`."""
-    return reducing.sum(_replace_nan(staged(a), 0), axis, dtype, keepdims=keepdims)
+    a = _replace_nan(staged(a), 0)
+    return reducing.sum(a, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
 @implements(np.nanprod)
-def nanprod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """Return the product of array elements, treating NaN as one; see `numpy.nanprod`."""
-    return reducing.prod(_replace_nan(staged(a), 1), axis, dtype, keepdims=keepdims)
+    a = _replace_nan(staged(a), 1)
+    return reducing.prod(a, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
 @implements(np.nancumsum)
@@ -50,72 +69,103 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 
 @implements(np.nanmax)
-def nanmax(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def nanmax(
+    a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
     """Return the maximum of an array or along an axis, ignoring NaN; see `numpy.nanmax`.
 
     For a traced array, the result is NaN where all elements are NaN.
     """
     a = staged(a)
-    if not is_inexact(a):
-        return reducing.max(a, axis=axis, keepdims=keepdims)
-    result = reducing.max(_replace_nan(a, -np.inf), axis=axis, keepdims=keepdims)
+    result = reducing.max(
+        _replace_nan(a, -np.inf), axis, keepdims=keepdims, initial=initial, where=where
+    )
+    if not is_inexact(a) or initial is not None:
+        return result
     return ew.where(ew.equal(_count_non_nan(a, axis, keepdims), 0), np.nan, result)
 
 
 @implements(np.nanmin)
-def nanmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def nanmin(
+    a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
     """Return the minimum of an array or along an axis, ignoring NaN; see `numpy.nanmin`.
 
     For a traced array, the result is NaN where all elements are NaN.
     """
     a = staged(a)
-    if not is_inexact(a):
-        return reducing.min(a, axis=axis, keepdims=keepdims)
-    result = reducing.min(_replace_nan(a, np.inf), axis=axis, keepdims=keepdims)
+    result = reducing.min(
+        _replace_nan(a, np.inf), axis, keepdims=keepdims, initial=initial, where=where
+    )
+    if not is_inexact(a) or initial is not None:
+        return result
     return ew.where(ew.equal(_count_non_nan(a, axis, keepdims), 0), np.nan, result)
 
 
 @implements(np.nanargmax)
 def nanargmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Return the indices of the maximum values along an axis, ignoring NaN; see `numpy.nanargmax`.
-
-    For a traced array, the index is 0 where all elements are NaN.
-    """
-    return reducing.argmax(_replace_nan(staged(a), -np.inf), axis=axis, keepdims=keepdims)
+    """Return the indices of the maximum along an axis, ignoring NaN; see `numpy.nanargmax`."""
+    return reducing.argmax(_some_number(staged(a), -np.inf, axis), axis=axis, keepdims=keepdims)
 
 
 @implements(np.nanargmin)
 def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Return the indices of the minimum values along an axis, ignoring NaN; see `numpy.nanargmin`.
+    """Return the indices of the minimum along an axis, ignoring NaN; see `numpy.nanargmin`."""
+    return reducing.argmin(_some_number(staged(a), np.inf, axis), axis=axis, keepdims=keepdims)
 
-    For a traced array, the index is 0 where all elements are NaN.
-    """
-    return reducing.argmin(_replace_nan(staged(a), np.inf), axis=axis, keepdims=keepdims)
+
+def _some_number(a: Any, number: Any, axis: int | None) -> Any:
+    """Return the array with NaN replaced, in which no slice may have NaN only."""
+    if not is_inexact(a):
+        return a
+    is_nan = ew.isnan(a)
+    is_empty = reducing.any(reducing.all(is_nan, axis=axis))
+    return ew.where(is_nan, number, require(a, is_empty, ValueError, "All-NaN slice encountered"))
+
+
+def _check_inexact(dtype: Any) -> None:
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then dtype must be inexact")
 
 
 @implements(np.nanmean)
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
+) -> Any:
     """Compute the arithmetic mean, ignoring NaN; see `numpy.nanmean`."""
     a = staged(a)
     if not is_inexact(a):
-        return reducing.mean(a, axis, dtype, keepdims=keepdims)
-    total = reducing.sum(_replace_nan(a, 0), axis, dtype, keepdims=keepdims)
-    return total / cast(_count_non_nan(a, axis, keepdims), dtype_of(total))
+        return reducing.mean(a, axis, dtype, keepdims=keepdims, where=where)
+    _check_inexact(dtype)
+    total = reducing.sum(_replace_nan(a, 0), axis, dtype, keepdims=keepdims, where=where)
+    return total / cast(_count_non_nan(a, axis, keepdims, where), dtype_of(total))
 
 
 @implements(np.nanvar)
 def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: float = 0,
+    keepdims: bool = False,
+    correction: float | None = None,
+    mean: Any = None,
+    where: Any = True,
 ) -> Any:
     """Compute the variance, ignoring NaN; see `numpy.nanvar`."""
     a = staged(a)
+    ddof = reducing.degrees_of_freedom(ddof, correction)
     if not is_inexact(a):
-        return reducing.var(a, axis, dtype, ddof, keepdims=keepdims)
-    a = a if dtype is None else cast(a, np.dtype(dtype))
-    deviations = _replace_nan(a - nanmean(a, axis, keepdims=True), 0)
+        return reducing.var(a, axis, dtype, ddof=ddof, keepdims=keepdims, mean=mean, where=where)
+    _check_inexact(dtype)
+    if dtype is not None and dtype_of(a).kind != "c":
+        a = cast(a, np.dtype(dtype))
+    mean = nanmean(a, axis, dtype, keepdims=True, where=where) if mean is None else mean
+    deviations = ew.where(ew.isnan(a), 0, a - mean)
     squares = ew.real(deviations * ew.conjugate(deviations))
-    divisor = _count_non_nan(a, axis, keepdims) - ddof
-    total = reducing.sum(squares, axis=axis, keepdims=keepdims)
+    divisor = _count_non_nan(a, axis, keepdims, where) - ddof
+    total = reducing.sum(squares, axis, dtype, keepdims=keepdims, where=where)
     return ew.where(
         divisor <= 0, np.nan, total / cast(ew.where(divisor <= 0, 1, divisor), dtype_of(total))
     )
@@ -123,19 +173,34 @@ def nanvar(
 
 @implements(np.nanstd)
 def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: float = 0,
+    keepdims: bool = False,
+    correction: float | None = None,
+    mean: Any = None,
+    where: Any = True,
 ) -> Any:
     """Compute the standard deviation, ignoring NaN; see `numpy.nanstd`."""
-    return ew.sqrt(nanvar(staged(a), axis, dtype, ddof, keepdims=keepdims))
+    ddof = reducing.degrees_of_freedom(ddof, correction)
+    return reducing.root_of_variance(
+        nanvar(staged(a), axis, dtype, ddof=ddof, keepdims=keepdims, mean=mean, where=where)
+    )
 
 
 @implements(np.nanmedian)
-def nanmedian(a: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Any:
-    """Compute the median along one axis or all, ignoring NaN; see `numpy.nanmedian`."""
-    del out
+def nanmedian(
+    a: Any, axis: Any = None, *, overwrite_input: bool = False, keepdims: bool = False
+) -> Any:
+    """Compute the median along axes, ignoring NaN; see `numpy.nanmedian`."""
+    del overwrite_input
     a = staged(a)
-    rank = shaping.rank_of(a)
-    rows = shaping.ravel(a) if axis is None else shaping.moveaxis(a, axis, -1)
+    (a,) = promote_dtypes_inexact(a) if not is_inexact(a) else (a,)
+    rows = as_rows(a, axis)
+    if shaping.shape(rows)[-1] == 0:
+        return reducing.mean(a, axis=axis, keepdims=keepdims)
     ordered = reducing.sort(rows, axis=-1)  # NaN sorts last
     count = _count_non_nan(rows, -1, keepdims=True)
     lower, upper = ew.maximum(count - 1, 0) // 2, count // 2
@@ -143,10 +208,4 @@ def nanmedian(a: Any, axis: int | None = None, out: None = None, *, keepdims: bo
     lower, upper = (cast(k, INT64) for k in (lower, upper))
     middle = [np.take_along_axis(ordered, k, axis=-1) for k in (lower, upper)]
     medians = shaping.squeeze((middle[0] + middle[1]) / 2, -1)
-    if not keepdims:
-        return medians
-    return (
-        shaping.reshape(medians, (1,) * rank)
-        if axis is None
-        else shaping.expand_dims(medians, axis)
-    )
+    return restore_axes(medians, a, axis) if keepdims else medians

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from wend.eager.dispatch import any_staged
+from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing, shaping
 from wend.numpy.decompositions import svdvals
@@ -48,10 +49,16 @@ def _sqrt_flat_at_zero(x: Any) -> Any:
     return ew.where(is_zero, x, ew.sqrt(ew.where(is_zero, 1, x)))
 
 
+def _max_or_zero(x: Any, axis: int, keepdims: bool = False) -> Any:
+    """Return the maximum of numbers of which none is negative, 0 if there are none."""
+    is_empty = tensor_type(x).dims[axis] == 0
+    return (reducing.sum if is_empty else reducing.max)(x, axis, keepdims=keepdims)
+
+
 def _vector_norm(x: Any, axis: int, ord: Any, keepdims: bool) -> Any:
     magnitudes = ew.absolute(x)
     if ord == np.inf:
-        return reducing.max(magnitudes, axis=axis, keepdims=keepdims)
+        return _max_or_zero(magnitudes, axis, keepdims)
     if ord == -np.inf:
         return reducing.min(magnitudes, axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -71,10 +78,11 @@ def _vector_norm(x: Any, axis: int, ord: Any, keepdims: bool) -> Any:
     )
     total = reducing.sum(powers, axis=axis, keepdims=keepdims)
     is_zero = ew.equal(total, 0)
-    if ord < 0:
-        is_zero = is_zero | ew.isinf(total)
-    result = ew.power(ew.where(is_zero, 1, total), 1 / ord)
-    return ew.where(is_zero, 0, result)
+    if ord > 0:
+        return ew.where(is_zero, 0, ew.power(ew.where(is_zero, 1, total), 1 / ord))
+    is_flat = is_zero | ew.isinf(total)
+    result = ew.power(ew.where(is_flat, 1, total), 1 / ord)
+    return ew.where(is_zero, np.inf, ew.where(is_flat, 0, result))
 
 
 def _matrix_norm_along(x: Any, axes: tuple[int, ...], ord: Any, keepdims: bool) -> Any:
@@ -94,13 +102,13 @@ def _matrix_norm(x: Any, ord: Any) -> Any:
         case "nuc":
             return reducing.sum(svdvals(x), axis=-1)
         case 2:
-            return reducing.max(svdvals(x), axis=-1)
+            return _max_or_zero(svdvals(x), -1)
         case -2:
             return reducing.min(svdvals(x), axis=-1)
     if isinstance(ord, str) or ord not in (1, -1, np.inf, -np.inf):
         raise ValueError("Invalid norm order for matrices.")
     sums = reducing.sum(ew.absolute(x), axis=-2 if abs(ord) == 1 else -1)
-    return reducing.max(sums, axis=-1) if ord > 0 else reducing.min(sums, axis=-1)
+    return _max_or_zero(sums, -1) if ord > 0 else reducing.min(sums, axis=-1)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wend.base.refusals import refusal
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
 from wend.eager.dispatch import apply
 from wend.eager.promotion import cast, tensor_type
-from wend.ir.dtypes import real_of
+from wend.ir.dtypes import FLOAT64, INT64, real_of
 from wend.numpy import creating
 from wend.numpy import elementwise as ew
 from wend.numpy.composed import composed
@@ -74,8 +76,8 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 # Below this |πx|, sinc is a Taylor series in (πx)², so that its derivatives are accurate at 0.
-_MAX_SERIES_ANGLE = 0.1
-_SINC_TAYLOR = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
+_MAX_SERIES_ANGLE = 1.0
+_SINC_TAYLOR = [(-1) ** k / math.factorial(2 * k + 1) for k in range(12)]
 
 
 @implements(np.sinc)
@@ -88,7 +90,8 @@ def sinc(x: Any) -> Any:
     y = x * math.pi
     y = y if dtype_of(y).kind in "fc" else cast(y, np.dtype(np.float64))
     is_small = ew.absolute(y) < _MAX_SERIES_ANGLE
-    square = y * y
+    small = ew.where(is_small, y, 0)  # the square of another could be infinite
+    square = small * small
     series: Any = _SINC_TAYLOR[-1]
     for factor in _SINC_TAYLOR[-2::-1]:
         series = series * square + factor
@@ -101,7 +104,7 @@ def _ignoring_nan(choose: Callable[..., Any]) -> Callable[..., Any]:
     def compute(x: Any, y: Any) -> Any:
         if dtype_of(x).kind not in "fc":
             return choose(x, y)
-        return ew.where(ew.isnan(x), y, ew.where(ew.isnan(y), x, choose(x, y)))
+        return ew.where(ew.isnan(y), x, ew.where(ew.isnan(x), y, choose(x, y)))
 
     return compute
 
@@ -109,11 +112,26 @@ def _ignoring_nan(choose: Callable[..., Any]) -> Callable[..., Any]:
 fmax = composed(np.fmax, _ignoring_nan(ew.maximum))
 fmin = composed(np.fmin, _ignoring_nan(ew.minimum))
 float_power = composed(np.float_power, ew.power)
-ldexp = composed(np.ldexp, lambda x, n: x * ew.exp2(cast(n, dtype_of(x))))
+
+
+def _ldexp(x: Any, n: Any) -> Any:
+    # Narrow floats are scaled in float64, and float64 in three steps, none of which overflows
+    # early; in one step where that is exact, so that the result is rounded once.
+    exponent = ew.clip(cast(n, INT64), -2200, 2200)
+    third = ew.where(ew.absolute(exponent) <= 1000, 0, exponent // 3)
+    result = cast(x, FLOAT64)
+    for part in (third, third, exponent - 2 * third):
+        result = result * ew.exp2(cast(part, FLOAT64))
+    return result
+
+
+ldexp = composed(np.ldexp, _ldexp)
 
 
 def _logaddexp2(x: Any, y: Any) -> Any:
-    return ew.logaddexp(x * math.log(2), y * math.log(2)) * (1 / math.log(2))
+    dtype = np.promote_types(dtype_of(x), np.float32)  # as NumPy computes with float16
+    x, y = (cast(v, dtype) * math.log(2) for v in (x, y))
+    return ew.logaddexp(x, y) * (1 / math.log(2))
 
 
 logaddexp2 = composed(np.logaddexp2, _logaddexp2)
@@ -126,7 +144,7 @@ def round(x: Any, decimals: int = 0) -> Any:
 
     Its derivative is 0.
     """
-    x = staged(x)
+    x, decimals = staged(x), operator.index(decimals)
     kind = dtype_of(x).kind
     if kind == "b":
         if decimals:
@@ -134,10 +152,15 @@ def round(x: Any, decimals: int = 0) -> Any:
         return cast(x, np.dtype(np.float16))
     if kind in "iu":
         if decimals < 0:
-            raise refusal(
-                NotImplementedError("round of traced integers takes no negative decimals")
+            raise UnsupportedError(
+                explain(
+                    f"np.round{at(user_source())} of traced integers takes no negative decimals.",
+                    cure="round a float: np.round(x / 10) * 10.",
+                )
             )
         return copy_if_operand(x, [x])
+    if kind == "c":
+        return apply(ops.complex, *(round(part(x), decimals) for part in (ew.real, ew.imag)))
     if decimals == 0:
         return apply(ops.rint, x)
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
@@ -180,16 +203,24 @@ def nan_to_num(
     return apply(ops.complex, replaced(ew.real(x)), replaced(ew.imag(x)))
 
 
+def _check_real(x: Any) -> Any:
+    x = staged(x)
+    if dtype_of(x).kind == "c":
+        what = f"This operation is not supported for {dtype_of(x)} values"
+        raise TypeError(f"{what} because it would be ambiguous.")
+    return x
+
+
 @implements(np.isposinf)
 def isposinf(x: Any) -> Any:
     """Test elementwise for positive infinity; see `numpy.isposinf`."""
-    return ew.equal(staged(x), np.inf)
+    return ew.equal(_check_real(x), np.inf)
 
 
 @implements(np.isneginf)
 def isneginf(x: Any) -> Any:
     """Test elementwise for negative infinity; see `numpy.isneginf`."""
-    return ew.equal(staged(x), -np.inf)
+    return ew.equal(_check_real(x), -np.inf)
 
 
 @implements(np.iscomplex)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from wend.base.errors import ShapeError
-from wend.base.refusals import refusal
+from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, any_staged, apply, recorder
 from wend.eager.promotion import as_array, cast, is_weak, result_dtype, tensor_type
 from wend.numpy import creating, shaping
@@ -63,6 +63,14 @@ def promote_dtypes_inexact(*xs: Any) -> list[Any]:
     return [cast(x, dtype) for x in arrays]
 
 
+def promote_linalg(*xs: Any) -> list[Any]:
+    """Cast the operands to their common dtype as `numpy.linalg` does: integers are float64."""
+    arrays = [promote_dtypes_inexact(as_array(x))[0] for x in xs]
+    if any(dtype_of(x) == np.float16 for x in arrays):
+        raise TypeError("array type float16 is unsupported in linalg")
+    return promote_dtypes(*arrays)
+
+
 def dtype_of(x: Any) -> np.dtype:
     """Return the dtype of an operand, traced or not."""
     return tensor_type(x).dtype
@@ -79,12 +87,11 @@ def normalize_axes(x: Any, axis: Any) -> tuple[int, ...]:
     return tuple(range(rank)) if axis is None else tuple(normalize_axis_tuple(axis, rank))
 
 
-def known_size(x: Any, axis: int, role: str) -> int:
-    """Return the size of an axis, which must be known statically."""
-    size = tensor_type(x).dims[axis]
-    if not isinstance(size, int):
-        raise refusal(ShapeError(f"{role} needs the size of axis {axis} before the run"))
-    return size
+def as_axis(axis: Any) -> int:
+    """Return one axis as NumPy's functions in C read it, which take no bools."""
+    if isinstance(axis, (bool, np.bool)):
+        raise TypeError("an integer is required for the axis")
+    return operator.index(axis)
 
 
 def element_count(x: Any, axis: Any = None) -> Any:
@@ -106,6 +113,15 @@ def check_nonnegative(number: Any, message: str) -> Any:
     if is_traced:
         return checked.as_weak() if is_weak(number) else checked
     return checked
+
+
+def require(x: Any, fails: Any, error: type[Exception], text: str) -> Any:
+    """Return the operand; an error is raised if `fails` holds: now, or where only the run knows."""
+    if isinstance(fails, Staged):
+        return checked(x, (fails, error, text))
+    if fails:
+        raise error(text)
+    return x
 
 
 def slice_axis(x: Any, axis: int, part: slice) -> Any:

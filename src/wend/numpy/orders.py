@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wend.base.errors import explain
-from wend.base.refusals import refusal
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
 from wend.eager.dispatch import any_staged
 from wend.eager.promotion import cast
+from wend.ir.dtypes import BOOL
+from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.numpy.operands import all_staged, dtype_of, known_size, staged
+from wend.numpy.operands import all_staged, dtype_of, operand, require, staged, strong
 from wend.numpy.public import implements
+from wend.numpy.shaping import known_size
 
 
 # Orders
@@ -25,8 +28,8 @@ def partition(
 
     A traced array is sorted completely.
     """
-    del kth, kind
-    return reducing.sort(staged(a), axis, None, order)
+    del kind
+    return reducing.sort(_with_kth(staged(a), kth, axis), axis, None, order)
 
 
 @implements(np.argpartition)
@@ -37,8 +40,25 @@ def argpartition(
 
     A traced array is sorted completely.
     """
-    del kth, kind
-    return reducing.argsort(staged(a), axis, None, order)
+    del kind
+    return reducing.argsort(_with_kth(strong(a), kth, axis), axis, None, order)
+
+
+def _with_kth(a: Any, kth: Any, axis: int | None) -> Any:
+    """Return the array; NumPy's error if it has no element at a position to partition at."""
+    rank = shaping.rank_of(a)
+    if axis is None or not rank:
+        size = shaping.size(a)
+    else:
+        size = shaping.shape(a)[normalize_axis_index(axis, rank)]
+    kth = operand(kth)
+    if dtype_of(kth) == BOOL:
+        raise ValueError("Booleans unacceptable as partition index")
+    if dtype_of(kth).kind not in "iu":
+        raise TypeError("Partition index must be integer")
+    is_out = ew.logical_or(ew.less(kth, -size), ew.greater_equal(kth, size))
+    text = f"kth(={'…' if any_staged([kth]) else kth}) out of bounds ({size})"
+    return require(a, reducing.any(is_out), ValueError, text)
 
 
 @implements(np.lexsort)
@@ -62,12 +82,10 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 # Insertion and deletion at static positions
 def _require_static_positions(name: str, obj: Any) -> None:
     if any_staged([obj]) or (isinstance(obj, slice) and any_staged([obj.start, obj.stop])):
-        raise refusal(
-            NotImplementedError(
-                explain(
-                    f"{name} takes positions that are known before the run.",
-                    cure="join the parts: np.concatenate([x[:i], new, x[i:]]).",
-                )
+        raise UnsupportedError(
+            explain(
+                f"np.{name}{at(user_source())} takes positions that are known before the run.",
+                cure="join the parts: np.concatenate([x[:i], new, x[i:]]).",
             )
         )
 

@@ -8,16 +8,18 @@ import numpy as np
 
 from wend.numpy import shaping
 from wend.numpy.calculus import convolve
+from wend.numpy.creating import zeros_like
 from wend.numpy.joining import atleast_1d
-from wend.numpy.operands import all_staged, known_size, staged, strong
+from wend.numpy.operands import all_staged, staged, strong
 from wend.numpy.public import implements
+from wend.numpy.shaping import known_size
 
 
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Any:
     """Evaluate a polynomial at specific values, by Horner's rule; see `numpy.polyval`."""
     x, p = strong(x), atleast_1d(staged(p))
-    value: Any = x * 0
+    value: Any = zeros_like(x)
     for k in range(known_size(p, 0, "polyval")):
         value = value * x + p[k]
     return value
@@ -49,7 +51,12 @@ def polymul(a1: Any, a2: Any) -> Any:
 
     Leading zeros of traced polynomials are not trimmed.
     """
-    return convolve(atleast_1d(staged(a1)), atleast_1d(staged(a2)))
+    return convolve(*(_nonempty(atleast_1d(staged(x))) for x in (a1, a2)))
+
+
+def _nonempty(p: Any) -> Any:
+    """Return the coefficients; those of the polynomial 0 if there are none."""
+    return p if known_size(p, 0, "polymul") else shaping.pad(p, (1, 0))
 
 
 @implements(np.polyder)

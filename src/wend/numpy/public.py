@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from wend.eager.dispatch import any_staged, read, read_all
+from wend.numpy import signatures
+from wend.numpy.signatures import Accepted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,6 +27,7 @@ def implements(*originals: Callable[..., Any]) -> Callable[[Callable[P, R]], Cal
 
     def decorate(staged: Callable[P, R]) -> Callable[P, R]:
         original = originals[0]
+        accepted = Accepted(staged.__code__)
 
         @functools.wraps(staged)
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -32,7 +35,9 @@ def implements(*originals: Callable[..., Any]) -> Callable[[Callable[P, R]], Cal
                 operands = read_all(args)
                 keywords = {name: read(value) for name, value in kwargs.items()}
                 if any_staged(operands) or any_staged(keywords.values()):
-                    return staged(*operands, **keywords)
+                    if accepted.fit(operands, keywords):
+                        return staged(*operands, **keywords)
+                    return signatures.call(original, staged, accepted, operands, keywords)  # type: ignore[no-any-return]
                 args, kwargs = operands, keywords  # type: ignore[assignment]
             result: R = original(*args, **kwargs)
             return result

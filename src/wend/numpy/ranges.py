@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wend.base.refusals import refusal
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import broadcast, cast, result_dtype
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
-from wend.numpy.operands import all_staged, check_nonnegative, dtype_of, staged
+from wend.numpy.operands import all_staged, check_nonnegative, dtype_of, require, staged
 from wend.numpy.public import implements
 from wend.ops import creating as ops
 
@@ -36,7 +37,10 @@ def arange(
         # NumPy promotes with int64, the dtype of the default step.
         dtype = np.result_type(np.int64, *(dtype_of(x) for x in (start, stop, step)))
     dtype = np.dtype(dtype)
-    if isinstance(step, int) and step and all(dtype_of(x).kind in "iu" for x in (start, stop)):
+    is_integral = dtype_of(step).kind in "iu"
+    error = ZeroDivisionError if is_integral else ValueError
+    step = require(step, ew.equal(step, 0), error, "the step of arange is 0")
+    if isinstance(step, int) and all(dtype_of(x).kind in "iu" for x in (start, stop)):
         # Integer arithmetic is exact and keeps a symbolic size the same symbol.
         distance = cast(stop, INT64) - cast(start, INT64) if step > 0 else cast(start, INT64) - stop
         length = ew.floor_divide(distance + (abs(step) - 1), abs(step))
@@ -98,8 +102,12 @@ def _linspace_dynamic(
     """Return `linspace` for a traced number of samples."""
     start, stop = all_staged((start, stop))
     if shaping.rank_of(start) or shaping.rank_of(stop) or axis not in (0, -1):
-        raise refusal(
-            NotImplementedError("linspace of a traced number of points goes between two numbers")
+        raise UnsupportedError(
+            explain(
+                f"np.linspace{at(user_source())} of a traced number of points goes between two "
+                "numbers.",
+                cure="compute it: start + (stop - start) * np.linspace(0, 1, num)[:, None].",
+            )
         )
     compute_dtype = result_dtype(start, stop, 1.0)
     result_type = compute_dtype if dtype is None else np.dtype(dtype)
@@ -146,17 +154,30 @@ def geomspace(
 ) -> Any:
     """Return numbers spaced evenly on a log scale (a geometric progression); see `numpy.geomspace`.
 
-    The bounds may be traced; they must be real and of one sign.
+    The bounds may be traced.
     """
-    start, stop = broadcast(*all_staged((start, stop)))
+    start, stop = all_staged((start, stop))
+    computed = np.result_type(result_dtype(start, stop, float(num)), np.dtype(dtype))
+    start, stop = broadcast(*(cast(_check_nonzero(x), computed) for x in (start, stop)))
+    # As in NumPy, `start` is turned to the positive axis, and the results are turned back.
     sign = ew.sign(start)
-    logs = ew.log10(ew.absolute(start)), ew.log10(ew.absolute(stop))
-    points = logspace(*logs, num, endpoint, axis=axis)
-    if axis == 0:
-        points = points * sign
-    else:
-        points = points * shaping.expand_dims(sign, axis)
-    return points if dtype is None else cast(points, np.dtype(dtype))
+    first, last = start / sign, stop / sign
+    points = logspace(ew.log10(first), ew.log10(last), num, endpoint)
+    ends = [shaping.expand_dims(x, 0) for x in (first, last)]
+    if num > 1 and endpoint:
+        points = shaping.concatenate([ends[0], points[1:-1], ends[1]])
+    elif num > 0:
+        points = shaping.concatenate([ends[0], points[1:]])
+    points = points * sign
+    points = points if axis == 0 else shaping.moveaxis(points, 0, axis)
+    return cast(points, computed if dtype is None else np.dtype(dtype))
+
+
+def _check_nonzero(x: Any) -> Any:
+    """Return the operand, checked at run time."""
+    message = "Geometric sequence cannot include zero"
+    ones = check_nonnegative(ew.where(ew.equal(x, 0), -1, 1), message)
+    return x * ones
 
 
 # Constant arrays

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from wend.base.refusals import refusal
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import broadcast, cast, tensor_type
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.numpy.operands import check_nonnegative, is_traced_size, slice_axis, staged
+from wend.numpy.operands import as_axis, check_nonnegative, is_traced_size, slice_axis, staged
 from wend.numpy.public import implements
 from wend.numpy.ranges import arange
 from wend.numpy.ufuncs import copy_if_operand
@@ -42,6 +43,8 @@ def _roll_axis(a: Any, shift: Any, axis: int) -> Any:
     if isinstance(size, int) and size == 0:
         return copy_if_operand(a, [a])
     if isinstance(shift, Staged) or isinstance(size, Staged):
+        if tensor_type(shift).dtype.kind in "iu":  # before it is subtracted: −2**63 would wrap
+            shift = ew.remainder(cast(shift, INT64), size)
         return indexing.take(a, ew.remainder(arange(size) - shift, size), axis=axis)
     shift = operator.index(shift) % size
     if shift == 0:
@@ -60,9 +63,9 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     With traced counts, the length of the result is known at run time only.
     """
     a = staged(a)
-    if axis is None:
+    if axis is None or (axis in (0, -1) and not shaping.rank_of(a)):
         a, axis = shaping.ravel(a), 0
-    axis = normalize_axis_index(axis, shaping.rank_of(a))
+    axis = normalize_axis_index(as_axis(axis), shaping.rank_of(a))
     size = shaping.shape(a)[axis]
     if isinstance(repeats, Staged) or isinstance(size, Staged):
         counts = staged(repeats)
@@ -81,10 +84,21 @@ def _repeat_positions(size: Any, repeats: Any) -> Any:
     if not shaping.rank_of(repeats):
         total = size * cast(repeats, INT64)
         return ew.floor_divide(arange(total), ew.maximum(repeats, 1))
-    counts, _ = broadcast(cast(repeats, INT64), arange(size))
+    counts = _check_count_of(cast(repeats, INT64), size)
+    counts, _ = broadcast(counts, arange(size))
     ends = reducing.cumsum(staged(counts))
     total = reducing.sum(counts)
     return apply(searching.searchsorted, ends, arange(total), side="right")
+
+
+def _check_count_of(repeats: Any, size: Any) -> Any:
+    """Return a row of counts; at run time it must have one, or one per element that is repeated."""
+    count = shaping.shape(repeats)[0]
+    if isinstance(count, int) and (count == 1 or isinstance(size, int)):
+        return repeats
+    fits = ew.logical_or(ew.equal(count, size), ew.equal(count, 1))
+    message = "operands could not be broadcast together: repeats has another size than the axis"
+    return repeats + check_nonnegative(ew.where(fits, 0, -1), message)
 
 
 @implements(np.tile)
@@ -147,7 +161,12 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 def resize(a: Any, new_shape: Any) -> Any:
     """Return a new array with the specified shape, which must be static; see `numpy.resize`."""
     if is_traced_size(new_shape):
-        raise refusal(NotImplementedError("resize takes sizes that are known before the run"))
+        raise UnsupportedError(
+            explain(
+                f"np.resize{at(user_source())} takes sizes that are known before the run.",
+                cure="take elements: np.take(x, np.arange(n) % x.size).",
+            )
+        )
     shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (int(new_shape),)
     flat = shaping.ravel(staged(a))
     size, total = shaping.size(flat), math.prod(shape)

@@ -11,10 +11,11 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import any_staged, apply
 from wend.eager.promotion import as_array, cast, tensor_type
-from wend.ir.dtypes import BOOL
+from wend.ir.dtypes import BOOL, FLOAT64
 from wend.ir.op import Op
+from wend.numpy import creating, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy import shaping
+from wend.numpy.operands import as_axis
 from wend.numpy.public import STAGED, implements
 from wend.ops import reducing as ops
 from wend.ops import searching
@@ -23,9 +24,12 @@ from wend.ops.build import Axes
 
 def _axes(x: Any, axis: Any) -> Axes:
     rank = shaping.rank_of(x)
-    if not rank and axis in (0, -1):
+    if axis is None:
+        return tuple(range(rank))
+    axes = tuple(map(as_axis, axis)) if isinstance(axis, tuple) else (as_axis(axis),)
+    if not rank and axes in ((0,), (-1,)):
         return ()  # NumPy accepts these axes for 0-d arrays
-    return tuple(range(rank)) if axis is None else tuple(normalize_axis_tuple(axis, rank))
+    return tuple(normalize_axis_tuple(axes, rank))
 
 
 def _ravel_unknown_rank(x: Any, axis: Any) -> Any:
@@ -35,7 +39,7 @@ def _ravel_unknown_rank(x: Any, axis: Any) -> Any:
 
 def _single_axis(x: Any, axis: Any) -> int | None:
     """Return the normalized axis, or None for a 0-d array, which has no axes."""
-    rank = shaping.rank_of(x)
+    rank, axis = shaping.rank_of(x), as_axis(axis)
     return None if not rank and axis in (0, -1) else normalize_axis_index(axis, rank)
 
 
@@ -47,31 +51,77 @@ def _sum_dtype(x: Any, dtype: Any) -> np.dtype:
     return np.add.reduce(np.zeros(1, tensor_type(x).dtype)).dtype  # type: ignore[no-any-return]
 
 
+def _where(x: Any, where: Any, identity: Any) -> Any:
+    """Return the array with the identity for the elements that `where=` leaves out."""
+    if where is True:
+        return x
+    if shaping.rank_of(where) > shaping.rank_of(x):
+        raise ShapeError("where= has more dimensions than the array that is reduced")
+    return ew.where(where, x, cast(identity, tensor_type(x).dtype))
+
+
+def _from_initial(combine: Callable[..., Any], result: Any, initial: Any) -> Any:
+    """Return the result of a reduction that starts from `initial=`."""
+    if initial is None:
+        return result
+    return combine(result, cast(initial, tensor_type(result).dtype))
+
+
 @implements(np.sum)
-def sum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def sum(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """Return the sum of array elements over a given axis; see `numpy.sum`."""
-    x = cast(_ravel_unknown_rank(x, axis), _sum_dtype(x, dtype))
-    return apply(ops.reduce_sum, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+    x = _where(cast(_ravel_unknown_rank(x, axis), _sum_dtype(x, dtype)), where, 0)
+    total = apply(ops.reduce_sum, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+    return _from_initial(ew.add, total, initial)
 
 
 @implements(np.prod)
-def prod(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def prod(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """Return the product of array elements over a given axis; see `numpy.prod`.
 
     Its derivative is correct where elements are 0.
     """
-    x = cast(_ravel_unknown_rank(x, axis), _sum_dtype(x, dtype))
-    return apply(ops.reduce_prod, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+    x = _where(cast(_ravel_unknown_rank(x, axis), _sum_dtype(x, dtype)), where, 1)
+    product = apply(ops.reduce_prod, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+    return _from_initial(ew.multiply, product, initial)
 
 
-def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op) -> Any:
-    def staged(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        x = _ravel_unknown_rank(x, axis)
+def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op, choose: Any) -> Any:
+    def staged(
+        x: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Any:
+        if where is not True and initial is None:
+            raise ValueError(
+                f"reduction operation {choose.__name__!r} does not have an identity, so to use a "
+                "where mask one has to specify 'initial'"
+            )
+        x = _where(_ravel_unknown_rank(x, axis), where, initial)
         axes = _axes(x, axis)
-        if 0 in [tensor_type(x).dims[k] for k in axes]:
+        if 0 not in [tensor_type(x).dims[k] for k in axes]:
+            result = apply(op, x, axes=axes, keepdims=bool(keepdims))
+        elif initial is None:
             name = original.__name__
             raise ShapeError(f"zero-size array to reduction operation {name} which has no identity")
-        return apply(op, x, axes=axes, keepdims=bool(keepdims))
+        else:  # any reduction that has an identity gives the shape
+            result = cast(any(x, axis, keepdims=keepdims), tensor_type(x).dtype)
+            return creating.full_like(result, initial)
+        return _from_initial(choose, result, initial)
 
     staged.__name__ = staged.__qualname__ = original.__name__
     staged.__doc__ = (
@@ -81,26 +131,28 @@ def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op) ->
     return implements(original, alias)(staged)
 
 
-max = amax = _extreme(np.max, np.amax, ops.reduce_max)
-min = amin = _extreme(np.min, np.amin, ops.reduce_min)
+max = amax = _extreme(np.max, np.amax, ops.reduce_max, ew.maximum)
+min = amin = _extreme(np.min, np.amin, ops.reduce_min, ew.minimum)
 
 
 @implements(np.any)
-def any(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def any(x: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
     """Test whether any array element along a given axis is True; see `numpy.any`."""
-    x = cast(x, BOOL)
+    x = _where(cast(x, BOOL), where, False)
     return apply(ops.reduce_any, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
 @implements(np.all)
-def all(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def all(x: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
     """Test whether all array elements along a given axis are True; see `numpy.all`."""
-    x = cast(x, BOOL)
+    x = _where(cast(x, BOOL), where, True)
     return apply(ops.reduce_all, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
-def _element_count(x: Any, axis: Any) -> Any:
+def _element_count(x: Any, axis: Any, where: Any = True, keepdims: bool = False) -> Any:
     """Return the number of elements that are reduced to one."""
+    if where is not True:
+        return sum(creating.ones_like(x, np.int64), axis, keepdims=keepdims, where=where)
     sizes = shaping.shape(x)
     total: Any = 1
     for k in range(len(sizes)) if axis is None else normalize_axis_tuple(axis, len(sizes)):
@@ -109,24 +161,35 @@ def _element_count(x: Any, axis: Any) -> Any:
 
 
 @implements(np.mean)
-def mean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def mean(
+    x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
+) -> Any:
     """Compute the arithmetic mean along the specified axis; see `numpy.mean`."""
-    if dtype is None and tensor_type(x).dtype.kind not in "fc":
+    source = tensor_type(x).dtype
+    is_half = dtype is None and source == np.float16  # whose sums overflow early
+    if dtype is None and source.kind not in "fc":
         dtype = np.float64
     x = _ravel_unknown_rank(x, axis)
-    total = sum(x, axis, dtype, keepdims=keepdims)
-    return _divide_by_count(total, _element_count(x, axis))
+    total = sum(x, axis, np.float32 if is_half else dtype, keepdims=keepdims, where=where)
+    result = _divide_by_count(total, _element_count(x, axis, where, keepdims))
+    return cast(result, source) if is_half else result
 
 
 def _divide_by_count(total: Any, count: Any) -> Any:
-    # The count is cast so that it does not change the dtype of the quotient.
-    return ew.divide(total, cast(count, tensor_type(total).dtype))
+    # The count is cast so that it does not change the dtype of the quotient; a mean of a requested
+    # integer dtype is cut, as in NumPy.
+    dtype = tensor_type(total).dtype
+    return cast(ew.divide(total, cast(count, dtype if dtype.kind in "fc" else FLOAT64)), dtype)
 
 
-def _correction(ddof: float, correction: float | None) -> float:
+def degrees_of_freedom(ddof: float, correction: float | None) -> float:
+    """Return `ddof=`, which is called `correction=` in the array API standard."""
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
     return ddof if correction is None else correction
+
+
+_mean = mean
 
 
 @implements(np.var)
@@ -134,26 +197,31 @@ def var(
     x: Any,
     axis: Any = None,
     dtype: Any = None,
-    ddof: float = 0,
     *,
+    ddof: float = 0,
     keepdims: bool = False,
     correction: float | None = None,
+    mean: Any = None,
+    where: Any = True,
 ) -> Any:
     """Compute the variance along the specified axis; see `numpy.var`.
 
     `correction` is the array API standard's name for `ddof`.
     """
-    ddof = _correction(ddof, correction)
+    ddof = degrees_of_freedom(ddof, correction)
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
     is_complex = tensor_type(x).dtype.kind == "c"
-    x = x if dtype is None else cast(x, np.dtype(dtype))
-    deviations = x - mean(x, axis, keepdims=True)
+    x = x if is_complex or dtype is None else cast(x, np.result_type(dtype, tensor_type(x).dtype))
+    if mean is None:  # in the dtype of the array, whose own mean float16 would compute in float32
+        mean = _mean(x, axis, dtype or tensor_type(x).dtype, keepdims=True, where=where)
+    deviations = x - mean
     squares = (
         ew.real(deviations * ew.conjugate(deviations)) if is_complex else deviations * deviations
     )
-    total = sum(squares, axis, dtype, keepdims=keepdims)
-    return _divide_by_count(total, ew.maximum(_element_count(x, axis) - ddof, 0))
+    total = sum(squares, axis, dtype, keepdims=keepdims, where=where)
+    count = _element_count(x, axis, where, keepdims)
+    return _divide_by_count(total, ew.maximum(count - ddof, 0))
 
 
 @implements(np.std)
@@ -161,21 +229,34 @@ def std(
     x: Any,
     axis: Any = None,
     dtype: Any = None,
-    ddof: float = 0,
     *,
+    ddof: float = 0,
     keepdims: bool = False,
     correction: float | None = None,
+    mean: Any = None,
+    where: Any = True,
 ) -> Any:
     """Compute the standard deviation along the specified axis; see `numpy.std`.
 
     `correction` is the array API standard's name for `ddof`.
     """
-    ddof = _correction(ddof, correction)
-    variance = var(x, axis, dtype, ddof, keepdims=keepdims)
+    ddof = degrees_of_freedom(ddof, correction)
+    variance = var(x, axis, dtype, ddof=ddof, keepdims=keepdims, mean=mean, where=where)
     count = _element_count(x, axis)
     if isinstance(count, int) and count == 1 and ddof == 0:
         return variance  # 0, and so are its derivatives, which those of the root at 0 are not
-    return ew.sqrt(variance)
+    return root_of_variance(variance)
+
+
+def root_of_variance(variance: Any) -> Any:
+    """Return the standard deviation; if an integer is requested, it is cut, as in NumPy."""
+    dtype = tensor_type(variance).dtype
+    root = ew.sqrt(variance)
+    if dtype.kind not in "fc" and shaping.rank_of(root):
+        raise TypeError(
+            f"Cannot cast ufunc 'sqrt' output from {tensor_type(root).dtype} to {dtype}"
+        )
+    return cast(root, dtype)
 
 
 def _arg_extreme(original: Callable[..., Any], op: Op) -> Any:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from wend.base.refusals import refusal
-from wend.eager.dispatch import any_staged, apply
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
 from wend.numpy.calculus import diff
-from wend.numpy.operands import all_staged, dtype_of, known_size, promote_dtypes, staged
+from wend.numpy.operands import (
+    all_staged,
+    check_nonnegative,
+    dtype_of,
+    operand,
+    promote_dtypes,
+    require,
+    staged,
+    strong,
+)
 from wend.numpy.public import implements
 from wend.numpy.ranges import linspace, zeros
+from wend.numpy.shaping import known_size
+from wend.ops import elementwise
 from wend.ops import indexing as indexing_ops
 from wend.ops import searching as ops
 
@@ -25,7 +38,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """Find indices where elements must be inserted to keep the order; see `numpy.searchsorted`."""
     if side not in ("left", "right"):
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
-    a, v = promote_dtypes(a, v)
+    a, v = promote_dtypes(strong(a), strong(v))
     if sorter is not None:
         a = indexing.take(a, sorter)
     return apply(ops.searchsorted, a, v, side=side)
@@ -35,14 +48,36 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """Return the indices of the bins to which each value belongs; see `numpy.digitize`.
 
-    Traced bins must be increasing. NumPy also takes decreasing ones, but whether they decrease is
-    known at run time only.
+    Of traced bins only the run knows whether they decrease, so that it searches twice.
     """
-    side = "left" if right else "right"
-    if not any_staged([bins]) and len(bins) > 1 and bins[0] > bins[-1]:
-        other = "right" if right else "left"
-        return len(bins) - searchsorted(np.asarray(bins)[::-1], x, other)
-    return searchsorted(bins, x, side)
+    sides = ("left", "right") if right else ("right", "left")
+    if dtype_of(operand(x)).kind == "c":
+        raise TypeError("x may not be complex")
+    bins = operand(bins)
+    require_vector(bins)
+    steps = bins[1:], bins[:-1]
+    decreases = reducing.any(ew.less(*steps))
+    is_unsorted = ew.logical_and(decreases, reducing.any(ew.greater(*steps)))
+    text = "bins must be monotonically increasing or decreasing"
+    bins = require(bins, is_unsorted, ValueError, text)
+    is_known = not isinstance(decreases, Staged)
+    if is_known and not decreases:
+        return searchsorted(bins, x, sides[0])
+    from_end = shaping.shape(bins)[0] - searchsorted(bins[::-1], x, sides[1])
+    return from_end if is_known else ew.where(decreases, from_end, searchsorted(bins, x, sides[0]))
+
+
+def have_other_shapes(a: Any, b: Any) -> bool:
+    """Return whether the shapes of two arrays are known, and differ."""
+    types = tensor_type(a), tensor_type(b)
+    return types[0].shape != types[1].shape and all(type.is_static for type in types)
+
+
+def require_vector(x: Any) -> None:
+    """Raise NumPy's error unless an array has one axis."""
+    if shaping.rank_of(x) != 1:
+        is_number = not shaping.rank_of(x)
+        raise ValueError(f"object {'of too small depth' if is_number else 'too deep'} for array")
 
 
 @implements(np.bincount)
@@ -55,14 +90,23 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         minlength: the minimum length of the result.
         length: the length of the result, if it must be static; a number beyond it is an error.
     """
-    x = cast(staged(x), INT64)
+    x = staged(x)
+    require_vector(x)
+    x = cast(x, INT64) if dtype_of(x).kind == "u" else shaping.cast_as(x, INT64, "safe")
+    x = check_nonnegative(x, "'list' argument must have no negative elements")
+    minlength = minlength if isinstance(minlength, Staged) else operator.index(minlength)
+    minlength = check_nonnegative(minlength, "'minlength' must not be negative")
+    if weights is not None:
+        weights = shaping.cast_as(staged(weights), FLOAT64, "same_kind")
+        differ = have_other_shapes(weights, x)
+        require(x, differ, ValueError, "The weights and list don't have the same length.")
     if length is None and tensor_type(x).dims[0] == 0:
         return np.zeros(minlength, np.int64)  # as in NumPy, whatever the weights
     count = ew.maximum(reducing.max(x) + 1, minlength) if length is None else length
     if weights is None:
         start, amounts = zeros(count, np.int64), ew.where(ew.equal(x, x), 1, 1)
     else:
-        start, amounts = zeros(count, np.float64), cast(staged(weights), FLOAT64)
+        start, amounts = zeros(count, np.float64), weights
     return apply(indexing_ops.scatter_add, staged(start), staged(amounts), x)
 
 
@@ -74,16 +118,31 @@ def histogram(
 
     For traced arrays, `bins` is a number of bins or an array of increasing edges.
     """
-    a = shaping.ravel(staged(a))
+    a = staged(a)
+    if weights is not None:
+        weights = staged(weights)
+        differ = have_other_shapes(weights, a)
+        require(a, differ, ValueError, "weights should have the same shape as a.")
+        weights = shaping.ravel(weights)
+    a = shaping.ravel(a)
     if isinstance(bins, str):
-        raise refusal(
-            NotImplementedError("histogram of a traced array takes a number of bins, or edges")
+        raise UnsupportedError(
+            explain(
+                f"np.histogram{at(user_source())} of a traced array takes a number of bins, or "
+                "edges.",
+                cure="compute the edges before the call: np.histogram_bin_edges(x, bins).",
+            )
         )
+    if not any_staged([bins]):
+        np.histogram_bin_edges(np.zeros(1), bins, (0, 1))  # NumPy's errors
     is_number = not np.ndim(bins)
     edges = _bin_edges(a, bins, range) if is_number else staged(bins)
+    if not is_number:
+        falls = reducing.any(ew.less(edges[1:], edges[:-1]))
+        text = "`bins` must increase monotonically, when an array"
+        edges = require(edges, falls, ValueError, text)
     count = bins if is_number else known_size(edges, 0, "histogram") - 1
     bin_index = ew.where(ew.equal(a, edges[-1]), count, searchsorted(edges, a, "right"))
-    weights = None if weights is None else shaping.ravel(staged(weights))
     counts = bincount(ew.clip(bin_index, 0, count + 1), weights, length=count + 2)[1:-1]
     counts = counts if weights is None else cast(counts, dtype_of(weights))
     if density:
@@ -93,6 +152,12 @@ def histogram(
 
 def _bin_edges(a: Any, count: Any, limits: Any) -> Any:
     low, high = (reducing.min(a), reducing.max(a)) if limits is None else limits
+    origin = "autodetected" if limits is None else "supplied"
+    are_finite = ew.logical_and(ew.isfinite(low), ew.isfinite(high))
+    text = f"{origin} range of the bins is not finite"
+    low = require(low, ew.logical_not(are_finite), ValueError, text)
+    text = "max must be larger than min in range parameter."
+    low = require(low, ew.greater(low, high), ValueError, text)
     is_constant = ew.equal(low, high)
     return linspace(
         ew.where(is_constant, low - 0.5, low), ew.where(is_constant, high + 0.5, high), count + 1
@@ -108,6 +173,12 @@ def interp(
     It has derivatives with respect to `x`, `xp` and `fp`.
     """
     x, xp, fp = all_staged((x, xp, fp))
+    if have_other_shapes(xp, fp):
+        raise ValueError("fp and xp are not of the same length.")
+    if tensor_type(xp).dims == (0,):
+        raise ValueError("array of sample points is empty")
+    if not isinstance(period, Staged) and period == 0:
+        raise ValueError("period must be a non-zero value")
     value_dtype = np.complex128 if dtype_of(fp).kind == "c" else np.float64
     x, xp, fp = cast(x, FLOAT64), cast(xp, FLOAT64), cast(fp, np.dtype(value_dtype))
     if period is not None:
@@ -116,13 +187,25 @@ def interp(
     count = shaping.shape(xp)[0]
     low = ew.clip(searchsorted(xp, x, "right") - 1, 0, ew.maximum(count - 2, 0))
     high = ew.minimum(low + 1, count - 1)
-    x0, x1, f0, f1 = xp[low], xp[high], fp[low], fp[high]
-    gap = x1 - x0
-    slope = (f1 - f0) / ew.where(ew.equal(gap, 0), 1, gap)
-    values = slope * (x - x0) + f0
+    ends = x, xp[low], xp[high]
+    if dtype_of(fp).kind == "c":
+        parts = (_interpolate(*ends, part(fp)[low], part(fp)[high]) for part in (ew.real, ew.imag))
+        values = apply(elementwise.complex, *parts)
+    else:
+        values = _interpolate(*ends, fp[low], fp[high])
     values = ew.where(ew.equal(x, xp[-1]), fp[-1], values)
     values = ew.where(x > xp[-1], fp[-1] if right is None else right, values)
     return ew.where(x < xp[0], fp[0] if left is None else left, values)
+
+
+def _interpolate(x: Any, x0: Any, x1: Any, f0: Any, f1: Any) -> Any:
+    gap = x1 - x0
+    slope = (f1 - f0) / ew.where(ew.equal(gap, 0), 1, gap)
+    values = slope * (x - x0) + f0
+    # Beside an infinite value, as in NumPy: from the other side, or that of a knot
+    values = ew.where(ew.isnan(values), slope * (x - x1) + f1, values)
+    is_knot = ew.logical_or(ew.equal(x, x0), ew.equal(f0, f1))
+    return ew.where(ew.logical_and(ew.isnan(values), is_knot), f0, values)
 
 
 def _extend_period(x: Any, xp: Any, fp: Any, period: float) -> tuple[Any, Any, Any]:

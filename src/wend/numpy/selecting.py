@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from wend.eager.promotion import broadcast, cast
 from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.numpy.operands import all_staged, dtype_of, promote_dtypes, staged
+from wend.numpy.operands import all_staged, dtype_of, promote_dtypes, require, staged
 from wend.numpy.public import implements
 from wend.ops import indexing as ops
 
@@ -61,19 +61,15 @@ def _evaluate_piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
     return broadcast(cast(staged(value), dtype_of(x)), x)[0]
 
 
-_INDEX_MODES: dict[str, Callable[[Any, int], Any]] = {
-    "raise": lambda index, count: index,
-    "wrap": lambda index, count: ew.remainder(index, count),
-    "clip": lambda index, count: ew.clip(index, 0, count - 1),
-}
-
-
 @implements(np.choose)
-def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
+def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
     """Construct an array from an index array and a list of arrays; see `numpy.choose`."""
     arrays = list(choices) if isinstance(choices, (list, tuple)) else [*staged(choices)]
     index, *rows = broadcast(staged(a), *promote_dtypes(*arrays))
-    index = _INDEX_MODES[mode](index, len(rows))
+    index = indexing.apply_index_mode(shaping.cast_as(index, INT64, "safe"), len(rows), mode)
+    if mode == "raise":
+        is_out = ew.logical_or(ew.less(index, 0), ew.greater_equal(index, len(rows)))
+        index = require(index, reducing.any(is_out), ValueError, "invalid entry in choice array")
     stacked = shaping.stack(rows)
     if not shaping.rank_of(index):
         return stacked[index]
@@ -114,7 +110,10 @@ def flatnonzero(a: Any) -> Any:
 @implements(np.argwhere)
 def argwhere(a: Any) -> Any:
     """Find the indices of array elements that are non-zero; see `numpy.argwhere`."""
-    return shaping.stack(indexing.nonzero(staged(a)), axis=1)
+    a = staged(a)
+    if shaping.rank_of(a):
+        return shaping.stack(indexing.nonzero(a), axis=1)
+    return argwhere(shaping.reshape(a, (1,)))[:, :0]
 
 
 @implements(np.count_nonzero)

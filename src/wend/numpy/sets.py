@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
-from wend.base.refusals import refusal
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
 from wend.eager.dispatch import apply
 from wend.ir.dtypes import INT64
 from wend.numpy import calculus, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.operands import promote_dtypes, staged
+from wend.numpy.operands import promote_dtypes, staged, strong
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import zeros
 from wend.ops import indexing as indexing_ops
@@ -42,23 +44,25 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def _run_starts(ordered: Any) -> Any:
+def _run_starts(ordered: Any, equal_nan: bool) -> Any:
     """Return where sorted values differ from their predecessor; True for the first, even if NaN."""
     head, changes = ordered[:1], ew.not_equal(ordered[1:], ordered[:-1])
     is_first = ew.logical_or(ew.equal(head, head), ew.not_equal(head, head))
+    if equal_nan:  # NaN sorts last
+        changes = ew.logical_and(changes, ew.logical_not(ew.isnan(ordered[:-1])))
     return shaping.concatenate([is_first, changes])
 
 
-def _unique_values(x: Any) -> Any:
+def _unique_values(x: Any, equal_nan: bool = False) -> Any:
     ordered = reducing.sort(shaping.ravel(staged(x)))
-    return ordered[_run_starts(ordered)]
+    return ordered[_run_starts(ordered, equal_nan)]
 
 
-def _unique_all(x: Any) -> UniqueAll:
+def _unique_all(x: Any, equal_nan: bool = False) -> UniqueAll:
     flat = shaping.ravel(staged(x))
     order = reducing.argsort(flat)  # stable, so the first of equal values comes first
     ordered = flat[order]
-    is_start = _run_starts(ordered)
+    is_start = _run_starts(ordered, equal_nan)
     (starts,) = indexing.nonzero(is_start)
     total = shaping.shape(flat)[0]
     end = shaping.reshape(staged(np.int64(0)) + total, (1,))
@@ -107,16 +111,19 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """Find the unique elements of an array; see `numpy.unique`.
-
-    In a traced array, every NaN is a distinct element.
-    """
-    del sorted, equal_nan
+    """Find the unique elements of an array; see `numpy.unique`."""
+    del sorted
     if axis is not None:
-        raise refusal(NotImplementedError("unique of a traced array has no axis"))
+        normalize_axis_index(axis, shaping.rank_of(ar))
+        raise UnsupportedError(
+            explain(
+                f"np.unique{at(user_source())} of a traced array has no axis.",
+                cure="call it on rows or columns, or compute it before the call.",
+            )
+        )
     if not (return_index or return_inverse or return_counts):
-        return _unique_values(ar)
-    result = _unique_all(ar)
+        return _unique_values(ar, equal_nan)
+    result = _unique_all(ar, equal_nan)
     outputs = [result.values]
     outputs += [result.indices] if return_index else []
     outputs += [result.inverse_indices] if return_inverse else []
@@ -134,7 +141,9 @@ def isin(
     kind: str | None = None,
 ) -> Any:
     """Test whether each element of an array is also in a second array; see `numpy.isin`."""
-    del assume_unique, kind
+    del assume_unique
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table'.")
     element, test_values = promote_dtypes(element, test_elements)
     result = apply(searching.isin, element, shaping.ravel(test_values))
     return ew.logical_not(result) if invert else result
@@ -143,9 +152,7 @@ def isin(
 def _set_operation(original: Callable[..., Any], choose: Callable[..., Any]) -> Callable[..., Any]:
     @implements(original)
     def function(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-        first, second = promote_dtypes(ar1, ar2)
-        first, second = shaping.ravel(first), shaping.ravel(second)
-        return choose(first, second)
+        return choose(*(shaping.ravel(strong(x)) for x in (ar1, ar2)))
 
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = f"Compute `numpy.{original.__name__}` of plain and traced arrays."
@@ -154,15 +161,26 @@ def _set_operation(original: Callable[..., Any], choose: Callable[..., Any]) -> 
 
 
 def _unique_selected(x: Any, mask: Any) -> Any:
-    return unique_values(x[mask])
+    return unique(x[mask])
 
 
-union1d = _set_operation(np.union1d, lambda x, y: unique_values(shaping.concatenate([x, y])))
-intersect1d = _set_operation(np.intersect1d, lambda x, y: _unique_selected(x, isin(x, y)))
+def _intersection(x: Any, y: Any) -> Any:
+    return _unique_selected(x, isin(x, y))
+
+
+@implements(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """Find the union of two arrays; see `numpy.union1d`."""
+    return unique(shaping.concatenate([*map(shaping.ravel, promote_dtypes(ar1, ar2))]))
+
+
+intersect1d = _set_operation(np.intersect1d, lambda x, y: _intersection(*promote_dtypes(x, y)))
 setdiff1d = _set_operation(np.setdiff1d, lambda x, y: _unique_selected(x, isin(x, y, invert=True)))
 setxor1d = _set_operation(
     np.setxor1d,
-    lambda x, y: unique_values(
-        shaping.concatenate([x[isin(x, y, invert=True)], y[isin(y, x, invert=True)]])
+    lambda x, y: reducing.sort(
+        shaping.concatenate(
+            [unique(x[isin(x, y, invert=True)]), unique(y[isin(y, x, invert=True)])]
+        )
     ),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from wend.base.errors import ShapeError, explain
+from wend.base.errors import ShapeError, UnsupportedError, explain, listed
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply, apply_all, recorder
@@ -35,6 +35,16 @@ def rank_of(x: Any) -> int:
     return len(tensor_type(x).dims)
 
 
+def known_size(x: Any, axis: int, role: str) -> int:
+    """Return the size of an axis, which must be known statically."""
+    size = tensor_type(x).dims[axis]
+    if not isinstance(size, int):
+        cure = "pass the array as an argument whose size is not relaxed."
+        text = f"{role}{at(user_source())} needs the size of axis {axis} before the run."
+        raise refusal(ShapeError(explain(text, cure=cure)))
+    return size
+
+
 @implements(np.reshape)
 def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """Give a new shape to an array without changing its data; see `numpy.reshape`.
@@ -45,14 +55,14 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
         reshaped = transpose(_reshape(transpose(x), _sizes(shape)[::-1]))
     elif order == "C":
         reshaped = _reshape(x, shape)
+    elif order not in ("A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     else:
-        raise refusal(
-            NotImplementedError(
-                explain(
-                    f"order={order!r}{at(user_source())} asks for the order of an array in memory, "
-                    "which a trace does not know.",
-                    cure="choose order='C' or order='F'.",
-                )
+        raise UnsupportedError(
+            explain(
+                f"order={order!r}{at(user_source())} asks for the order of an array in memory, "
+                "which a trace does not know.",
+                cure="choose order='C' or order='F'.",
             )
         )
     return reshaped.copy() if copy else reshaped
@@ -195,7 +205,10 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     if any(isinstance(size, Staged) for size in sizes):
         size = apply(ops.concat, *(as_vector(as_size(s)) for s in sizes), axis=0)
         return apply(ops.broadcast_to, x, size, shape=tuple(map(dim_of_size, sizes)))
-    return apply(ops.broadcast_to, x, shape=tuple(operator.index(size) for size in sizes))
+    dims = tuple(operator.index(size) for size in sizes)
+    if any(dim < 0 for dim in dims):
+        raise ValueError("all elements of broadcast shape must be non-negative")
+    return apply(ops.broadcast_to, x, shape=dims)
 
 
 def new_full(number: Any, shape: Any) -> Any:
@@ -259,19 +272,31 @@ def broadcast_arrays(*xs: Any) -> Any:
     return tuple(broadcast(*map(as_array, xs)))
 
 
-def _promote_strong(xs: Sequence[Any]) -> list[Any]:
+def _promote_strong(xs: Sequence[Any], dtype: Any, casting: Any) -> list[Any]:
     # Python scalars become arrays here, so they are not weakly typed.
     arrays = [as_array(x) for x in xs]
     if not arrays:
         raise ValueError("need at least one array")
-    dtype = np.result_type(*(tensor_type(x).dtype for x in arrays))
-    return [cast(x, dtype) for x in arrays]
+    target = np.result_type(*(tensor_type(x).dtype for x in arrays)) if dtype is None else dtype
+    return [cast_as(x, np.dtype(target), casting) for x in arrays]
+
+
+def cast_as(x: Any, dtype: np.dtype, casting: Any) -> Any:
+    """Return the array in a dtype; NumPy's error if a rule of casting forbids it."""
+    source = tensor_type(x).dtype
+    if not np.can_cast(source, dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {source!r} to {dtype!r} according to the rule {casting!r}"
+        )
+    return cast(x, dtype)
 
 
 @implements(np.concatenate, np.concat)
-def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+def concatenate(
+    arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
     """Join a sequence of arrays along an existing axis; see `numpy.concatenate`."""
-    xs = _promote_strong(arrays)
+    xs = _promote_strong(arrays, dtype, casting)
     if axis is None:
         xs, axis = [ravel(x) if isinstance(x, Staged) else np.ravel(x) for x in xs], 0
     if 0 in map(rank_of, xs):
@@ -283,9 +308,11 @@ concat = concatenate
 
 
 @implements(np.stack)
-def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+def stack(
+    arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
     """Join a sequence of arrays along a new axis; see `numpy.stack`."""
-    xs = _promote_strong(arrays)
+    xs = _promote_strong(arrays, dtype, casting)
     if len({rank_of(x) for x in xs}) > 1:
         raise ShapeError("all input arrays must have the same shape")
     position = normalize_axis_index(axis, rank_of(xs[0]) + 1)
@@ -297,9 +324,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Split an array into multiple sub-arrays; see `numpy.split`."""
     axis = normalize_axis_index(axis, rank_of(x))
-    total_size = tensor_type(x).dims[axis]
-    if not isinstance(total_size, int):
-        raise refusal(ShapeError(f"split needs the size of axis {axis} before the run"))
+    total_size = known_size(x, axis, "np.split")
     if isinstance(indices_or_sections, (int, np.integer)):
         count = int(indices_or_sections)
         if count <= 0 or total_size % count:
@@ -329,23 +354,40 @@ def flip(x: Any, axis: Any = None) -> Any:
     return apply(ops.slice_, x, slices=slices)
 
 
+_PADDING_BY_POSITION = {"edge", "reflect", "symmetric", "wrap"}
+
+
 @implements(np.pad)
-def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+def pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     """Pad an array; see `numpy.pad`.
 
-    Traced arrays are padded with one constant only.
+    Traced arrays are padded with one constant, or with elements of their own.
     """
-    if mode != "constant" or np.ndim(constant_values):
-        raise refusal(
-            NotImplementedError("pad of a traced array takes mode='constant' and one value")
+    constant_values = options.get("constant_values", 0)
+    known = np.empty([min(dim, 1) if isinstance(dim, int) else 1 for dim in tensor_type(x).dims])
+    np.pad(known, pad_width, mode, **options)  # NumPy's errors
+    is_by_position = mode in _PADDING_BY_POSITION and options.get("reflect_type") != "odd"
+    if (mode != "constant" and not is_by_position) or np.ndim(constant_values):
+        raise UnsupportedError(
+            explain(
+                f"np.pad{at(user_source())} of a traced array pads with one constant, or by the "
+                f"modes {listed(sorted(_PADDING_BY_POSITION))}.",
+                cure="join the parts: np.concatenate([before, x, after]).",
+            )
         )
-    if np.asarray(pad_width).dtype.kind != "i":
-        raise TypeError("`pad_width` must be of integral type.")
     pairs = np.broadcast_to(np.asarray(pad_width), (rank_of(x), 2)).tolist()
-    if np.min(pad_width, initial=0) < 0:
-        raise ValueError("index can't contain negative values")
     widths = tuple((int(low), int(high)) for low, high in pairs)
-    value = np.asarray(constant_values).astype(tensor_type(x).dtype).item()
+    if is_by_position:
+        for axis, width in enumerate(widths):
+            positions = np.pad(np.arange(known_size(x, axis, "np.pad")), width, mode)
+            x = x[(*[slice(None)] * axis, positions)]
+        return x
+    value = cast(constant_values, tensor_type(x).dtype)
+    if isinstance(value, Staged):
+        size = tuple(n + low + high for n, (low, high) in zip(shape(x), widths, strict=True))
+        key = tuple(slice(low, low + n) for n, (low, _) in zip(shape(x), widths, strict=True))
+        return new_full(value, size).at[key].set(x)
+    value = np.asarray(value).item()
     return apply(ops.pad, x, widths=widths, value=value)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import any_staged, apply
-from wend.eager.promotion import broadcast, tensor_type
+from wend.eager.promotion import broadcast, cast, tensor_type
+from wend.ir.dtypes import BOOL, FLOAT64
 from wend.ir.types import Symbol
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing, shaping
@@ -51,7 +52,7 @@ erfinv = _make_special("erfinv", lambda x: apply(ops.erfinv, x))
 erfcinv = _make_special("erfcinv", lambda x: apply(ops.erfcinv, x))
 ndtr = _make_special("ndtr", lambda x: apply(ops.erfc, x * -math.sqrt(0.5)) * 0.5)
 ndtri = _make_special("ndtri", lambda x: apply(ops.ndtri, x))
-log_ndtr = _make_special("log_ndtr", lambda x: apply(ops.log_ndtr, x))
+log_ndtr = _make_special("log_ndtr", lambda x: apply(ops.log_ndtr, x, order=0))
 
 gamma = _make_special("gamma", lambda x: apply(ops.gamma, x))
 gammaln = _make_special("gammaln", lambda x: apply(ops.gammaln, x))
@@ -59,19 +60,63 @@ digamma = _make_special("digamma", lambda x: apply(ops.polygamma, x, order=0))
 psi = _make_special("psi", lambda x: apply(ops.polygamma, x, order=0))
 
 
+# Beyond this number, and this ratio, log Β has an asymptotic series in the larger argument.
+_LARGE = 1e6
+# Γ overflows beyond this number.
+_MAX_GAMMA = 170
+
+
+def _reflect(x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Return x, a sign, and whether Β has a pole, where x may be an integer below 1.
+
+    Β(x, y) = (−1)^y Β(1 − x − y, y) if y is an integer, too, and 1 − x − y is positive.
+    """
+    is_negative_integer = (x <= 0) & (x == ew.floor(x))
+    has_limit = is_negative_integer & (y == ew.floor(y)) & (1 - x - y > 0)
+    has_limit = has_limit & (x > -(2.0**31))  # as in SciPy
+    sign = ew.where(has_limit & (ew.remainder(y, 2) == 1), -1, 1)
+    return ew.where(has_limit, 1 - x - y, x), sign, is_negative_integer & ~has_limit
+
+
+def _beta_parts(x: Any, y: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Return arguments whose Β is equal up to a sign; the sign, where poles are, and log |Β|."""
+    x, first_sign, has_first_pole = _reflect(x, y)
+    y, second_sign, has_second_pole = _reflect(y, x)
+    is_first_larger = ew.absolute(x) >= ew.absolute(y)
+    large, small = ew.where(is_first_larger, x, y), ew.where(is_first_larger, y, x)
+    is_far = (large > _LARGE) & (large > _LARGE * ew.absolute(small))
+    far, near = ew.where(is_far, large, 1), ew.where(is_far, 1, large)
+    series = small * (1 - small) / (2 * far)
+    series = series * (1 + (1 - 2 * small) / (6 * far) - small * (1 - small) / (6 * far * far))
+    log_small = apply(ops.gammaln, small)
+    by_series = log_small - small * ew.log(far) + series
+    by_gammas = apply(ops.gammaln, near) + (log_small - apply(ops.gammaln, near + small))
+    log_beta = ew.where(is_far, by_series, by_gammas)
+    return x, y, first_sign * second_sign, has_first_pole | has_second_pole, log_beta
+
+
 def _betaln(x: Any, y: Any) -> Any:
-    return apply(ops.gammaln, x) + apply(ops.gammaln, y) - apply(ops.gammaln, x + y)
+    _, _, _, has_pole, log_beta = _beta_parts(x, y)
+    return ew.where(has_pole, np.inf, log_beta)
+
+
+def _beta(x: Any, y: Any) -> Any:
+    x, y, sign, has_pole, log_beta = _beta_parts(x, y)
+    is_small = ew.maximum(ew.maximum(ew.absolute(x), ew.absolute(y)), ew.absolute(x + y))
+    is_small = (is_small < _MAX_GAMMA) & ~has_pole
+    gammas = [apply(ops.gamma, ew.where(is_small, v, 1)) for v in (x, y, x + y)]
+    by_gammas = ew.where(ew.isinf(gammas[2]), 0, gammas[0] / gammas[2] * gammas[1])
+    result = sign * ew.where(is_small, by_gammas, ew.exp(ew.where(is_small, 0, log_beta)))
+    return ew.where(has_pole, np.inf, result)
 
 
 betaln = _make_special("betaln", _betaln)
-beta = _make_special(
-    "beta", lambda x, y: ew.exp(_betaln(x, y)), "\n\n    Traced arrays must be positive."
-)
+beta = _make_special("beta", _beta)
 
-i0 = _make_special("i0", lambda x: apply(ops.i0, x))
-i1 = _make_special("i1", lambda x: apply(ops.i1, x))
-j0 = _make_special("j0", lambda x: apply(ops.j0, x))
-j1 = _make_special("j1", lambda x: apply(ops.j1, x))
+i0 = _make_special("i0", lambda x: apply(ops.bessel_i, x, order=0))
+i1 = _make_special("i1", lambda x: apply(ops.bessel_i, x, order=1))
+j0 = _make_special("j0", lambda x: apply(ops.bessel_j, x, order=0))
+j1 = _make_special("j1", lambda x: apply(ops.bessel_j, x, order=1))
 
 expit = _make_special("expit", lambda x: apply(ops.expit, x))
 logit = _make_special("logit", lambda x: ew.log(x) - ew.log1p(-x))
@@ -79,26 +124,42 @@ log_expit = _make_special("log_expit", lambda x: -ew.logaddexp(-x, 0.0))
 xlogy = _make_special(
     "xlogy",
     lambda x, y: apply(ops.xlogy, x, y),
-    "\n\n    Its derivatives are log(y), and x/y or 0 where x is 0.",
+    "\n\n    Its derivatives are log(y), and x/y or 0 where both are 0.",
 )
 xlog1py = _make_special("xlog1py", lambda x, y: apply(ops.xlog1py, x, y))
 
 
 def _entr(x: Any) -> Any:
     safe = ew.where(x < 0, 0, x)
-    return ew.where(x < 0, -np.inf, -apply(ops.xlogy, safe, safe))
+    return ew.where(x < 0, -np.inf, 0 - apply(ops.xlogy, safe, safe))
 
 
 def _rel_entr(x: Any, y: Any) -> Any:
-    inside = (x > 0) & (y > 0)
-    ratio = ew.where(inside, x, 1) / ew.where(inside, y, 1)
-    outside = ew.where((x == 0) & (y >= 0), 0, np.inf)
-    return ew.where(inside, x * ew.log(ratio), ew.where(ew.isnan(x + y), np.nan, outside))
+    return _in_domain(x, y, _log_ratio_times(x, y), 0)
+
+
+def _in_domain(x: Any, y: Any, inside: Any, at_zero: Any) -> Any:
+    """Return a divergence: inside its domain, where x is 0, and infinity elsewhere."""
+    outside = ew.where((x == 0) & (y >= 0), at_zero, np.inf)
+    outside = ew.where(ew.isnan(x) | ew.isnan(y), np.nan, outside)
+    return ew.where((x > 0) & (y > 0), inside, outside)
+
+
+def _log_ratio_times(x: Any, y: Any) -> Any:
+    """Return x log(x/y) of positive numbers, and any numbers where one is not."""
+    is_inside = (x > 0) & (y > 0)
+    x, y = ew.where(is_inside, x, 1), ew.where(is_inside, y, 1)
+    ratio = x / y
+    is_near = (ratio > 0.5) & (ratio < 2)
+    is_normal = (ratio > np.finfo(tensor_type(ratio).dtype).tiny) & (ratio < np.inf)
+    near = ew.log1p(ew.where(is_near, (x - y) / y, 0))
+    middle = ew.log(ew.where(is_normal, ratio, 1))
+    return x * ew.where(is_near, near, ew.where(is_normal, middle, ew.log(x) - ew.log(y)))
 
 
 entr = _make_special("entr", _entr)
 rel_entr = _make_special("rel_entr", _rel_entr)
-kl_div = _make_special("kl_div", lambda x, y: _rel_entr(x, y) - x + y)
+kl_div = _make_special("kl_div", lambda x, y: _in_domain(x, y, _log_ratio_times(x, y) - x + y, y))
 
 
 def polygamma(n: int, x: Any) -> Any:
@@ -106,7 +167,7 @@ def polygamma(n: int, x: Any) -> Any:
     if not any_staged([n, x]):
         return _scipy("polygamma")(n, x)
     (x,) = promote_dtypes_inexact(x)
-    return apply(ops.polygamma, x, order=int(n))
+    return apply(ops.polygamma, cast(x, FLOAT64), order=int(n))
 
 
 # Exponentials that neither overflow nor underflow
@@ -144,19 +205,32 @@ def _pad_empty_axes(a: Any, axes: tuple[int, ...]) -> Any:
     return shaping.pad(a, widths, constant_values=-np.inf)
 
 
+def _constant_max(a: Any, axes: tuple[int, ...]) -> Any:
+    return apply(stop_gradient, reducing.max(a, axis=axes, keepdims=True))
+
+
 def _finite_max(a: Any, axes: tuple[int, ...]) -> Any:
     """Return the maximum as a constant to differentiation; 0 where it is not finite."""
-    peak = apply(stop_gradient, reducing.max(a, axis=axes, keepdims=True))
+    peak = _constant_max(a, axes)
     return ew.where(ew.isfinite(peak), peak, 0)
+
+
+def _as_exponent(x: Any) -> Any:
+    """Return the operand in the dtype of its exponential, which has no bools."""
+    x = staged(x)
+    dtype = tensor_type(x).dtype
+    if dtype == BOOL:
+        np.subtract.resolve_dtypes((dtype, dtype, None))  # NumPy's error
+    return cast(x, np.exp.resolve_dtypes((dtype, None))[1])
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
     """Compute the softmax function; see `scipy.special.softmax`."""
     if not any_staged([x]):
         return _scipy("softmax")(x, axis)
-    (x,) = promote_dtypes_inexact(staged(x))
+    x = _as_exponent(x)
     axes = normalize_axes(x, axis)
-    terms = ew.exp(x - _finite_max(x, axes))
+    terms = ew.exp(x - _constant_max(x, axes))
     return terms / reducing.sum(terms, axis=axes, keepdims=True)
 
 
@@ -164,7 +238,7 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     """Compute the logarithm of the softmax function; see `scipy.special.log_softmax`."""
     if not any_staged([x]):
         return _scipy("log_softmax")(x, axis)
-    (x,) = promote_dtypes_inexact(staged(x))
+    x = _as_exponent(x)
     axes = normalize_axes(x, axis)
     shifted = x - _finite_max(x, axes)
     return shifted - ew.log(reducing.sum(ew.exp(shifted), axis=axes, keepdims=True))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.refusals import refusal
+from wend.base.errors import UnsupportedError, explain, listed
+from wend.base.source import at, user_source
 from wend.eager.promotion import cast, is_weak, result_dtype, tensor_type
 from wend.ir.dtypes import INT64
 from wend.numpy import contracting, indexing, reducing, shaping
@@ -19,6 +20,7 @@ from wend.numpy.operands import (
     is_inexact,
     normalize_axes,
     promote_dtypes_inexact,
+    require,
     staged,
     strong,
 )
@@ -44,6 +46,7 @@ def average(
 ) -> Any:
     """Compute the weighted average along the specified axis; see `numpy.average`."""
     a = staged(a)
+    normalize_axes(a, axis)  # NumPy's error
     if weights is None:
         mean = reducing.mean(a, axis=axis, keepdims=keepdims)
         total: Any = cast(element_count(a, axis), dtype_of(mean))
@@ -52,6 +55,8 @@ def average(
         dtype = result_dtype(a, weights, *([] if is_inexact(a) else [np.float64(0)]))
         a, weights = cast(a, dtype), cast(weights, dtype)
         total = reducing.sum(weights, axis=axis, keepdims=keepdims)
+        text = "Weights sum to zero, can't be normalized"
+        total = require(total, reducing.any(ew.equal(total, 0)), ZeroDivisionError, text)
         mean = reducing.sum(a * weights, axis=axis, keepdims=keepdims) / total
         weights = shaping.broadcast_to(weights, shaping.shape(a))
         total = reducing.sum(weights, axis=axis, keepdims=keepdims)
@@ -77,7 +82,7 @@ def _expand_weights(weights: Any, a: Any, axis: Any) -> Any:
 
 
 # Order statistics
-def _as_rows(a: Any, axis: Any) -> Any:
+def as_rows(a: Any, axis: Any) -> Any:
     """Merge the reduced axes into one and make it the last."""
     axes = normalize_axes(a, axis)
     others = tuple(k for k in range(shaping.rank_of(a)) if k not in axes)
@@ -86,7 +91,7 @@ def _as_rows(a: Any, axis: Any) -> Any:
     return shaping.reshape(transposed, (*sizes, element_count(a, axes)))
 
 
-def _restore_axes(reduced: Any, a: Any, axis: Any, offset: int = 0) -> Any:
+def restore_axes(reduced: Any, a: Any, axis: Any, offset: int = 0) -> Any:
     """Insert the reduced axes with size 1, after `offset` leading axes."""
     return shaping.expand_dims(reduced, tuple(offset + k for k in normalize_axes(a, axis)))
 
@@ -95,20 +100,20 @@ def _restore_axes(reduced: Any, a: Any, axis: Any, offset: int = 0) -> Any:
 def median(
     a: Any,
     axis: Any = None,
-    out: None = None,
+    *,
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Any:
     """Compute the median along the specified axis; see `numpy.median`."""
-    del out, overwrite_input
+    del overwrite_input
     (a,) = promote_dtypes_inexact(a) if not is_inexact(staged(a)) else (staged(a),)
-    rows = reducing.sort(_as_rows(a, axis), axis=-1)
+    rows = reducing.sort(as_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
     if isinstance(count, int) and count == 0:
         return reducing.mean(a, axis=axis, keepdims=keepdims)
     medians = (rows[..., (count - 1) // 2] + rows[..., count // 2]) / 2
-    medians = ew.where(ew.isnan(rows[..., -1]), np.nan, medians)
-    return _restore_axes(medians, a, axis) if keepdims else medians
+    medians = ew.where(ew.isnan(rows[..., -1]), rows[..., -1], medians)
+    return restore_axes(medians, a, axis) if keepdims else medians
 
 
 # The parameters (alpha, beta) of the plotting position.
@@ -124,12 +129,15 @@ _ROUNDING_METHODS = {"lower": ew.floor, "higher": ew.ceil, "nearest": ew.rint}
 
 
 def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
+    # As in NumPy, the probabilities 0 and 1 as integers choose elements.
+    if method == "linear" and dtype_of(q).kind in "biu":
+        method = "lower"
     q = (
         cast(q, dtype_of(a))
         if is_weak(q) and dtype_of(a).kind == "f"
         else promote_dtypes_inexact(q)[0]
     )
-    rows = reducing.sort(_as_rows(a, axis), axis=-1)
+    rows = reducing.sort(as_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
     quantiles = _interpolate(
         rows, _fractional_index(shaping.ravel(q), count, method), count, method
@@ -140,8 +148,9 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
 def _nanquantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
     if not is_inexact(a):
         return _quantile(a, q, axis, method, keepdims)
+    method = "lower" if method == "linear" and dtype_of(q).kind in "biu" else method
     q = cast(q, dtype_of(a)) if is_weak(q) else promote_dtypes_inexact(q)[0]
-    rows = reducing.sort(_as_rows(a, axis), axis=-1)  # NaN sorts last
+    rows = reducing.sort(as_rows(a, axis), axis=-1)  # NaN sorts last
     is_number = ew.logical_not(ew.isnan(rows))
     count = reducing.sum(is_number, axis=-1, keepdims=True)
     quantiles = _interpolate(
@@ -154,8 +163,10 @@ def _move_probability_axis(quantiles: Any, q: Any, a: Any, axis: Any, keepdims: 
     """Move the axis of the probabilities to the front; drop it if `q` is a scalar."""
     quantiles = quantiles if shaping.rank_of(quantiles) < 2 else shaping.moveaxis(quantiles, -1, 0)
     if keepdims:
-        quantiles = _restore_axes(quantiles, a, axis, offset=1)
-    return quantiles if shaping.rank_of(q) else quantiles[0]
+        quantiles = restore_axes(quantiles, a, axis, offset=1)
+    if shaping.rank_of(q) == 1:
+        return quantiles
+    return shaping.reshape(quantiles, shaping.shape(q) + shaping.shape(quantiles)[1:])
 
 
 def _fractional_index(q: Any, count: Any, method: str) -> Any:
@@ -166,7 +177,13 @@ def _fractional_index(q: Any, count: Any, method: str) -> Any:
         index = q * (count - 1)
         return 0.5 * (ew.floor(index) + ew.ceil(index))
     if method not in _PLOTTING_POSITIONS:
-        raise refusal(NotImplementedError(f"quantile of a traced array has no method {method!r}"))
+        np.quantile(np.zeros(1), 0.5, method=method)  # type: ignore[call-overload]  # NumPy's error
+        raise UnsupportedError(
+            explain(
+                f"quantiles of a traced array have no method {method!r}{at(user_source())}.",
+                cure=f"choose one of {listed((*_PLOTTING_POSITIONS, *_ROUNDING_METHODS))}.",
+            )
+        )
     if method == "linear":
         return q * (count - 1)
     alpha, beta = _PLOTTING_POSITIONS[method]
@@ -206,13 +223,19 @@ def _make_quantile_function(
         a: Any,
         q: Any,
         axis: Any = None,
-        out: None = None,
+        *,
         overwrite_input: bool = False,
         method: str = "linear",
         keepdims: bool = False,
     ) -> Any:
-        del out, overwrite_input
+        del overwrite_input
         a, q = staged(a), staged(q)
+        if dtype_of(a).kind == "c":
+            raise TypeError("a must be an array of real numbers")
+        name, limit = ("Percentiles", 100) if percent else ("Quantiles", 1)
+        is_inside = ew.logical_and(ew.greater_equal(q, 0), ew.less_equal(q, limit))
+        is_outside = ew.logical_not(reducing.all(is_inside))
+        q = require(q, is_outside, ValueError, f"{name} must be in the range [0, {limit}]")
         return compute(a, q / 100 if percent else q, axis, method, keepdims)
 
     function.__name__ = function.__qualname__ = original.__name__
@@ -276,15 +299,18 @@ def cov(
         scale = total - ddof
         if aweights is not None:
             scale = total - ddof * reducing.sum(combined * weights[-1]) / total
+    if tensor_type(x).dims[0] == 0:
+        return np.zeros((0, 0))
     covariance = contracting.matmul(centred, shaping.transpose(ew.conjugate(weighted)))
-    return shaping.squeeze(covariance / cast(scale, dtype_of(covariance)))
+    factor = 1 / cast(ew.maximum(scale, 0), dtype_of(covariance))
+    return shaping.squeeze(covariance * factor)
 
 
 def _variables_as_rows(x: Any, rowvar: bool) -> Any:
     """Return the samples with one variable per row."""
     if shaping.rank_of(x) < 2:
         return shaping.reshape(x, (1, -1))
-    return x if rowvar or tensor_type(x).dims[0] == 1 else shaping.transpose(x)
+    return x if rowvar else shaping.transpose(x)
 
 
 @implements(np.corrcoef)

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
-from wend.base.errors import explain
-from wend.base.refusals import refusal
-from wend.eager.promotion import as_array, tensor_type
+from wend.eager.promotion import as_array, cast, tensor_type
 from wend.numpy import calculus, reducing, shaping, special, updating
-from wend.numpy.operands import known_size, slice_axis, staged, strong
+from wend.numpy.operands import normalize_axes, slice_axis, staged, strong
+from wend.numpy.outputs import put_into
 from wend.numpy.public import STAGED
+from wend.numpy.shaping import known_size
+from wend.numpy.signatures import not_taken
+from wend.numpy.ufuncs import call_ufunc
 from wend.numpy.unknown import unknown
 
 
-def _reduce_with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, axis, dtype, keepdims: function(x, axis, dtype, keepdims=keepdims)
-
-
 def _reduce_after_cast(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
-        x = x if dtype is None else shaping.astype(x, dtype)
-        return function(x, axis, keepdims=keepdims)
+    def run(x: Any, axis: Any, dtype: Any, **options: Any) -> Any:
+        return function(x if dtype is None else shaping.astype(x, dtype), axis, **options)
 
     return run
 
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
-    np.add: _reduce_with_dtype(reducing.sum),
-    np.multiply: _reduce_with_dtype(reducing.prod),
+    np.add: reducing.sum,
+    np.multiply: reducing.prod,
     np.maximum: _reduce_after_cast(reducing.max),
     np.minimum: _reduce_after_cast(reducing.min),
     np.logical_and: _reduce_after_cast(reducing.all),
@@ -40,6 +37,8 @@ _REDUCTIONS: dict[Any, Callable[..., Any]] = {
 }
 # Ufuncs that are associative: reduced and scanned by pairwise combination.
 _ASSOCIATIVE = {
+    np.add,
+    np.multiply,
     np.maximum,
     np.minimum,
     np.fmax,
@@ -58,23 +57,55 @@ _ASSOCIATIVE = {
 }
 
 
+def _result_dtype(ufunc: Any, method: str, x: Any, **options: Any) -> np.dtype:
+    """Return the dtype that NumPy's method computes in, of an array with one element.
+
+    Raises:
+        TypeError, ValueError: those of NumPy, whatever the array has for elements.
+    """
+    like = np.ones((1,) * shaping.rank_of(x), tensor_type(x).dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of complex numbers that become real
+        dtype: np.dtype = getattr(ufunc, method)(like, **options).dtype
+    return dtype
+
+
 def _reduce(
-    ufunc: Any, x: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False
+    ufunc: Any,
+    x: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    **options: Any,
 ) -> Any:
     x = staged(x)
-    if ufunc in _REDUCTIONS:
-        return _REDUCTIONS[ufunc](x, axis, dtype, keepdims)
-    if ufunc not in _ASSOCIATIVE or dtype is not None or isinstance(axis, tuple):
+    if ufunc not in _ASSOCIATIVE:
         raise unknown(ufunc, "reduce")
-    if axis is None:
-        if shaping.rank_of(x) != 1:
-            raise unknown(ufunc, "reduce")
-        axis = 0
-    axis = normalize_axis_index(axis, shaping.rank_of(x))
+    computed = _result_dtype(ufunc, "reduce", x, axis=axis, dtype=dtype, keepdims=keepdims)
+    if ufunc in _REDUCTIONS:
+        return _REDUCTIONS[ufunc](x, axis, dtype, keepdims=keepdims, **options)
+    for option in options:
+        raise not_taken(f"{ufunc.__name__}.reduce", option, "use np.where on what it reduces.")
+    if not shaping.rank_of(x):
+        x, axis = shaping.reshape(x, (1,)), 0
+        keepdims = False
+    x = cast(x, computed)
+    axes = normalize_axes(x, axis)
+    for k in axes:
+        x = _reduce_axis(ufunc, x, k)
+    return x if keepdims else shaping.squeeze(x, axes)
+
+
+def _reduce_axis(ufunc: Any, x: Any, axis: int) -> Any:
+    """Combine the two halves of an axis until one element is left."""
     size = known_size(x, axis, f"{ufunc.__name__}.reduce")
+    if size < 2 and ufunc.identity is not None:
+        widths = [(int(k == axis) * (2 - size), 0) for k in range(shaping.rank_of(x))]
+        x, size = shaping.pad(x, widths, constant_values=ufunc.identity), 2
     if size == 0:
-        raise ValueError(f"zero-size array to reduction operation {ufunc.__name__}")
-    # Combine the two halves until one element is left.
+        what = f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+        raise ValueError(what)
     while size > 1:
         half = size // 2
         first, high = (
@@ -84,20 +115,20 @@ def _reduce(
         leftover = [slice_axis(x, axis, slice(2 * half, None))] if size % 2 else []
         x = shaping.concatenate([STAGED[ufunc](first, high), *leftover], axis=axis)
         size = half + size % 2
-    return x if keepdims else shaping.squeeze(x, axis)
+    return x
 
 
-def _accumulate(ufunc: Any, x: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+def _accumulate(ufunc: Any, x: Any, axis: Any = 0, dtype: Any = None, out: None = None) -> Any:
     x = staged(x)
-    if not shaping.rank_of(x):
-        raise TypeError("cannot accumulate on a scalar")
+    if ufunc not in _ASSOCIATIVE:
+        raise unknown(ufunc, "accumulate")
+    computed = _result_dtype(ufunc, "accumulate", x, axis=axis, dtype=dtype)
+    (axis,) = normalize_axes(x, axis)
     if ufunc is np.add:
         return reducing.cumsum(x, axis, dtype)
     if ufunc is np.multiply:
         return calculus.cumprod(x, axis, dtype)
-    if ufunc not in _ASSOCIATIVE or dtype is not None:
-        raise unknown(ufunc, "accumulate")
-    axis = normalize_axis_index(axis, shaping.rank_of(x))
+    x = cast(x, computed)
     size = known_size(x, axis, f"{ufunc.__name__}.accumulate")
     step = 1
     while step < size:
@@ -116,7 +147,7 @@ def _outer(ufunc: Any, a: Any, b: Any) -> Any:
     return STAGED[ufunc](shaping.expand_dims(a, new_axes) if new_axes else a, b)
 
 
-def _at(ufunc: Any, x: Any, key: Any, value: Any) -> None:
+def _at(ufunc: Any, x: Any, key: Any, value: Any = None) -> None:
     if ufunc not in (np.add, np.subtract) or not hasattr(x, "replace"):
         raise unknown(ufunc, "at")
     value = as_array(value)
@@ -146,31 +177,13 @@ def run(ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     Raises:
         TypeError: the method is not supported for traced arrays.
     """
-    unsupported_options = {name: options.pop(name, None) for name in ("initial", "where")}
-    refused = [name for name, x in unsupported_options.items() if x is not None and x is not True]
-    if refused and method != "__call__":
-        raise refusal(
-            TypeError(
-                explain(
-                    f"numpy.{ufunc.__name__}.{method} of a traced array takes no {refused[0]}=.",
-                    cure="use wnp.where on what it is applied to.",
-                )
-            )
-        )
     if method != "__call__":
         if method not in _METHODS:
             raise unknown(ufunc, method)
-        return _METHODS[method](ufunc, *inputs, **options)
+        out = options.pop("out", None)
+        result = _METHODS[method](ufunc, *inputs, **options)
+        return result if out is None else put_into(out, result)
     function = STAGED.get(ufunc) or _scipy_counterpart(ufunc)
     if function is None:
         raise unknown(ufunc)
-    if refused:
-        raise refusal(
-            TypeError(
-                explain(
-                    f"numpy.{ufunc.__name__} of a traced array takes no where=.",
-                    cure="use wnp.where(condition, result, other).",
-                )
-            )
-        )
-    return function(*inputs, **options)
+    return call_ufunc(ufunc, function, inputs, options)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError
 from wend.eager.dispatch import Staged, any_staged, apply, read_all
 from wend.eager.promotion import as_array, broadcast, cast, promotion_kinds, tensor_type
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
+from wend.numpy.outputs import put_into
 from wend.numpy.public import STAGED
+from wend.numpy.signatures import not_taken
 
 
 def make_ufunc(
@@ -34,15 +35,10 @@ def make_ufunc(
     def function(*xs: Any, **options: Any) -> Any:
         if any_staged(xs):
             xs = tuple(read_all(xs))
-        if not any_staged(xs):
+        if not any_staged(xs) and not (options and any_staged(options.values())):
             return original(*xs, **options)
-        if options:
-            raise TypeMismatchError(
-                f"{original.__name__} on a traced array takes no {', '.join(options)}; "
-                "use the result, and wnp.where in place of where="
-            )
-        if len(xs) != original.nin:
-            raise TypeError(f"{original.__name__} takes {original.nin} arrays, not {len(xs)}")
+        if options or len(xs) != original.nin:
+            return call_ufunc(original, function, xs, options)
         arrays = [prepare(x) for x in xs]
         dtypes = original.resolve_dtypes((*promotion_kinds(arrays), *(None,) * original.nout))
         input_dtypes, output_dtypes = dtypes[: original.nin], dtypes[original.nin :]
@@ -60,6 +56,55 @@ def make_ufunc(
     )
     STAGED[original] = function
     return function
+
+
+_OPTIONS = {"out", "where", "dtype", "casting", "order", "subok"}
+
+
+def call_ufunc(
+    original: np.ufunc, function: Callable[..., Any], xs: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    """Call the public function of a ufunc as NumPy's is called, with its options."""
+    name, inputs, outs = original.__name__, xs[: original.nin], xs[original.nin :]
+    if len(inputs) < original.nin or len(outs) > original.nout or (outs and "out" in options):
+        raise TypeError(f"{name}() takes {original.nin} arrays, and an out= for each result")
+    for option in options.keys() - _OPTIONS:
+        if option in ("signature", "sig"):
+            raise not_taken(name, option, "cast the operands: x.astype(dtype).")
+        if original.signature:
+            raise not_taken(name, option, "move the axes: np.moveaxis(x, axis, -1).")
+        raise TypeError(f"{name}() got an unexpected keyword argument {option!r}")
+    dtype, casting = options.get("dtype"), options.get("casting", "same_kind")
+    if dtype is not None or casting != "same_kind":
+        inputs = _as_dtype(original, inputs, dtype, casting)
+    returned = function(*inputs)
+    outs = outs or options.get("out") or (None,) * original.nout
+    outs = outs if isinstance(outs, tuple) else (outs,)
+    results = returned if isinstance(returned, tuple) else (returned,)
+    where = options.get("where", True)
+    if where is not True and None in [out if out is None else 0 for out in outs]:
+        raise not_taken(
+            name, "where", "give out=, too; or choose: np.where(condition, result, other)."
+        )
+    if where is not True:
+        pairs = zip(results, outs, strict=True)
+        results = tuple(STAGED[np.where](where, result, out) for result, out in pairs)
+    stored = tuple(
+        result if out is None else put_into(out, result, broadcasts=not original.signature)
+        for result, out in zip(results, outs, strict=True)
+    )
+    return stored if isinstance(returned, tuple) else stored[0]
+
+
+def _as_dtype(original: np.ufunc, xs: Sequence[Any], dtype: Any, casting: Any) -> list[Any]:
+    """Return the operands in the dtypes that `dtype=` and `casting=` ask for."""
+    arrays = [as_array(x) for x in xs]
+    dtypes = original.resolve_dtypes(
+        (*promotion_kinds(arrays), *(None,) * original.nout),
+        signature=(*(None,) * original.nin, *(dtype and np.dtype(dtype),) * original.nout),
+        casting=casting,
+    )
+    return [cast(x, d) for x, d in zip(arrays, dtypes[: original.nin], strict=True)]
 
 
 def copy_if_operand(result: Any, operands: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from wend.base.errors import ShapeError, TypeMismatchError
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import broadcast, cast, common_shape, is_weak, tensor_type
-from wend.ir.dtypes import INT64
+from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, parts, shaping
 from wend.numpy.operands import operand
@@ -44,6 +44,41 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
     value = _flatten(_fit_value(value, x, target))
     flat = apply(ops.scatter_set, shaping.reshape(x, (-1,)), value, places)
     return _reshape_like(flat, x)
+
+
+def check_rank(x: Any, key: Any, value: Any) -> None:
+    """Raise NumPy's error for a value of `x[key] = value` with more axes than it takes.
+
+    An array may have axes of size 1 in front; a list may not, except where the key has arrays.
+
+    Raises:
+        ValueError: a sequence is assigned to one element, or a list has too many axes.
+        TypeError: a value for a mask has more than one axis.
+    """
+    entries = key if isinstance(key, tuple) else (key,)
+    is_list = isinstance(value, (list, tuple))
+    rank = shaping.rank_of(operand(value))
+    is_mask = len(entries) == 1 and getattr(entries[0], "dtype", None) == BOOL
+    if is_mask and rank > 1 and shaping.rank_of(entries[0]) == shaping.rank_of(x):
+        raise TypeError(
+            "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, "
+            f"input has {rank} dimensions"
+        )
+    if not rank or not parts.is_basic(key):
+        return
+    sliced = sum(entry is None or isinstance(entry, slice) for entry in entries)
+    if any(entry is Ellipsis for entry in entries):
+        used = len(entries) - 1 - sum(entry is None for entry in entries)
+        sliced += shaping.rank_of(x) - used
+    elif not sliced + shaping.rank_of(x) - len(entries):
+        raise ValueError("setting an array element with a sequence.")
+    else:
+        sliced += shaping.rank_of(x) - sum(entry is not None for entry in entries)
+    if is_list and rank > sliced:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array would exceed the "
+            f"maximum number of dimension of {sliced}."
+        )
 
 
 def add_at(x: Any, key: Any, value: Any) -> Any:

@@ -71,11 +71,6 @@ def product(b: Any, *factors: Any) -> Any:
     return result
 
 
-def symmetric(b: Any, x: Any) -> Any:
-    """The Hermitian part."""
-    return b.scale(b.add(x, adjoint(b, x)), 0.5)
-
-
 def column(b: Any, x: Any) -> Any:
     """Vectors as matrices of one column."""
     return b.insert_axes(x, axes=(len(x.type.dims),))
@@ -142,10 +137,12 @@ def _pull_back_eigh(b: Any, node: Any, cts: Any) -> Any:
         inner = b.mul(inverse_gaps(b, w, v), projected)
     if cts[0] is not ZERO:
         inner = b.add(inner, diagonal(b, cts[0], v))
-    return (conj(b, symmetric(b, product(b, v, inner, adjoint(b, v)))),)
+    of_symmetric = product(b, v, inner, adjoint(b, v))
+    triangle = b.half_lower(b.add(of_symmetric, adjoint(b, of_symmetric)))
+    return (conj(b, triangle if node.attrs["lower"] else adjoint(b, triangle)),)
 
 
-# Reads one triangle only, but the gradient is Hermitian
+# Reads one triangle, and has its gradient there (D40)
 eigh = Op(
     "eigh",
     _infer_eigh,

@@ -15,11 +15,22 @@ from wend.ir.dtypes import BOOL
 from wend.ir.graph import Node
 from wend.ir.op import Effect, Linear, Op, no_gradient
 from wend.ir.types import TOKEN, TensorType, TokenType, Type
+from wend.ops import creating
 from wend.ops.shapes import tensor_of
 from wend.runtime.partial_writes import attach_contents
 
-# An exception class, or the name of one that every process has
-ErrorClass: TypeAlias = str | type[BaseException]
+
+class ErrorTemplate(Protocol):
+    """An exception to make in the run, of a class with arguments or attributes of its own."""
+
+    error: type[BaseException]
+
+    def run(self, values: Sequence[Any]) -> Any:
+        """Return the exception, with the values that the run has."""
+
+
+# An exception class, the name of one that every process has, or how to make an exception
+ErrorClass: TypeAlias = str | type[BaseException] | ErrorTemplate
 
 
 def _check_token(type: Type) -> None:
@@ -106,12 +117,17 @@ def error_note(node: Node) -> str:
 
 def risk(node: Node) -> str:
     """Return how messages name a node that may raise an error in the run."""
+    if node.op is raise_if and node.operands[1].node is not None:
+        is_certain = node.operands[1].node.op is creating.constant
+        return "`raise`" if is_certain else "the check"
     return "the check" if node.op in (raise_if, checked) else f"`{node.op.name}`"
 
 
 def error_class(name: ErrorClass) -> type[BaseException]:
     """Return the exception class that `raise_if` refers to."""
-    return _NAMED_ERRORS[name] if isinstance(name, str) else name
+    if isinstance(name, str):
+        return _NAMED_ERRORS[name]
+    return name if isinstance(name, type) else name.error
 
 
 def error_name(error: type[BaseException]) -> ErrorClass:
@@ -125,6 +141,13 @@ _NAMED_ERRORS: dict[str, type[BaseException]] = {
     for error in (*vars(builtins).values(), np.linalg.LinAlgError)
     if isinstance(error, type) and issubclass(error, BaseException)
 }
+
+
+def _exception(error: ErrorClass, text: str | None, values: Sequence[Any]) -> BaseException:
+    if not isinstance(error, (str, type)):
+        exception: BaseException = error.run(values)
+        return exception
+    return error_class(error)(*(() if text is None else (format_values(text, values),)))
 
 
 def _infer_raise_if(
@@ -151,8 +174,7 @@ def _kernel_raise_if(
 ) -> Any:
     if predicate:
         count = len(values) - len(written)
-        args = () if text is None else (format_values(text, values[:count]),)
-        exception = error_class(error)(*args)
+        exception = _exception(error, text, values[:count])
         if written:
             attach_contents(exception, dict(zip(written, values[count:], strict=True)))
         raise exception

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.zero import ZERO
 from wend.ir.dtypes import (
     ALL,
     BOOL,
@@ -90,19 +91,49 @@ remainder = elementwise(
 )
 
 
-def _pow_base(b: Any, x: Any, y: Any, z: Any) -> Any:
-    # y·x^(y−1), and 0 where y = 0, also at x = 0 where x^(y−1) is infinite.
-    exponent = b.select(b.eq(y, b.zeros_like(y)), b.ones_like(y), b.sub(y, b.ones_like(y)))
-    return b.mul(y, b.pow(x, exponent))
+def _pow_base(b: Any, x: Any, y: Any) -> Any:
+    # y·x^(y−1); where y = 0 as y·x^y/x, whose derivatives in x stay 0, and 0 for x = y = 0.
+    one, is_constant = b.ones_like(y), b.eq(y, b.zeros_like(y))
+    power = b.mul(y, b.pow(x, b.select(is_constant, one, b.sub(y, one))))
+    divisor = b.select(b.eq(x, b.zeros_like(x)), one, x)
+    divisor = b.select(is_constant, divisor, one)
+    return b.select(is_constant, b.div(b.mul(y, b.pow(divisor, y)), divisor), power)
 
 
-def _pow_exponent(b: Any, x: Any, y: Any, z: Any) -> Any:
+def _pow_exponent(b: Any, x: Any, z: Any) -> Any:
     # log(x)·x^y, and 0 at x = 0, where the limit is 0 for every y > 0.
     safe = b.select(b.eq(x, b.zeros_like(x)), b.ones_like(x), x)
     return b.mul(b.log(safe), z)
 
 
-pow = elementwise("pow", np.power, NUMERIC, [_pow_base, _pow_exponent], raises=if_negative_power)
+def _pull_back_pow(b: Any, node: Any, cts: Any) -> Any:
+    (x, y), (z,) = node.operands, node.results
+    return b.mul(cts[0], _pow_base(b, x, y)), b.mul(cts[0], _pow_exponent(b, x, z))
+
+
+def _push_pow(b: Any, node: Any, tangents: Any) -> Any:
+    (x, y), (z,) = node.operands, node.results
+    terms = []
+    if tangents[0] is not ZERO:
+        terms.append(b.mul(tangents[0], _pow_base(b, x, y)))
+    if tangents[1] is not ZERO:
+        factor = _pow_exponent(b, x, z)
+        if x.type.dtype.kind == "f":
+            # A negative number has a derivative as long as its exponent stands still.
+            zero = b.zeros_like(x)
+            at_rest = b.select(b.eq(tangents[1], zero), zero, factor)
+            factor = b.select(b.lt(x, zero), at_rest, factor)
+        terms.append(b.mul(tangents[1], factor))
+    return (terms[0] if len(terms) == 1 else b.add(*terms),)
+
+
+pow = elementwise(
+    "pow",
+    np.power,
+    NUMERIC,
+    derivative=Explicit(_pull_back_pow, _push_pow),
+    raises=if_negative_power,
+)
 abs = elementwise("abs", np.abs, REALS, [lambda b, x, y: b.sign(x)])
 sign = elementwise("sign", np.sign, REALS)
 
@@ -137,7 +168,7 @@ cbrt = elementwise(
 )
 exp = elementwise("exp", np.exp, INEXACT, [lambda b, x, y: y])
 exp2 = elementwise("exp2", np.exp2, INEXACT, [lambda b, x, y: b.scale(y, np.log(2.0))])
-expm1 = elementwise("expm1", np.expm1, INEXACT, [lambda b, x, y: b.add(y, b.ones_like(y))])
+expm1 = elementwise("expm1", np.expm1, INEXACT, [lambda b, x, y: b.emit(exp, x)])
 log = elementwise("log", np.log, INEXACT, [lambda b, x, y: b.reciprocal(x)])
 log2 = elementwise(
     "log2", np.log2, INEXACT, [lambda b, x, y: b.div(b.full_like(x, 1 / np.log(2.0)), x)]
@@ -153,14 +184,57 @@ log1p = elementwise(
 sin = elementwise("sin", np.sin, INEXACT, [lambda b, x, y: b.cos(x)])
 cos = elementwise("cos", np.cos, INEXACT, [lambda b, x, y: b.neg(b.sin(x))])
 tan = elementwise("tan", np.tan, INEXACT, [lambda b, x, y: b.add(b.ones_like(y), b.square(y))])
+
+
+def _one_plus(b: Any, x: Any) -> Any:
+    """1 + x; the sign of a zero imaginary part, which names the side of a cut, stays."""
+    if x.type.dtype.kind != "c":
+        return b.add(x, b.ones_like(x))
+    part = b.real(x)
+    return b.complex(b.add(part, b.ones_like(part)), b.imag(x))
+
+
+def _one_minus_square(b: Any, x: Any) -> tuple[Any, Any]:
+    """Factors of 1 − x²: (1 − x)·(1 + x), which is accurate near ±1, and itself near 0."""
+    square = b.square(x)
+    size = square if x.type.dtype.kind != "c" else b.add(b.square(b.real(x)), b.square(b.imag(x)))
+    is_small = b.lt(size, b.full_like(size, 0.25))
+    return (
+        b.select(is_small, b.one_minus(square), _one_plus(b, b.neg(x))),
+        b.select(is_small, b.ones_like(x), _one_plus(b, x)),
+    )
+
+
+def _root_of_one_minus_square(b: Any, x: Any) -> Any:
+    # Of complex numbers two roots, not the root of a product: the cuts need both.
+    factors = _one_minus_square(b, x)
+    is_complex = x.type.dtype.kind == "c"
+    return b.mul(*map(b.sqrt, factors)) if is_complex else b.sqrt(b.mul(*factors))
+
+
+def _asinh_partial(b: Any, x: Any, y: Any) -> Any:
+    if x.type.dtype.kind != "c":
+        return b.reciprocal(b.emit(hypot, x, b.ones_like(x)))
+    turned = b.complex(b.neg(b.imag(x)), b.real(x))  # asinh(x) = asin(ix)/i
+    return b.reciprocal(_root_of_one_minus_square(b, turned))
+
+
+def _acosh_partial(b: Any, x: Any, y: Any) -> Any:
+    below = b.sub(x, b.ones_like(x))
+    return b.reciprocal(b.mul(b.sqrt(below), b.sqrt(_one_plus(b, x))))
+
+
 asin = elementwise(
-    "asin", np.arcsin, INEXACT, [lambda b, x, y: b.reciprocal(b.sqrt(b.one_minus(b.square(x))))]
+    "asin",
+    np.arcsin,
+    INEXACT,
+    [lambda b, x, y: b.reciprocal(_root_of_one_minus_square(b, x))],
 )
 acos = elementwise(
     "acos",
     np.arccos,
     INEXACT,
-    [lambda b, x, y: b.neg(b.reciprocal(b.sqrt(b.one_minus(b.square(x)))))],
+    [lambda b, x, y: b.neg(b.reciprocal(_root_of_one_minus_square(b, x)))],
 )
 atan = elementwise(
     "atan", np.arctan, INEXACT, [lambda b, x, y: b.reciprocal(b.add(b.ones_like(x), b.square(x)))]
@@ -168,48 +242,56 @@ atan = elementwise(
 sinh = elementwise("sinh", np.sinh, INEXACT, [lambda b, x, y: b.cosh(x)])
 cosh = elementwise("cosh", np.cosh, INEXACT, [lambda b, x, y: b.sinh(x)])
 tanh = elementwise("tanh", np.tanh, INEXACT, [lambda b, x, y: b.one_minus(b.square(y))])
-asinh = elementwise(
-    "asinh",
-    np.arcsinh,
+asinh = elementwise("asinh", np.arcsinh, INEXACT, [_asinh_partial])
+acosh = elementwise("acosh", np.arccosh, INEXACT, [_acosh_partial])
+atanh = elementwise(
+    "atanh",
+    np.arctanh,
     INEXACT,
-    [lambda b, x, y: b.reciprocal(b.sqrt(b.add(b.square(x), b.ones_like(x))))],
+    [lambda b, x, y: b.reciprocal(b.mul(*_one_minus_square(b, x)))],
 )
-acosh = elementwise(
-    "acosh",
-    np.arccosh,
-    INEXACT,
-    # Two roots, not the root of a product: the branch cut of complex arguments needs both.
+
+
+# Lengths and directions: analytic, also where |x| = |y|, except at the origin
+def _kernel_direction(x: Any, y: Any) -> Any:
+    length = np.hypot(x, y)
+    return (x / np.where(length == 0, np.ones_like(length), length))[()]
+
+
+def _per_length(b: Any, numerator: Any, x: Any, y: Any) -> Any:
+    """Divide by √(x² + y²), or by 1 at the origin."""
+    length = b.emit(hypot, x, y)
+    is_origin = b.eq(length, b.zeros_like(length))
+    return b.div(numerator, b.select(is_origin, b.ones_like(length), length))
+
+
+# x over √(x² + y²), and 0 at the origin
+direction: Op = elementwise(
+    "direction",
+    _kernel_direction,
+    FLOATS,
     [
-        lambda b, x, y: b.reciprocal(
-            b.mul(b.sqrt(b.sub(x, b.ones_like(x))), b.sqrt(b.add(x, b.ones_like(x))))
-        )
+        lambda b, x, y, z: _per_length(b, b.square(b.emit(direction, y, x)), x, y),
+        lambda b, x, y, z: b.neg(_per_length(b, b.mul(z, b.emit(direction, y, x)), x, y)),
     ],
 )
-atanh = elementwise(
-    "atanh", np.arctanh, INEXACT, [lambda b, x, y: b.reciprocal(b.one_minus(b.square(x)))]
+hypot: Op = elementwise(
+    "hypot",
+    np.hypot,
+    FLOATS,
+    [
+        lambda b, x, y, z: b.emit(direction, x, y),
+        lambda b, x, y, z: b.emit(direction, y, x),
+    ],
 )
 atan2 = elementwise(
     "atan2",
     np.arctan2,
     FLOATS,
     [
-        lambda b, y, x, z: b.div(x, b.add(b.square(x), b.square(y))),
-        lambda b, y, x, z: b.neg(b.div(y, b.add(b.square(x), b.square(y)))),
+        lambda b, y, x, z: b.div(b.emit(direction, x, y), b.emit(hypot, x, y)),
+        lambda b, y, x, z: b.neg(b.div(b.emit(direction, y, x), b.emit(hypot, x, y))),
     ],
-)
-
-
-def _hypot_partial(b: Any, x: Any, length: Any) -> Any:
-    # x over the length, and 0 at the origin: there is no tie where |x| = |y|.
-    is_origin = b.eq(length, b.zeros_like(length))
-    return b.div(x, b.select(is_origin, b.ones_like(length), length))
-
-
-hypot = elementwise(
-    "hypot",
-    np.hypot,
-    FLOATS,
-    [lambda b, x, y, z: _hypot_partial(b, x, z), lambda b, x, y, z: _hypot_partial(b, y, z)],
 )
 
 # Rounding: flat almost everywhere
@@ -253,11 +335,11 @@ complex = elementwise(
 )
 
 
-def _transpose_complex_abs(b: Any, node: Any, cts: Any) -> Any:
+def _pull_back_complex_abs(b: Any, node: Any, cts: Any) -> Any:
     # |z|' = conj(z)/|z| in the convention of D19, and 0 at 0.
-    (z,), (r,) = node.operands, node.results
-    scaled = b.div(cts[0], b.select(b.eq(r, b.zeros_like(r)), b.ones_like(r), r))
-    return (b.mul(b.cast(scaled, z.type.dtype), b.conj(z)),)
+    x, y = b.real(node.operands[0]), b.imag(node.operands[0])
+    parts = b.emit(direction, x, y), b.neg(b.emit(direction, y, x))
+    return (b.complex(*(b.mul(cts[0], part) for part in parts)),)
 
 
 # Bits and logic: on bool `and`, `or`, `xor`, `not` are the logical ones
@@ -323,7 +405,7 @@ def _transpose_cast(b: Any, node: Any, ct: Any, index: int) -> Any:
 cast = Op("cast", _infer_cast, _kernel_cast, Linear(_transpose_cast), is_cheap=True)
 
 complex_abs = elementwise(
-    "complex_abs", np.abs, COMPLEXES, derivative=Explicit(_transpose_complex_abs), result=real_of
+    "complex_abs", np.abs, COMPLEXES, derivative=Explicit(_pull_back_complex_abs), result=real_of
 )
 
 # The identity, constant to every derivative

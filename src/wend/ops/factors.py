@@ -5,6 +5,8 @@ As in `decompositions`, rules take and give the gradient of a real function, con
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from wend.ops.decompositions import (
     shorter,
 )
 from wend.ops.raising import LINALG
+from wend.ops.shapes import check_same
 
 
 # Determinants
@@ -39,37 +42,70 @@ def _broadcast_scalars(b: Any, x: Any, like: Any) -> Any:
 
 def _pull_back_det(b: Any, node: Any, cts: Any) -> Any:
     (a,) = node.operands
-    return (b.mul(_broadcast_scalars(b, cts[0], a), b.emit(cofactors, a)),)
+    return (b.mul(_broadcast_scalars(b, cts[0], a), b.emit(det_gradient, a)),)
 
 
 det = Op("det", _infer_det, lambda a: np.linalg.det(a), Explicit(_pull_back_det))
 
 
-def _kernel_cofactors(a: Any) -> Any:
-    # det(A)·A⁻ᵀ by singular values: the product of the others needs no division, so it is right
-    # for singular matrices.
+def _infer_det_gradient(a: Type, *directions: Type) -> TensorType:
+    return matrix_of(check_same((a, *directions)), square=True)
+
+
+def _kernel_det_gradient(a: Any, *directions: Any) -> Any:
+    # det(A + X) = det(U)·det(Vᴴ)·det(S + UᴴXV), and the term of det(S + Y) that is of degree m in Y
+    # is the sum over m of the rows, of the product of the other singular values and of the
+    # determinant of these rows and columns of Y. Nothing is divided by a small number.
     u, s, vh = np.linalg.svd(a)
-    others = np.where(np.eye(a.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
+    left, right = np.conj(u), np.conj(vh)
+    turned = [np.matrix_transpose(left) @ x @ np.matrix_transpose(right) for x in directions]
+    rows = range(len(directions) + 1)
+    others = _products_of_others(s, len(rows))
+    inner = np.zeros_like(a)
+    for columns in itertools.permutations(rows):
+        entries = (f"...{'ABCDEFGH'[i]}{'ABCDEFGH'[k]}" for i, k in enumerate(columns))
+        *factors, result = entries
+        subscripts = ",".join([f"...{'ABCDEFGH'[: len(rows)]}", *factors])
+        if columns[-1] == rows[-1]:
+            values = np.einsum(f"{subscripts}->...{result[-1]}", others, *turned)
+            inner += _sign(columns) * values[..., None] * np.eye(a.shape[-1])
+        else:
+            inner += _sign(columns) * np.einsum(f"{subscripts}->{result}", others, *turned)
     phase = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
-    return (phase * np.conj(u * others[..., None, :] @ vh)).astype(a.dtype, copy=False)
+    return (phase * (left @ inner @ right)).astype(a.dtype, copy=False)
 
 
-def _pull_back_cofactors(b: Any, node: Any, cts: Any) -> Any:
-    # With C the cofactors: (⟨ct, C⟩·C − C·ctᵀ·C)/det
-    (a,), (c,) = node.operands, node.results
-    rank = len(a.type.dims)
-    inner = b.reduce_sum(b.mul(cts[0], c), axes=(rank - 2, rank - 1))
-    cross_term = product(b, c, b.matrix_transpose(cts[0]), c)
-    numerator = b.sub(b.mul(_broadcast_scalars(b, inner, a), c), cross_term)
-    return (b.div(numerator, _broadcast_scalars(b, b.emit(det, a), a)),)
+def _products_of_others(s: Any, count: int) -> Any:
+    """Return products of all but `count` of the numbers, 0 where two of these are the same one."""
+    size = s.shape[-1]
+    chosen = np.indices((size,) * count)
+    is_left_out = np.zeros((size,) * (count + 1), bool)
+    for index in chosen:
+        is_left_out |= index[..., None] == np.arange(size)
+    products = np.where(is_left_out, 1, s[(..., *(None,) * count, slice(None))]).prod(-1)
+    return products * (is_left_out.sum(-1) == count)
 
 
-# The gradient of det. Its own derivative is defined for regular matrices, and NaN at singular ones.
-cofactors = Op(
-    "cofactors",
-    lambda a: matrix_of(a, square=True),
-    _kernel_cofactors,
-    Explicit(_pull_back_cofactors),
+def _sign(permutation: Sequence[int]) -> int:
+    """Return the sign of a permutation."""
+    pairs = itertools.combinations(permutation, 2)
+    return -1 if sum(i > k for i, k in pairs) % 2 else 1
+
+
+def _pull_back_det_gradient(b: Any, node: Any, cts: Any) -> Any:
+    # The derivatives of det are symmetric forms: that of the next order, and in a direction the
+    # same form, with the cotangent for the direction.
+    a, *directions = node.operands
+    exchanged = (
+        b.emit(det_gradient, a, *directions[:i], cts[0], *directions[i + 1 :])
+        for i in range(len(directions))
+    )
+    return (b.emit(det_gradient, a, *directions, cts[0]), *exchanged)
+
+
+# The gradient of the derivative of det in some directions; without directions, that of det
+det_gradient: Op = Op(
+    "det_gradient", _infer_det_gradient, _kernel_det_gradient, Explicit(_pull_back_det_gradient)
 )
 
 

@@ -57,15 +57,16 @@ def _infer_cholesky(a: Type) -> TensorType:
 
 
 def _pull_back_cholesky(b: Any, node: Any, cts: Any) -> Any:
-    # Ā = sym(L⁻ᵀ Φ(Lᵀ L̄) L⁻¹), Φ the lower triangle with half the diagonal; Murray,
-    # "Differentiation of the Cholesky decomposition" (2016), eq. 10.
+    # Ā = Φ(X + Xᵀ), X = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹, Φ the lower triangle with half the diagonal; Murray,
+    # "Differentiation of the Cholesky decomposition" (2016), eqs. 9 and 10.
     (lower,) = node.results
     half = b.half_lower(b.matmul(b.matrix_transpose(lower), cts[0]))
     left = b.solve(b.matrix_transpose(lower), half)
     inner = b.matrix_transpose(b.solve(b.matrix_transpose(lower), b.matrix_transpose(left)))
-    return (b.scale(b.add(inner, b.matrix_transpose(inner)), 0.5),)
+    return (b.half_lower(b.add(inner, b.matrix_transpose(inner))),)
 
 
+# Reads the lower triangle, and has its gradient there (D40)
 cholesky = Op(
     "cholesky",
     _infer_cholesky,

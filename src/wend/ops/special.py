@@ -55,13 +55,6 @@ ndtri = elementwise(
 )
 
 
-def _log_ndtr_partial(b: Any, x: Any, y: Any) -> Any:
-    # exp(−x²/2)/√2π over Φ(x), in logarithms: Φ(x) itself underflows.
-    exponent = b.sub(b.scale(b.square(x), -0.5), y)
-    return b.scale(b.emit(ew.exp, exponent), 1 / _ROOT_TWO_PI)
-
-
-log_ndtr = elementwise("log_ndtr", _scipy("log_ndtr"), FLOATS, [_log_ndtr_partial])
 expit = elementwise("expit", _scipy("expit"), FLOATS, [lambda b, x, y: b.mul(y, b.one_minus(y))])
 
 
@@ -88,9 +81,9 @@ gamma = elementwise(
 
 
 def _quotient(b: Any, x: Any, y: Any) -> Any:
-    """x/y, and 0 where x = 0, also for y = 0."""
-    zero = b.eq(x, b.zeros_like(x))
-    return b.select(zero, b.zeros_like(x), b.div(x, b.select(zero, b.ones_like(y), y)))
+    """x/y, and 0 where both are 0."""
+    is_undefined = b.emit(ew.bit_and, *(b.eq(v, b.zeros_like(v)) for v in (x, y)))
+    return b.div(x, b.select(is_undefined, b.ones_like(y), y))
 
 
 # x·log(y), and 0 where x = 0
@@ -113,42 +106,113 @@ xlog1py = elementwise(
 )
 
 
-# Bessel functions
-def _i1_over_x(b: Any, x: Any, y: Any) -> Any:
-    """i1(x)/x, and its limit 1/2 at 0."""
-    zero = b.eq(x, b.zeros_like(x))
-    ratio = b.div(y, b.select(zero, b.ones_like(x), x))
-    return b.select(zero, b.full_like(x, 0.5), ratio)
+# Families, of which a derivative has members of other orders
+def _family(name: str, compute: Callable[..., Any], derivative: Callable[..., Any]) -> Op:
+    """Make an operation of one attribute: `compute(order, x)`, `derivative(b, x, order)`."""
+
+    def infer(x: Type, *, order: int) -> TensorType:
+        check_dtype(tensor_of(x), FLOATS)
+        return tensor_of(x)
+
+    def kernel(x: Any, *, order: int) -> Any:
+        return np.asarray(compute(order, x), np.asarray(x).dtype)[()]
+
+    def pull_back(b: Any, node: Any, cts: Any) -> Any:
+        return (b.mul(cts[0], derivative(b, *node.operands, node.attrs["order"])),)
+
+    return Op(name, infer, kernel, Explicit(pull_back), is_cheap=True)
 
 
-i0: Op = elementwise("i0", _scipy("i0"), FLOATS, [lambda b, x, y: b.emit(i1, x)])
-i1: Op = elementwise(
-    "i1", _scipy("i1"), FLOATS, [lambda b, x, y: b.sub(b.emit(i0, x), _i1_over_x(b, x, y))]
+def _scipy_member(name: str, *firsts: str) -> Callable[..., Any]:
+    """Return SciPy's function of any order, except that the first orders have their own."""
+
+    def compute(order: int, x: Any) -> Any:
+        from scipy import special
+
+        if order < len(firsts):
+            return getattr(special, firsts[order])(x)
+        return getattr(special, name)(order, x)
+
+    return compute
+
+
+def _bessel_derivative(family: Callable[[], Op], turn: float) -> Callable[..., Any]:
+    """Return the rule of ½(C₋ − turn·C₊), C∓ one order lower and higher, but C₀' = −turn·C₁.
+
+    C₋ − C/x would cancel near 0.
+    """
+
+    def derivative(b: Any, x: Any, order: int) -> Any:
+        higher = b.scale(b.emit(family(), x, order=order + 1), -turn)
+        if not order:
+            return higher
+        return b.scale(b.add(b.emit(family(), x, order=order - 1), higher), 0.5)
+
+    return derivative
+
+
+bessel_i: Op = _family(
+    "bessel_i", _scipy_member("iv", "i0", "i1"), _bessel_derivative(lambda: bessel_i, -1.0)
 )
-j0: Op = elementwise("j0", _scipy("j0"), FLOATS, [lambda b, x, y: b.neg(b.emit(j1, x))])
-j1: Op = elementwise(
-    "j1", _scipy("j1"), FLOATS, [lambda b, x, y: b.sub(b.emit(j0, x), _i1_over_x(b, x, y))]
+bessel_j: Op = _family(
+    "bessel_j", _scipy_member("jv", "j0", "j1"), _bessel_derivative(lambda: bessel_j, 1.0)
+)
+# The derivatives of log Γ; order 0 is digamma
+polygamma: Op = _family(
+    "polygamma",
+    _scipy_member("polygamma", "digamma"),
+    lambda b, x, order: b.emit(polygamma, x, order=order + 1),
 )
 
-
-# The derivatives of log Γ: order 0 is digamma
-def _infer_polygamma(x: Type, *, order: int) -> TensorType:
-    check_dtype(tensor_of(x), FLOATS)
-    return tensor_of(x)
+# Below this x, log_ndtr is differentiated by a continued fraction of this length.
+_NORMAL_TAIL, _FRACTION_LENGTH = -3.0, 40
 
 
-def _kernel_polygamma(x: Any, *, order: int) -> Any:
+def _reciprocal_series(xs: list[Any]) -> list[Any]:
+    """Return the Taylor coefficients of 1/x from those of x."""
+    ys = [1 / xs[0]]
+    for k in range(1, len(xs)):
+        ys.append(-ys[0] * sum(xs[j] * ys[k - j] for j in range(1, k + 1)))
+    return ys
+
+
+def _log_ndtr_in_tail(x: Any, count: int) -> list[Any]:
+    """Return Taylor coefficients of φ(x)/Φ(x) = t + 1/(t + 2/(t + 3/(t + …))), t = −x.
+
+    By Laplace; where Φ is small, each coefficient is right to its last digits.
+    """
+    t = [-x, np.full_like(x, -1.0), *[np.zeros_like(x)] * count][:count]
+    fraction = [np.zeros_like(x)] * count
+    for k in range(_FRACTION_LENGTH, 0, -1):
+        denominator = [a + b for a, b in zip(t, fraction, strict=True)]
+        fraction = [k * c for c in _reciprocal_series(denominator)]
+    return [a + b for a, b in zip(t, fraction, strict=True)]
+
+
+def _log_ndtr_in_body(x: Any, count: int) -> list[Any]:
+    """Return Taylor coefficients of m = φ(x)/Φ(x) by m' = −m·(x + m)."""
     from scipy import special
 
-    value = special.digamma(x) if order == 0 else special.polygamma(order, x)
-    return np.asarray(value, np.asarray(x).dtype)[()]
+    x = np.minimum(x, 100.0)  # where m is 0
+    ms = [math.sqrt(2 / math.pi) / special.erfcx(-x / math.sqrt(2))]
+    for k in range(count - 1):
+        sums = [x + ms[0], *([1 + ms[1]] if k else []), *ms[2:]]
+        ms.append(-sum(ms[j] * sums[k - j] for j in range(k + 1)) / (k + 1))
+    return ms
 
 
-def _pull_back_polygamma(b: Any, node: Any, cts: Any) -> Any:
-    (x,) = node.operands
-    return (b.mul(cts[0], b.emit(polygamma, x, order=node.attrs["order"] + 1)),)
+def _log_ndtr(order: int, x: Any) -> Any:
+    from scipy import special
+
+    if not order:
+        return special.log_ndtr(x)
+    x = np.asarray(x, np.float64)
+    in_tail = _log_ndtr_in_tail(np.minimum(x, _NORMAL_TAIL), order)[-1]
+    in_body = _log_ndtr_in_body(np.maximum(x, _NORMAL_TAIL), order)[-1]
+    return math.factorial(order - 1) * np.where(x < _NORMAL_TAIL, in_tail, in_body)
 
 
-polygamma: Op = Op(
-    "polygamma", _infer_polygamma, _kernel_polygamma, Explicit(_pull_back_polygamma), is_cheap=True
+# The derivatives of log Φ; order 0 is log Φ
+log_ndtr: Op = _family(
+    "log_ndtr", _log_ndtr, lambda b, x, order: b.emit(log_ndtr, x, order=order + 1)
 )

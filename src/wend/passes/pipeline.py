@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
+from wend.base.cached_property import cached_property
 from wend.base.config import settings
 from wend.base.dump import continue_dump, dump_of
 from wend.base.errors import NestingError

@@ -10,7 +10,7 @@ import numpy as np
 from wend.base.errors import TypeMismatchError
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import cast, tensor_type
+from wend.eager.promotion import cast, tensor_type, wrapped
 from wend.ir.dtypes import INTEGERS
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
@@ -91,7 +91,7 @@ def _ranges_of_arrays(
     is_nonempty = ew.less(low, high)
     if not isinstance(is_nonempty, Staged) and not np.all(is_nonempty):
         raise ValueError(f"randint{at(user_source())}: a bound is not below the other")
-    low, high = cast(low, UINT64), cast(high, UINT64)
+    low, high = wrapped(low, UINT64), wrapped(high, UINT64)
     with np.errstate(over="ignore"):
         span = ew.where(is_nonempty, high - low, np.uint64(1))
         return low, span, (~span + np.uint64(1)) % span

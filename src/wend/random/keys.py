@@ -10,7 +10,7 @@ import numpy as np
 from wend.base.errors import ShapeError, TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply, recorder
-from wend.eager.promotion import cast, tensor_type
+from wend.eager.promotion import cast, tensor_type, wrapped
 from wend.numpy import shaping
 from wend.numpy.operands import staged
 from wend.ops import creating
@@ -180,4 +180,4 @@ def _word(number: Any, role: str) -> Any:
         raise TypeMismatchError(f"{role} is one integer, not {number_type}{at(user_source())}")
     if type(number) is int:
         return np.uint64(number % 2**64)
-    return cast(number, UINT64)
+    return wrapped(number, UINT64)

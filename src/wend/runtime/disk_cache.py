@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -13,11 +12,13 @@ from typing import Any, NamedTuple
 
 from wend.base.config import settings
 from wend.base.log import tell
+from wend.runtime.cache_secret import cache_secret
+from wend.runtime.private_folder import PART, PrivateFolder
 
 
-def digest(*parts: Any, size: int = 32) -> bytes:
+def digest(*parts: Any, size: int = 32, secret: bytes = b"") -> bytes:
     """Return the hash of bytes, and of objects with a buffer, one after another."""
-    hasher = blake2b(digest_size=size)
+    hasher = blake2b(digest_size=size, key=secret)
     for part in parts:
         hasher.update(part)
     result: bytes = hasher.digest()
@@ -25,11 +26,9 @@ def digest(*parts: Any, size: int = 32) -> bytes:
 
 
 MAX_CACHE_BYTES = 1 << 28  # bytes in all
-MAGIC = b"wend 1\n"
+MAGIC = b"wend 2\n"
 _DIGEST = 32  # bytes
 _SUFFIX = ".code"
-_PART = ".part"  # a file being written, or whose writer was killed
-_numbers = itertools.count()
 
 
 class CacheEntry(NamedTuple):
@@ -45,8 +44,9 @@ class DiskCache:
 
     It never fails: a folder that cannot be created, read or written, or that others may write to,
     behaves as an empty cache that keeps nothing. A file is written under another name and then
-    renamed, so any number of processes may share a folder; a file that is damaged or of another key
-    is ignored and replaced.
+    renamed, so any number of processes may share a folder. Its name and content are signed with the
+    user's secret (`cache_secret.py`): what is damaged, forged or of another key is ignored and
+    replaced, as is what is no regular file.
 
     Example:
         >>> import tempfile
@@ -64,37 +64,31 @@ class DiskCache:
 
     def find(self, key: bytes) -> bytes | None:
         """Return the data stored under a key, if it is intact."""
-        path = self._path(key)
         try:
-            if not self._is_ours():
-                return None
-            content = path.read_bytes()
-        except OSError:
+            secret = cache_secret(self.folder)
+            name = _name(secret, key)
+            with PrivateFolder(self.folder) as folder:
+                content = folder.read(name, self.cap)
+                head = len(MAGIC) + _DIGEST
+                data = content[head:]
+                if content[:head] != MAGIC + _signature(secret, key, data):
+                    raise OSError(f"{self.folder / name} is damaged, or others have written it")
+                folder.touch(name)
+        except FileNotFoundError:
             return None
-        head = len(MAGIC) + _DIGEST
-        data = content[head:]
-        if content[:head] != MAGIC + _check(key, data):
-            tell("cache", f"{path} is damaged, or of another program: left out")
+        except OSError as error:
+            tell("cache", f"left out: {error}")
             return None
-        with suppress(OSError):
-            os.utime(path)
         return data
 
     def keep(self, key: bytes, data: bytes) -> None:
         """Store data under a key."""
-        path = self._path(key)
         try:
+            secret = cache_secret(self.folder)
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not self._is_ours():
-                tell("cache", f"others may write to {self.folder}: nothing is kept there")
-                return
-            part = path.with_suffix(f".{os.getpid()}-{next(_numbers)}{_PART}")
-            try:
-                part.write_bytes(MAGIC + _check(key, data) + data)
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
-            self._shrink()
+            with PrivateFolder(self.folder) as folder:
+                folder.write(_name(secret, key), MAGIC + _signature(secret, key, data) + data)
+            self._shrink(len(data))
         except OSError as error:
             tell("cache", f"nothing is kept in {self.folder}: {error}")
 
@@ -116,40 +110,57 @@ class DiskCache:
         existing = next(path for path in (self.folder, *self.folder.parents) if path.exists())
         if not existing.is_dir():
             return f"{existing} is no folder"
-        if existing == self.folder and not self._is_ours():
+        if not os.access(existing, os.W_OK | os.X_OK):
+            return "it cannot be written"
+        try:
+            if existing == self.folder:
+                PrivateFolder(self.folder).close()
+        except OSError:
             return "others may write there"
-        return None if os.access(existing, os.W_OK | os.X_OK) else "it cannot be written"
-
-    def _path(self, key: bytes) -> Path:
-        return self.folder / (digest(key, size=20).hex() + _SUFFIX)
+        try:
+            cache_secret(self.folder)
+        except OSError as error:
+            return f"no secret signs it: {error}"
+        return None
 
     def _entries(self) -> Iterator[CacheEntry]:
         with suppress(OSError), os.scandir(self.folder) as files:
             for file in files:
                 with suppress(OSError):
-                    is_ours = file.name.endswith((_SUFFIX, _PART))
+                    is_ours = file.name.endswith((_SUFFIX, PART))
                     if is_ours and not file.is_dir(follow_symlinks=False):
                         status = file.stat(follow_symlinks=False)
                         yield CacheEntry(Path(file.path), status.st_size, status.st_mtime)
 
-    def _shrink(self) -> None:
-        remaining = self.cap
-        for entry in self.entries():
-            remaining -= entry.bytes
-            if remaining < 0:
+    def _shrink(self, written: int) -> None:
+        """Remove the files that were not used for longest if all might be larger than the cap.
+
+        The folder is listed at the first write, and when a share of it may have been filled since.
+        """
+        room = _rooms.get(self.folder, 0) - written
+        if room < 0:
+            room = self.cap
+            for entry in self.entries():
+                if entry.bytes <= room:
+                    room -= entry.bytes
+                    continue
                 with suppress(OSError):
                     entry.path.unlink()
-
-    def _is_ours(self) -> bool:
-        """Return whether only this user can have put files there: stored code is executed."""
-        status = self.folder.stat()
-        if not hasattr(os, "getuid"):
-            return True
-        return status.st_uid == os.getuid() and not status.st_mode & 0o022
+            room = min(room, self.cap // _SHARE)
+        _rooms[self.folder] = room
 
 
-def _check(key: bytes, data: bytes) -> bytes:
-    return digest(key, data, size=_DIGEST)
+_SHARE = 64  # of the cap: other processes write there, too
+# How many bytes may be written to each folder before it is listed again
+_rooms: dict[Path, int] = {}
+
+
+def _name(secret: bytes, key: bytes) -> str:
+    return digest(key, size=20, secret=secret).hex() + _SUFFIX
+
+
+def _signature(secret: bytes, key: bytes, data: bytes) -> bytes:
+    return digest(len(key).to_bytes(8, "big"), key, data, size=_DIGEST, secret=secret)
 
 
 def disk_cache() -> DiskCache | None:

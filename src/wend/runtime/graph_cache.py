@@ -82,11 +82,13 @@ def cached_transform(
         return transform()
     data = cache.find(key.digest)
     if data is not None:
-        tell("found", f"{what} of {graph.name}")
-        facts, arrays, packed = marshal.loads(data)
-        for array in arrays:
-            key.names.object(unpack_array(array))
-        return unpack(packed, key.names), facts
+        try:
+            result = _loaded(data, key.names.copy())
+        except Exception as error:  # noqa: BLE001 - of whatever kind: the data is of no use
+            tell("cache", f"{what} of {graph.name} is left out: {error!r}")
+        else:
+            tell("found", f"{what} of {graph.name}")
+            return result
     graphs, facts = result = transform()
     names = key.names.copy()
     packed = pack(graphs, names)
@@ -95,3 +97,10 @@ def cached_transform(
         arrays = [pack_array(x) for x in new]
         cache.keep(key.digest, marshal.dumps((facts, arrays, packed), 2))
     return result
+
+
+def _loaded(data: bytes, names: Names) -> TransformResult:
+    facts, arrays, packed = marshal.loads(data)
+    for array in arrays:
+        names.object(unpack_array(array))
+    return unpack(packed, names), facts

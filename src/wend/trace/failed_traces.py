@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import WrapperDescriptorType
 from typing import Any
 
-from wend.base.errors import StagedRaiseError, explain
+from wend.base import trees
 from wend.base.marked_text import has_marks
-from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged
 from wend.trace.recording.recording import Recording
-from wend.trace.state.effects import raise_if
-from wend.trace.state.templates import Text
+from wend.trace.state.effects import raise_in_run
 
 _ATTRIBUTE = "_wend_recorded_before"
 
@@ -36,33 +33,12 @@ def has_effects(recording: Recording) -> bool:
 
 
 def record_error(error: Exception) -> bool:
-    """Record the raise of an error whose text names traced values; return whether it does.
-
-    Raises:
-        StagedRaiseError: it holds traced values otherwise.
-    """
-    if not any(map(_is_traced, (*error.args, *vars(error).values()))):
+    """Record the raise of an error that holds traced values; return whether it does."""
+    if not any(map(_is_traced, trees.flatten((error.args, vars(error)))[0])):
         return False
-    match error.args:
-        case (str() as text,) if not vars(error) and _takes_a_text(type(error)):
-            raise_if(True, type(error), Text.adopted(text))
-            return True
-    raise StagedRaiseError(
-        explain(
-            f"{type(error).__name__} is raised{at(raised_at(error))} with a traced value, which "
-            "is only known when the function runs.",
-            cure="name it in the text alone: raise ValueError(f'… {x}').",
-        )
-    )
+    raise_in_run(error)
+    return True
 
 
 def _is_traced(x: Any) -> bool:
     return isinstance(x, Staged) or (isinstance(x, str) and has_marks(x))
-
-
-def _takes_a_text(error: type[Exception]) -> bool:
-    """Return whether calling a class with a text makes the error that has it."""
-    return all(isinstance(getattr(error, name), _BUILT_IN) for name in ("__init__", "__new__"))
-
-
-_BUILT_IN = (WrapperDescriptorType, type(object.__new__))

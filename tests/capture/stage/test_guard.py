@@ -902,14 +902,3 @@ def test_a_value_used_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None
 
     with pytest.raises(LeakedValueError):
         wend.function(doubled)(1.0)
-
-
-def test_a_raise_names_the_argument_that_decides() -> None:
-    def f(x, k):
-        if k:
-            raise ValueError("no")
-        return x
-
-    with pytest.raises(StagedRaiseError, match=r"wend.function\(static_argnames='k'\)"):
-        wend.function(f)(1.0, False)
-    assert wend.function(f, static_argnames="k")(1.0, False) == 1.0

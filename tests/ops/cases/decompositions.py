@@ -32,12 +32,16 @@ def each(function: Any) -> Any:
 REAL = through_symmetric(matrix(3, 3)) + 0.1 * between(-1, 1, 3, 3, seed=5)
 
 CASES = [
-    Case(
-        "eigh",
-        each(lambda a, lower: scipy.linalg.eigh(a, lower=lower, driver="evd")),
-        [(through_symmetric(matrix(3, 3)),), (through_symmetric(matrix(2, 2, 2)),)],
-        attrs={"lower": True},
-        exact=False,
+    *(
+        Case(
+            "eigh",
+            each(lambda a, lower: scipy.linalg.eigh(a, lower=lower, driver="evd")),
+            [(through_symmetric(matrix(3, 3)),), (through_symmetric(matrix(2, 2, 2)),)],
+            [(matrix(3, 3),), (matrix(2, 2, 2),)],  # one triangle is read
+            attrs={"lower": lower},
+            exact=False,
+        )
+        for lower in (True, False)
     ),
     Case("eig", each(np.linalg.eig), [], [(matrix(3, 3) + 1j * matrix(3, 3, seed=4),)], wrt=())
     if False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Collection
 from typing import Any
@@ -62,6 +63,11 @@ def shifts(dtypes: Collection[np.dtype]) -> list[Any]:
 
 def join(real: Any, imag: Any) -> Any:
     return np.stack([real, imag], -1).view(f"c{2 * np.asarray(real).dtype.itemsize}")[..., 0]
+
+
+def _direction(x: Any, y: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.where((x == 0) & (y == 0), x, x / np.hypot(x, y))
 
 
 CASES = [
@@ -125,6 +131,7 @@ CASES = [
     unary("acosh", np.arccosh, INEXACT, (1.2, 4)),
     unary("atanh", np.arctanh, INEXACT, (-0.9, 0.9)),
     binary("hypot", np.hypot, FLOATS, (0.3, 2)),
+    dataclasses.replace(binary("direction", _direction, FLOATS, (0.3, 2)), exact=False),
     binary("atan2", np.arctan2, FLOATS, (0.3, 2)),
     Case("atan2", np.arctan2, smooth=[(between(-2, -1, 4), between(-2, 2, 4, seed=1))]),
     flat("floor", np.floor, FLOATS, 1),

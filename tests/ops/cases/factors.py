@@ -45,14 +45,16 @@ CASES = [
         [(matrix(3, 3),), (matrix(2, 3, 3),), (COMPLEX,)],
         exact=False,
     ),
-    Case("det", one(scipy.linalg.det), [], [(SINGULAR,)], exact=False, orders=1),
+    Case("det", one(scipy.linalg.det), [], [(SINGULAR,), (0 * SINGULAR,)], exact=False, orders=3),
     Case(
-        "cofactors",
+        "det_gradient",
         one(minors),
         [(SINGULAR,)],
-        [(matrix(3, 3),), (matrix(2, 2, 2),), (COMPLEX,)],
+        [(matrix(3, 3),), (matrix(2, 2, 2),), (COMPLEX,), (SINGULAR,)],
         exact=False,
     ),
+    # Minors of two rows are linear.
+    Case("det_gradient", lambda a, x: one(minors)(x), [], [(SINGULAR, matrix(2, 2))], exact=False),
     Case(
         "slogdet",
         each(sign_and_log),

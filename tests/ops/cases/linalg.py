@@ -29,6 +29,8 @@ def through_symmetric(x: Any) -> Any:
     return x @ np.swapaxes(x, -1, -2)
 
 
+SKEW = np.triu(between(-1, 1, 3, 3, seed=6), 1)
+
 CASES = [
     Case(
         "solve",
@@ -42,12 +44,11 @@ CASES = [
         ],
         exact=False,
     ),
-    # The kernel reads the lower triangle only; derivatives are those on symmetric matrices, so they
-    # are checked in tests/ops/test_linalg.py.
     Case(
         "cholesky",
         stacked(lambda a: scipy.linalg.cholesky(a, lower=True)),
         [(through_symmetric(matrix(3, 3)),), (through_symmetric(matrix(2, 2, 2)),)],
+        [(through_symmetric(matrix(3, 3)) + SKEW,)],  # the lower triangle is read
         exact=False,
     ),
 ]

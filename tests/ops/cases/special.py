@@ -31,20 +31,27 @@ def _by_integral(x: float) -> float:
     return float(integrate.quad(lambda t: 2 / np.sqrt(np.pi) * np.exp(-t * t), 0, x)[0])
 
 
+def _log_ndtr(x: Any, order: int) -> Any:
+    """By the density and its integral, and the quotient rule."""
+    ratio = np.exp(-x * x / 2) / np.sqrt(2 * np.pi) / special.ndtr(x)
+    return (special.log_ndtr(x), ratio, -ratio * (x + ratio))[order]
+
+
 ONE = {
     "erf": (special.erf, (-2, 2)),
     "erfc": (special.erfc, (-2, 2)),
     "erfinv": (special.erfinv, (-0.9, 0.9)),
     "erfcinv": (special.erfcinv, (0.1, 1.9)),
     "ndtri": (special.ndtri, (0.05, 0.95)),
-    "log_ndtr": (special.log_ndtr, (-4, 2)),
     "expit": (special.expit, (-3, 3)),
     "gammaln": (special.gammaln, (0.3, 4)),
     "gamma": (special.gamma, (0.3, 3)),
-    "i0": (special.i0, (-2, 2)),
-    "i1": (special.i1, (-2, 2)),
-    "j0": (special.j0, (-2, 2)),
-    "j1": (special.j1, (-2, 2)),
+}
+FAMILIES = {
+    "polygamma": (lambda x, order: special.polygamma(order, x), (0.5, 3)),
+    "bessel_i": (lambda x, order: special.iv(order, x), (-2, 2)),
+    "bessel_j": (lambda x, order: special.jv(order, x), (-2, 2)),
+    "log_ndtr": (_log_ndtr, (-2, 2)),
 }
 DOUBLE = FLOATS - {np.dtype("f2"), np.dtype("f4")}
 
@@ -60,13 +67,14 @@ CASES = [
     _near(binary("xlog1py", _low(special.xlog1py), DOUBLE, (0.3, 3))),
     *(
         Case(
-            "polygamma",
-            _low(lambda x, order: special.polygamma(order, x)),
-            [(np.linspace(0.5, 3, 5),)],
-            [(np.linspace(0.5, 3, 4),), (np.float64(1.7),)],
+            op,
+            _low(reference),
+            [(np.linspace(*domain, 5),), (np.linspace(*domain, 5, dtype=np.float32),)],
+            [(np.linspace(*domain, 4),), (np.float64(domain[1] / 2),)],
             {"order": order},
             exact=False,
         )
+        for op, (reference, domain) in FAMILIES.items()
         for order in (0, 1, 2)
     ),
 ]

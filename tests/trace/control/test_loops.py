@@ -370,3 +370,16 @@ def test_a_failing_kernel_names_the_line(kind, body, start):
     (note,) = caught.value.__notes__
     lines = range(line, line + 2)
     assert any(f"test_loops.py:{number}" in note for number in lines), note
+
+
+@pytest.mark.parametrize("parallel", [None, 1, 10])
+def test_explain_says_that_a_hint_has_no_effect(parallel):
+    @wend.function
+    def fun(x):
+        return wend.while_loop(
+            lambda v: v < 100.0, lambda v: v * 2.0, x, parallel_iterations=parallel
+        )
+
+    assert fun(1.0) == 128.0
+    assert ("parallel_iterations=10 of while_loop" in str(fun.explain())) == (parallel == 10)
+    assert ("has no effect" in str(wend.grad(fun).explain())) is False

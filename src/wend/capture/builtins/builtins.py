@@ -18,7 +18,7 @@ from wend.capture.builtins import conversions
 from wend.capture.builtins.conversions import as_weak
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
-from wend.capture.stage.truth import truth
+from wend.capture.stage.truth import as_test, truth
 from wend.capture.syntax.names import PREFIX
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
@@ -92,9 +92,10 @@ def power(base: Any, exp: Any, mod: Any = None) -> Any:
 
 def to_bool(x: Any) -> Any:
     """Return `bool(x)`."""
-    if isinstance(x, (TensorList, TracedRange)):
+    if isinstance(x, TracedRange):
         return length(x) > 0
-    return conversions.to_bool(x)
+    test = as_test(x)
+    return conversions.to_bool(test) if isinstance(test, Staged) else bool(test)
 
 
 # Functions of many values
@@ -117,7 +118,9 @@ def min_or_max(name: str, compare: Callable[[Any, Any], Any], reduce: Callable[.
         items = [*stack_if_list(xs[0])] if len(xs) == 1 else xs
         keys = items if key is None else [*map(key, items)]
         if len(items) < 2 or not any(map(_holds_staged, (*items, *keys))):
-            return original(items, key=key, **default)
+            if not items:
+                return original(items, **default)
+            return items[original(range(len(items)), key=keys.__getitem__)]
         if any(isinstance(item_key, (list, tuple)) for item_key in keys):
             raise StructureError(
                 explain(
@@ -198,7 +201,7 @@ class _Search:
             if has_calls and isinstance(result, Staged):
                 result = self._following(result, items)
                 continue
-            item = next(items, _END)
+            item = as_test(next(items, _END))
             if item is _END:
                 break
             if isinstance(item, Staged):
@@ -221,7 +224,7 @@ class _Search:
                         cure="write it as a `for` loop with `break`, or change them before.",
                     )
                 )
-            taken.append(next(items, _END))
+            taken.append(as_test(next(items, _END)))
             item = taken[0]
             if item is _END or not isinstance(item, Staged):
                 self._is_over = item is _END or bool(item) is self._decisive
@@ -310,7 +313,6 @@ STAGED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.len: length,
     builtins.float: conversions.to_float,
     builtins.int: conversions.to_int,
-    builtins.bool: to_bool,
     builtins.complex: conversions.to_complex,
     builtins.round: conversions.round,
     builtins.pow: power,

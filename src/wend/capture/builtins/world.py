@@ -99,21 +99,28 @@ def check_uncaptured(fun: Any) -> None:
     if isinstance(fun, type):
         methods = [getattr(fun, name, None) for name in ("__new__", "__init__", "__post_init__")]
     for method in methods:
-        if not isinstance(method, types.FunctionType) or is_library(method.__code__.co_filename):
-            continue
-        if getattr(method, "__wend_do_not_capture__", False):
-            continue
-        name = next(filter(None, map(partial(_effect_named, method), method.__code__.co_names)), "")
-        if name:
-            why = "is a generator" if method is fun else "makes an object"
-            raise UnsupportedError(
-                explain(
-                    f"`{method.__qualname__}`, called{at(user_source())}, {why}: it runs as plain "
-                    f"Python when the function is traced, but calls {name}, which Python would do "
-                    "at each call.",
-                    cure=f"call {name} in the code around it.",
-                )
+        if isinstance(method, types.FunctionType) and not is_library(method.__code__.co_filename):
+            check_effects(method, "is a generator" if method is fun else "makes an object")
+
+
+def check_effects(fun: types.FunctionType, why: str) -> None:
+    """Check a function of the user's that runs as plain Python; `why`: what it is.
+
+    Raises:
+        UnsupportedError: it names a function that prints, or reads the world.
+    """
+    if getattr(fun, "__wend_do_not_capture__", False) or not is_traced_now():
+        return
+    name = next(filter(None, map(partial(_effect_named, fun), fun.__code__.co_names)), "")
+    if name:
+        raise UnsupportedError(
+            explain(
+                f"`{fun.__qualname__}`, called{at(user_source())}, {why}: it runs as plain "
+                f"Python when the function is traced, but calls {name}, which Python would do "
+                "at each call.",
+                cure=f"call {name} in the code around it.",
             )
+        )
 
 
 def _effect_named(fun: types.FunctionType, name: str) -> str | None:
@@ -189,8 +196,9 @@ def _replacement_of_method(owner: Any, name: str) -> Call | None:
             return refusing(f"{kind.__name__}.{name}", CLOCK)
         case "path" if name in PATH_FILES:
             return refusing(f"{kind.__name__}.{name}", FILE)
-        case "csv":
-            return refusing(f"csv.{kind.__name__}.{name}", FILE)
+        case "file":
+            module = kind.__module__.strip("_")
+            return refusing(f"{module}.{kind.__name__}.{name}", FILE)
         case "logging":
             return host_calls.logging_method(owner, name)
     if owner is os.environ and name not in ("get", "items", "keys", "values", "copy"):
@@ -209,6 +217,9 @@ def _family_of_class(kind: type) -> str | None:
     return _families[kind]
 
 
+_FILE_MODULES = ("_csv", "mmap", "socket", "_socket", "sqlite3")
+
+
 def _find_family(kind: type) -> str | None:
     if issubclass(kind, io.IOBase):
         return "stream"
@@ -217,7 +228,7 @@ def _find_family(kind: type) -> str | None:
     if issubclass(kind, dt.date):
         return "date"
     modules = {base.__module__.partition(".")[0] for base in kind.__mro__}
-    families = {"pathlib": "path", "_csv": "csv", "logging": "logging"}
+    families = {"pathlib": "path", "logging": "logging", **dict.fromkeys(_FILE_MODULES, "file")}
     return next((families[module] for module in modules if module in families), None)
 
 

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Literal
 
-Kind = Literal["global", "closure", "parameter"]
+Kind = Literal["global", "closure", "parameter", "local"]
 
-_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
+_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")
 _CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
-_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A global, closure variable or parameter, and a chain of attributes."""
+    """A global, closure variable or parameter, and a chain of attributes.
+
+    One of kind "local", without a name, is an attribute of anything else.
+    """
 
     kind: Kind
     root: str
@@ -39,7 +42,7 @@ def code_key(code: CodeType) -> CodeKey:
 
 
 def free_paths(code: CodeType) -> tuple[Path, ...]:
-    """Return the outside values that code mentions, including code of nested functions."""
+    """Return the values that code mentions, including code of nested functions."""
     if code not in _free_paths_cache:
         _free_paths_cache[code] = free_paths_excluding(code, frozenset())
     return _free_paths_cache[code]
@@ -69,6 +72,8 @@ def _paths(code: CodeType, scope: Mapping[str, Kind], excluded: Set[CodeKey]) ->
             continue
         if root is not None:
             yield Path(*root, tuple(attributes))
+        elif instruction.opname in _ATTRIBUTE:
+            yield Path("local", "", (instruction.argval,))
         if instruction.opname.startswith("LOAD_FAST") and isinstance(instruction.argval, tuple):
             # Python 3.13 loads two names at once: an attribute belongs to the second.
             *others, _ = instruction.argval

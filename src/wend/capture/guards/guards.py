@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import builtins
 import functools
+import gc
 import inspect
 import operator
 import os
 import sys
+import threading
 import types
 from collections import deque
-from collections.abc import ItemsView, Iterator, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, ValuesView
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -25,6 +27,7 @@ import numpy as np
 
 from wend.backends.fastcall import MISSING
 from wend.base.context_values import scoped
+from wend.capture.builtins.world import check_effects
 from wend.capture.guards.free_names import CodeKey, Path, code_key, free_paths, free_paths_excluding
 from wend.capture.guards.reads import (
     AttributeRead,
@@ -37,6 +40,7 @@ from wend.capture.guards.reads import (
     KeysRead,
     PartRead,
     Read,
+    class_attribute,
     static_attribute,
 )
 from wend.capture.heap.places import instance_dict
@@ -50,6 +54,8 @@ from wend.capture.heap.snapshots import (
     items_of,
     snapshot,
 )
+from wend.capture.heap.trace_log import is_trace_logged
+from wend.capture.heap.unseen_code import note_possible_write
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged
@@ -75,6 +81,11 @@ class GuardRecorder:
         self._cells: dict[int, list[tuple[types.FunctionType, str]]] = {}
         self._captured: set[int] = set()  # functions whose parts are guarded
         self._uncaptured: dict[tuple[int, int], Any] = {}
+        self._names: set[str] = set()  # attributes that plain Python uses, of whatever it gets
+        self._looks_up = False  # it uses attributes by names that only it knows
+        self._to_follow: list[tuple[Any, str]] = []
+        self._is_following = False
+        self._is_plain = False  # what is noted now is what plain Python may read and write
         self._inner: dict[int, Read] = {}
         self.hosts: set[CodeKey] = set()  # functions called at run time: they read current values
 
@@ -99,15 +110,15 @@ class GuardRecorder:
             return self.entered_item(value)
         label = f"{label}.{name}"
         held = static_attribute(holder, name)
+        if value is not MISSING and holder is owner and _is_found_in_c(owner, held):
+            self._note(PartRead, owner, name, snapshot(value), label)
+            return self.enter(value, label)
         if held is value:
             self._note_keyed(AttributeRead, holder, name, value, label, is_base)
             return self.enter(value, label)
         # What it gives is made of what the class holds, in code that is observed itself.
         if issubclass(type(owner), tuple) and owner is holder:
             return self.enter(value, label)  # a field
-        if held is MISSING and value is not MISSING and holder is owner:
-            self._note(PartRead, owner, name, snapshot(value), label)  # found by code in C
-            return self.enter(value, label)
         if not isinstance(held, _DESCRIPTORS_IN_C):
             self._note(AttributeRead, holder, name, IdentitySnapshot(held), label)
             self.enter(held, label)
@@ -119,7 +130,7 @@ class GuardRecorder:
         if label is None or isinstance(key, Staged):
             return self.entered_item(value)
         is_object_array = type(owner) is np.ndarray and not isinstance(value, np.ndarray)
-        if container_kind(type(owner)) is None and not is_object_array:
+        if not is_object_array and not _has_items_in_c(type(owner)):
             return self.entered_item(value)
         if isinstance(key, slice):
             self.read_contents(owner)
@@ -145,7 +156,7 @@ class GuardRecorder:
         if type(cls) is not type:
             self._read_plain_method(type(cls), "__call__", cls)
         if self._is_observed_class(cls):
-            for name in ("__new__", "__init__", "__post_init__"):
+            for name in (*_CONSTRUCTORS, *_operators(cls)):
                 self._read_plain_method(cls, name, cls)
 
     def _read_plain_method(self, cls: type, name: str, owner: Any) -> None:
@@ -154,6 +165,9 @@ class GuardRecorder:
         fun = getattr(held, "__func__", held)
         if isinstance(fun, types.FunctionType) and not is_library(fun.__code__.co_filename):
             self._note(AttributeRead, cls, name, IdentitySnapshot(held), f"{cls.__name__}.{name}")
+            if name not in _WHENEVER or (name == "__del__" and owner is cls):
+                makes = name in _CONSTRUCTORS
+                check_effects(fun, "makes an object" if makes else "is called by an operator")
             self.add_uncaptured(fun, owner)
 
     def read_container(self, value: Any) -> None:
@@ -174,11 +188,15 @@ class GuardRecorder:
         names = tuple(instance_dict(owner) or ())
         if instance_dict(owner) is not None:
             self._note(KeysRead, owner, None, snapshot(names), f"the attributes of {label}")
+        own = instance_dict(owner) or {}
         for name in (*names, *_slots(type(owner))):
             value = static_attribute(owner, name)
             if value is not MISSING:
                 self._note_keyed(AttributeRead, owner, name, value, f"{label}.{name}", False)
                 self.enter(value, f"{label}.{name}")
+            if own.get(name, value) is not value:  # a property has the name
+                self.observe(own, f"vars({label})")
+                self.read_item(own, name, own[name])
         return True
 
     def read_all(self, value: Any) -> None:
@@ -191,6 +209,8 @@ class GuardRecorder:
             seen.add(id(part))
             if id(part) in self._arrays:
                 self.read_elements(part)
+            elif type(part) is types.FunctionType and not is_part_of_captured(part.__code__):
+                self._add_plain_callee(part)
             elif self.read_contents(part) and not issubclass(type(part), type):
                 is_container = container_kind(type(part)) is not None
                 stack += items_of(part) if is_container else ()
@@ -224,8 +244,11 @@ class GuardRecorder:
             self.observe(value, label)
             self.read_elements(value)
             return value
+        is_known = id(value) in self._outside
         if container_kind(kind) is not None:
             self._enter_container(value, label)
+        if kind in _WINDOWS and not is_known:
+            self._enter_window(value, label)
         if kind is types.ModuleType and not _is_library_module(value):
             self.observe(value, label)
         if kind is types.FunctionType and not is_library(value.__code__.co_filename):
@@ -233,7 +256,7 @@ class GuardRecorder:
         if kind in _BOUND_METHODS and not isinstance(value.__self__, types.ModuleType):
             self.enter(value.__self__, f"{label}.__self__")
         is_object = kind not in CONTAINERS and not issubclass(kind, _UNOBSERVED)
-        if (is_object and not _is_of_wend(kind)) or _is_users_class(value):
+        if ((is_object and not _is_of_wend(kind)) or _is_users_class(value)) and not is_known:
             self._enter_object(value, label)
         return value
 
@@ -277,17 +300,27 @@ class GuardRecorder:
             ):
                 self.enter(value, f"an item of {label}")
 
+    def _enter_window(self, value: Any, label: str) -> None:
+        """Note that code may read all that a view shows: of a dict, or an array's elements."""
+        self.observe(value, label)
+        for part in [value.base] if type(value) is np.flatiter else gc.get_referents(value):
+            self.enter(part, label)
+            self.read_all(part)
+
     def _enter_object(self, value: Any, label: str) -> None:
-        if not self.observe(value, label):
-            return
+        self.observe(value, label)
         if _is_users_class(value):
             self._read_plain_method(value, "__class_getitem__", value)
         elif _is_users_class(type(value)):
             self.observe(type(value), type(value).__name__)
-        if _is_stdlib(type(value)):
+        operators = _operators(type(value))
+        if _is_of_library(type(value)):
             self.read_all(value)  # its methods run without being observed
-        for name in _operators(type(value)):
+        elif operators:
+            self.read_container(value)
+        for name in operators:
             self._read_plain_method(type(value), name, value)
+        self._follow(value, self._names)
 
     # Arrays of outside leave the containers that hold them as captures
     def items(self, value: Any) -> Any:
@@ -386,7 +419,9 @@ class GuardRecorder:
         identity = (kind, id(owner), key, type(key), type(value))
         if value is not None and identity not in self._reads:
             self._keep(owner)
-            self._reads[identity] = kind(label, owner, key, value)
+            read = self._reads[identity] = kind(label, owner, key, value)
+            if self._is_plain and is_trace_logged():
+                note_possible_write(read)
 
     # What functions that run are made of
     def add_captured(self, fun: types.FunctionType) -> None:
@@ -436,7 +471,6 @@ class GuardRecorder:
 
         `owner`: the object of which it is a method.
         """
-        code = fun.__code__
         if owner is not MISSING and id(owner) not in self._outside:
             # One that the trace has made is not to be held: its class stands for it.
             kind = owner if issubclass(type(owner), type) else type(owner)
@@ -445,12 +479,27 @@ class GuardRecorder:
         if key in self._uncaptured:
             return
         self._uncaptured[key] = fun, owner
+        was_plain = self._is_plain
+        self._is_plain = not getattr(fun, "__wend_do_not_capture__", False)
+        try:
+            self._add_mentioned(fun, owner)
+        finally:
+            self._is_plain = was_plain
+
+    def _add_mentioned(self, fun: types.FunctionType, owner: Any) -> None:
+        code, names, looked_up = fun.__code__, {*self._names}, self._looks_up
         self.add_captured(fun)
         self_name = code.co_varnames[0] if code.co_argcount and owner is not MISSING else None
         cells = dict(zip(code.co_freevars, fun.__closure__ or (), strict=True))
         for path in free_paths(code):
+            self._looks_up |= path.root in _LOOK_UPS or "__dict__" in path.attributes
+            if path.kind == "local" or (path.kind == "parameter" and path.root != self_name):
+                self._names.update(path.attributes)
+                continue
             if path.kind == "parameter":
-                value = owner if path.root == self_name else MISSING
+                value = owner
+                if issubclass(type(owner), type):  # the object itself is made in the trace
+                    self._names.update(path.attributes[1:])
             elif path.kind == "global":
                 value = self._add_global(fun.__globals__, path.root)
             else:
@@ -458,6 +507,27 @@ class GuardRecorder:
                 self.read_container(value)
             self._add_attributes(value, path)
             self._add_plain_callee(value)
+        if self._names - names or self._looks_up > looked_up:
+            for value in [*self._alive.values()]:
+                self._follow(value, self._names - names)
+
+    def _follow(self, owner: Any, names: Iterable[str]) -> None:
+        """Note that plain Python may use attributes of an object, which may have reached it."""
+        kind = type(owner)
+        if issubclass(kind, _UNOBSERVED) and not self._is_observed_class(owner):
+            return
+        own = (instance_dict(owner) or ()) if self._looks_up else ()
+        self._to_follow += [(owner, name) for name in (*names, *own)]
+        if self._is_following:
+            return
+        was_plain, self._is_plain, self._is_following = self._is_plain, True, True
+        try:
+            while self._to_follow:
+                owner, name = self._to_follow.pop()
+                label = self._outside.get(id(owner), type(owner).__name__)
+                self._add_attributes(owner, Path("local", label, (name,)))
+        finally:
+            self._is_plain, self._is_following = was_plain, False
 
     def _add_plain_callee(self, fun: Any, owner: Any = MISSING) -> None:
         """Guard what a function or class reads that code running as plain Python mentions."""
@@ -496,6 +566,8 @@ class GuardRecorder:
 
     def restart(self) -> None:
         """Drop all guards: the function is traced again."""
+        self._names.clear()
+        self._looks_up = False
         self._reads.clear()
         self._outside.clear()
         self._arrays.clear()
@@ -622,11 +694,35 @@ _CAPTURED_METHODS = frozenset(
 )
 
 
+# Objects written in C that show what another holds
+_WINDOWS: tuple[type, ...] = (
+    *(types.MappingProxyType, np.flatiter),
+    *(type({}.keys()), type({}.values()), type({}.items())),
+)
+_CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
+# Methods that few of the functions which use an object call
+_WHENEVER = frozenset({"__repr__", "__str__", "__format__", "__del__", "__hash__", "__reduce__"})
 _BOUND_METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType
 _DESCRIPTORS_IN_C = (
     *(types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType),
     *(types.ClassMethodDescriptorType, types.BuiltinFunctionType),
 )
+
+
+def _is_found_in_c(owner: Any, held: Any) -> bool:
+    """Return whether code in C finds an attribute of an object; `held`: what classes hold."""
+    kind = type(owner)
+    if issubclass(kind, threading.local):
+        return True
+    is_getter = isinstance(held, types.GetSetDescriptorType) and not issubclass(kind, _UNOBSERVED)
+    return held is MISSING or is_getter
+
+
+def _has_items_in_c(kind: type) -> bool:
+    """Return whether a class is a container, or its items are found by code in C."""
+    getter = class_attribute(kind, "__getitem__")
+    is_in_c = isinstance(getter, types.WrapperDescriptorType) and not issubclass(kind, np.ndarray)
+    return is_in_c or container_kind(kind) is not None
 
 
 def _operators(kind: type) -> list[str]:
@@ -662,13 +758,25 @@ def _is_users_class(value: Any) -> bool:
 
 def _has_contents(value: Any) -> bool:
     """Return whether a value is a container, or another object that Python's library makes."""
-    return container_kind(type(value)) is not None or _is_stdlib(type(value))
+    return container_kind(type(value)) is not None or _is_of_library(type(value))
 
 
-def _is_stdlib(kind: type) -> bool:
-    """Return whether a class is written in Python in the standard library."""
-    is_python = not kind.__flags__ & _IMMUTABLE_TYPE
-    return is_python and kind.__module__.partition(".")[0] in sys.stdlib_module_names
+def _is_of_library(kind: type) -> bool:
+    """Return whether a class has methods in Python of the standard library or NumPy."""
+    return any(map(_has_methods_of_library, kind.__mro__))
+
+
+def _has_methods_of_library(kind: type) -> bool:
+    if kind.__flags__ & _IMMUTABLE_TYPE or kind.__module__ == "enum":
+        return False
+    return kind.__module__.partition(".")[0] in _OBSERVED_LIBRARIES and any(
+        isinstance(method, types.FunctionType) for method in vars(kind).values()
+    )
+
+
+# Builtins that read attributes by name
+_LOOK_UPS = frozenset({"getattr", "hasattr", "vars"})
+_OBSERVED_LIBRARIES = sys.stdlib_module_names | {"numpy"}
 
 
 def _is_of_wend(kind: type) -> bool:

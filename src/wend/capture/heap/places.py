@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from array import array
 from collections import OrderedDict, deque
@@ -256,7 +257,9 @@ class PositionPlace(Place):
         if type(self.owner).__name__ in ("groupby", "_grouper"):
             return ABSENT  # a copy would end the group that is gone through
         try:
-            return copy.copy(self.owner).__reduce__()[2]
+            with warnings.catch_warnings():  # of Python 3.12: iterators will not be copied
+                warnings.simplefilter("ignore", DeprecationWarning)
+                return copy.copy(self.owner).__reduce__()[2]
         except (TypeError, IndexError, AttributeError):
             return ABSENT
 

@@ -88,7 +88,7 @@ class SequenceSnapshot(Snapshot):
         self.kind, self.snapshots, self.text = type(value), snapshots, short_repr(value)
 
     def matches(self, value: Any) -> bool:
-        if type(value) is not self.kind or len(value) != len(self.snapshots):
+        if type(value) is not self.kind or count_of(value) != len(self.snapshots):
             return False
         return all(
             snapshot.matches(item)
@@ -112,7 +112,7 @@ class DictSnapshot(Snapshot):
         self.snapshots, self.text = snapshots, short_repr(value)
 
     def matches(self, value: Any) -> bool:
-        if type(value) is not self.kind or len(value) != len(self.snapshots):
+        if type(value) is not self.kind or count_of(value) != len(self.snapshots):
             return False
         return all(
             key_snapshot.matches(key) and item_snapshot.matches(item)
@@ -202,6 +202,13 @@ def items_of(container: Any) -> Iterable[Any]:
         _class_of_order(container).values(container) if kind is dict else kind.__iter__(container)
     )
     return items
+
+
+def count_of(container: Any) -> int:
+    """Return how many items a container has, without running user code."""
+    kind: Any = container_kind(type(container))
+    count: int = kind.__len__(container)
+    return count
 
 
 def _class_of_order(container: Any) -> Any:

@@ -47,8 +47,9 @@ class _Entry:
 
     __slots__ = ("is_certain", "may_initialize", "old", "place", "source")
 
-    def __init__(self, place: Place, source: Source | None) -> None:
-        self.place, self.source = place, source
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.source: Source | None = None
         self.is_certain, self.may_initialize = False, True
         self.old = place.read()
 
@@ -75,7 +76,9 @@ class TraceLog:
         """Log that a place is about to be written; see `note_write`."""
         entry = self.entries.get(place.key)
         if entry is None:
-            entry = self.entries[place.key] = _Entry(place, user_source() if is_here else None)
+            entry = self.entries[place.key] = _Entry(place)
+        if is_here and entry.source is None:
+            entry.source = user_source()
         return entry
 
     def rollback(self, *, only_traced: bool = False) -> None:

@@ -9,13 +9,18 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
+from wend.capture.guards.reads import AttributeRead, CellRead, GlobalRead, Read
 from wend.capture.heap.containers import CONTAINER_TYPES
 from wend.capture.heap.outliving import is_node
 from wend.capture.heap.places import (
     AttributePlace,
     CellPlace,
+    ElementsPlace,
     GlobalPlace,
     ItemsPlace,
+    Place,
     VariablesPlace,
     instance_dict,
 )
@@ -50,6 +55,23 @@ def note_construction(cls: type) -> None:
                     place = AttributePlace(f"{base.__name__}.{name}", base, name)
                     note_write(place, is_certain=False)
                 _note_parts(base.__name__, base, {*fun.__code__.co_names})
+
+
+def note_possible_write(read: Read) -> None:
+    """Log that plain Python may change what it reads of an object of outside."""
+    owner = read.owner()
+    value, places = read.value_in(owner), list[Place]()
+    if isinstance(read, GlobalRead):
+        places.append(GlobalPlace(read.key, owner))
+    elif isinstance(read, CellRead):
+        places.append(CellPlace(read.name, owner))
+    elif isinstance(read, AttributeRead):
+        places.append(AttributePlace(read.name, owner, read.key))
+    if type(value) is np.ndarray:
+        places.append(ElementsPlace(read.name, value))
+    places += [ItemsPlace(read.name, container) for container in _containers_in(value)]
+    for place in places:
+        note_write(place, is_certain=False, is_here=False)
 
 
 @functools.lru_cache(256)

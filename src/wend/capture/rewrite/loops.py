@@ -182,7 +182,7 @@ def _move_exits_out_of_else(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
     if not contains(stmt.body, (ast.Break,), in_loops=False):
         return [stmt, *loop_else]
     left_flag = scope.flag("left")
-    stmt.body = [_MarkBreaks(left_flag).visit(cloned(inner)) for inner in stmt.body]
+    stmt.body = _MarkBreaks(left_flag).all_of(cloned(stmt.body))
     unless = ast.If(ast.UnaryOp(ast.Not(), name(left_flag)), loop_else, [])
     initial, final = located([assign(left_flag, False), unless], loop_else[0])
     return [initial, stmt, final]

@@ -123,6 +123,11 @@ class _FunctionRewriter(Returns):
                 return [self.nested_class(stmt)]
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 return [stmt]  # a generator or coroutine, which is resumed piecewise
+            case ast.AnnAssign(target=ast.Name(), value=None):
+                return [ast.Pass()]
+            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
+                # Python forbids annotations of the `nonlocal` names of a rewritten body
+                return self.statement(ast.copy_location(ast.Assign([target], value), stmt), after)
             case ast.ImportFrom(module=str() as module, level=0):
                 names = [alias.asname or alias.name for alias in stmt.names]
                 loads = [
@@ -132,9 +137,6 @@ class _FunctionRewriter(Returns):
                     for bound, alias in zip(names, stmt.names, strict=True)
                 ]
                 return [stmt, *located(loads, stmt)]
-            case ast.Raise():
-                check = ast.Expr(runtime("check_raise"))
-                return [*located([check], stmt), self.expressions.visit(cloned(stmt))]
             case ast.Assert(test=test, msg=message):
                 call = runtime(
                     "assert_", self.visit(test), thunk(self.visit(message or ast.Constant(None)))
@@ -187,8 +189,15 @@ class _FunctionRewriter(Returns):
 
     def nested(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
         result = _rewrite(stmt, self.scope.counter, self.scope.inner())
-        result.decorator_list = [self.visit(decorator) for decorator in stmt.decorator_list]
+        result.decorator_list = self.decorators(stmt)
         return result
+
+    def decorators(self, stmt: ast.FunctionDef | ast.ClassDef) -> list[ast.expr]:
+        """Rewrite decorators, which are called."""
+        return [
+            ast.copy_location(runtime("call", self.visit(decorator)), decorator)
+            for decorator in stmt.decorator_list
+        ]
 
     def nested_class(self, stmt: ast.ClassDef) -> ast.ClassDef:
         """Rewrite the bases, the methods and the values of a class."""
@@ -196,6 +205,7 @@ class _FunctionRewriter(Returns):
         bound = frozenset(changes(stmt.body).bound)
         with self.expressions.in_class(bound):
             result.bases = [self.visit(base) for base in stmt.bases]
+            result.decorator_list = self.decorators(stmt)
             result.body = [self.member(member, stmt.name, bound) for member in stmt.body]
         return result
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import dis
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from wend.base import trees
+from wend.base import refusals, trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
-from wend.capture.heap.locations import UNBOUND, AttributeNames, write_log
+from wend.capture.heap.locations import UNBOUND, AttributeNames, Location, write_log
 from wend.capture.heap.user_operators import log_write_operands
+from wend.capture.stage.guard import is_raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
 from wend.eager.promotion import as_array, cast, tensor_type
+from wend.numpy.elementwise import logical_not
+from wend.ops.creating import constant
 from wend.trace.aliasing.may_alias import is_array, record_merge
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.branches import unify_results
@@ -28,6 +34,7 @@ from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
 from wend.trace.recording.run_errors import refuse_escaping_errors
+from wend.trace.state.effects import raise_in_run
 from wend.trace.state.variable import Variable
 
 Arm = Callable[[], Any]
@@ -73,6 +80,36 @@ def initial_values(state: State, outer: Recording) -> list[Any]:
     return values
 
 
+_RETURNS = {code for name, code in dis.opmap.items() if name in ("RETURN_VALUE", "RETURN_CONST")}
+
+
+def _never_returns(arm: Any) -> bool:
+    """Return whether an arm always ends with a `raise`."""
+    code = getattr(arm, "__code__", None)
+    return code is not None and _RETURNS.isdisjoint(code.co_code[::2])
+
+
+@dataclass(slots=True)
+class _ArmEnd:
+    """An arm that was recorded.
+
+    Attributes:
+        region: its recording.
+        entered: what the state held at its start.
+        left: what it held at the end.
+        values: that, with copies of containers.
+        returned: what it returned.
+        raises: whether it ended with an exception.
+    """
+
+    region: Recording
+    entered: list[Any] = field(default_factory=list)
+    left: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    returned: Any = None
+    raises: bool = False
+
+
 class _StagedIf:
     """An `if` that is being recorded."""
 
@@ -95,41 +132,82 @@ class _StagedIf:
         self.test = truth(test)
 
     def record(self, then: Arm, other: Arm) -> Any:
-        """Record both arms, and set the state to the merged values."""
+        """Record both arms, and set the state to the merged values.
+
+        If an arm raises an exception, the runs that take it end there: it becomes a check, and the
+        other arm goes on without a branch.
+        """
         discovery = Discovery(self.state)
+        arms = (other, then)  # in the order of their regions
+        order = sorted((0, 1), key=lambda index: not _never_returns(arms[index]))
         while True:
             self.start = self.entry or initial_values(self.state, self.outer)
             self.entry = None
-            regions, returned, ends, discovered = [], [], [], []
-            self.entered, self.left = [], []
-            for index, arm in enumerate((other, then)):
-                role = f"a branch of {self.where}"
-                region = Recording(f"branch{index}", self.outer, is_region=True, role=role)
-                region.predicate = self.test
-                with write_log() as log:
-                    log_write_operands()
-                    try:
-                        self.entered.append(self.state.set(self.start))
-                        nested_before = self.state.nested_containers()
-                        with region.active(), refuse_escaping_errors(self.where):
-                            returned.append(arm())
-                        nested_after = self.state.nested_containers()
-                        self.left.append(self.state.get())
-                        ends.append([copy_containers(value) for value in self.left[-1]])
-                    finally:
-                        self.state.restore(self.start)
-                        discovered += discovery.undo(log)
-                container_phis.check_replacements(
-                    nested_before, nested_after, self.where, self.outer
-                )
-                regions.append(region)
-            if len(ends[0]) == len(ends[1]) and promote_grown_lists(
-                self.state, self.where, self.start, *ends
+            ends, discovered = {}, []
+            for index in order:
+                end, changed = self._record_arm(index, arms[index], discovery)
+                if end.raises:
+                    self._record_raise(index, end.region)
+                    return arms[1 - index]()
+                ends[index] = end
+                discovered += changed
+            self.entered = [ends[index].entered for index in (0, 1)]
+            self.left = [ends[index].left for index in (0, 1)]
+            values = [ends[index].values for index in (0, 1)]
+            if len(values[0]) == len(values[1]) and promote_grown_lists(
+                self.state, self.where, self.start, *values
             ):
                 self.entry = self.start
                 continue
             if not discovery.needs_retrace(discovered):
-                return self._finish(regions, returned, ends)
+                regions = [ends[index].region for index in (0, 1)]
+                return self._finish(regions, [ends[index].returned for index in (0, 1)], values)
+
+    def _record_arm(
+        self, index: int, arm: Arm, discovery: Discovery
+    ) -> tuple[_ArmEnd, list[Location]]:
+        """Record an arm; return its end, and the locations outside the state that it changes."""
+        role = f"a branch of {self.where}"
+        region = Recording(f"branch{index}", self.outer, is_region=True, role=role)
+        region.predicate = self.test
+        end, handled = _ArmEnd(region), sys.exc_info()[1]
+        with write_log() as log:
+            log_write_operands()
+            try:
+                end.entered = self.state.set(self.start)
+                nested_before = self.state.nested_containers()
+                with region.active(), refuse_escaping_errors(self.where):
+                    try:
+                        end.returned = arm()
+                    except BaseException as error:
+                        if refusals.is_refusal(error) or not is_raised(error, handled):
+                            raise
+                        raise_in_run(error)
+                        end.raises = True
+                nested_after = self.state.nested_containers()
+                end.left = self.state.get()
+                end.values = [copy_containers(value) for value in end.left]
+            finally:
+                self.state.restore(self.start)
+                changed = discovery.undo(log)
+        container_phis.check_replacements(nested_before, nested_after, self.where, self.outer)
+        return end, changed
+
+    def _record_raise(self, index: int, region: Recording) -> None:
+        """Record the check for a branch that ends with an exception."""
+        outer, test = self.outer, self.test
+        *others, node = region.b.nodes
+        values = {param: outer_value for outer_value, param in region.region_params.items()}
+        operands = node.operands[2:]
+        if all(other.op is constant for other in others) and values.keys() >= {*operands}:
+            predicate = test if index else logical_not(test)
+            arrays = [outer.wrap(values[operand]) for operand in operands]
+            error, text = node.attrs["error"], node.attrs["text"]
+            outer.emit_raise(error, text, predicate, arrays, node.source)
+            return
+        empty = Recording("branch", outer, is_region=True, role=region.role)
+        regions = [empty, region] if index else [region, empty]
+        join_branches(outer, outer.lift(test), regions, [[], []])
 
     def _finish(
         self, regions: Sequence[Recording], returned: list[Any], ends: Sequence[Sequence[Any]]

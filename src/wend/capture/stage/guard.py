@@ -23,14 +23,13 @@ from wend.base.errors import (
     WendError,
     explain,
 )
-from wend.base.source import at, is_wend_file, raised_at, user_source
+from wend.base.source import Source, at, is_wend_file, raised_at, user_source
 from wend.capture import uncaptured
 from wend.capture.guards.outside import read_missing_global
 from wend.capture.heap import container_phis
 from wend.capture.libraries import is_library
 from wend.capture.state import unbound, unbound_attributes
 from wend.eager.dispatch import Staged
-from wend.trace.arrays.provenance import static_advice
 from wend.trace.recording.recording import current
 from wend.trace.recording.run_errors import escaped
 
@@ -102,16 +101,22 @@ def _array_store_error(error: ValueError) -> TypeMismatchError:
     )
 
 
+_MIN_DEEP_PARTS = 50  # nested in one function: its text is deep, not its calls
+
+
 def _endless_recursion_error(error: RecursionError) -> RecursionError:
     """Return the error for a function that never stops calling itself, with its name."""
     if isinstance(error, WendError):
         return error
-    calls = Counter(
-        (tb.tb_frame.f_code.co_name, tb.tb_frame.f_code.co_filename)
-        for tb in _traceback_entries(error.__traceback__)
-        if uncaptured.is_captured(tb.tb_frame.f_code)
-    )
+    entries = _traceback_entries(error.__traceback__)
+    codes = [c for tb in entries if uncaptured.is_captured(c := tb.tb_frame.f_code)]
+    calls = Counter((code.co_name, code.co_filename) for code in codes)
     (name, _), count = calls.most_common(1)[0] if calls else (("", ""), 0)
+    wholes = [code for code in codes if not uncaptured.is_outlined(code)]
+    if len(codes) > _MIN_DEEP_PARTS * len(wholes) > 0:
+        (deepest, _) = Counter(wholes).most_common(1)[0]
+        source = Source(deepest.co_filename, deepest.co_firstlineno, deepest.co_name)
+        return NestingError.of_statements(deepest.co_name, at(source))
     if count < 2:
         return error
     if count * 4 < len(calls):
@@ -158,22 +163,24 @@ def without_head(traceback: TracebackType | None) -> TracebackType | None:
     return next((entry for entry in entries if not _is_wend_frame(entry)), traceback)
 
 
-def check_raise() -> None:
-    """Refuse a `raise` that only some runs would reach."""
-    recording = current()
-    if recording is not None and recording.is_region:
-        predicate, cure = recording.predicate, ""
-        if predicate is not None:
-            advice = static_advice(predicate.value, predicate.recording)
-            cure = f"{advice}; or " if advice else ""
-        raise StagedRaiseError(
-            explain(
-                f"`raise`{at(user_source())} depends on a traced value: whether it happens is "
-                "not known while the function is recorded.",
-                cure=f"{cure}write `assert test, message`, which is checked when it runs, or "
-                "return a flag and raise outside.",
-            )
+def is_raised(error: BaseException, handled: BaseException | None) -> bool:
+    """Return whether a `raise` statement of captured code has raised an error, or `sys.exit`.
+
+    `handled`: the error that was being handled before, which `raise` alone raises again.
+    """
+    return (
+        isinstance(error, SystemExit)
+        or error is handled
+        or any(
+            _raises_at(entry) and uncaptured.is_captured(entry.tb_frame.f_code)
+            for entry in _traceback_entries(error.__traceback__)
         )
+    )
+
+
+def _raises_at(entry: TracebackType) -> bool:
+    code = entry.tb_frame.f_code
+    return code.co_code[entry.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def refuse_foreign_error(error: Exception, callers: Container[CodeType]) -> None:
@@ -201,8 +208,9 @@ def _is_about_traced(error: BaseException) -> bool:
         return False
     *_, entry = _traceback_entries(error.__traceback__)
     code = entry.tb_frame.f_code
-    is_explicit = code.co_code[entry.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    return not (is_explicit and (is_wend_file(code.co_filename) or uncaptured.is_captured(code)))
+    return not (
+        _raises_at(entry) and (is_wend_file(code.co_filename) or uncaptured.is_captured(code))
+    )
 
 
 def _value_class(x: Staged) -> type:

@@ -12,7 +12,8 @@ from wend.base.errors import ConcreteValueError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, apply, recorder
-from wend.eager.promotion import tensor_type
+from wend.eager.promotion import tensor_type, wrapped
+from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy.shaping import astype, stack
 from wend.ops import lists, shaping
@@ -144,13 +145,19 @@ class TracedRange:
         return (is_one & (steps >= 0) & (steps < self.count())).as_weak()
 
     def count(self) -> Any:
-        """Return the length of the range."""
-        whole = (self.stop - self.start + self.step - ew.sign(self.step)) // self.step
-        return ew.maximum(whole, 0)
+        """Return the length of the range; bounds far apart do not overflow."""
+        if isinstance(self.step, int) and abs(self.step) == 1:
+            return ew.maximum((self.stop - self.start) * self.step, 0)
+        is_down = self.step < 0
+        first = ew.where(is_down, self.stop, self.start)
+        last = ew.where(is_down, self.start, self.stop)
+        distance = wrapped(last, ew.UINT64) - wrapped(first, ew.UINT64) - np.uint64(1)
+        whole = wrapped(distance // wrapped(abs(self.step), ew.UINT64), INT64) + 1
+        return ew.where(first < last, whole, 0)
 
 
 def _as_bound(x: Any) -> Any:
-    """Return a bound of a range as a Python integer.
+    """Return a bound of a range, or the start of `enumerate`, as a Python integer.
 
     Raises:
         TypeError: it is no integer.
@@ -193,7 +200,8 @@ class ZippedIterable:
         function: Callable[..., Any] | None = None,
         kind: type = zip,
     ) -> None:
-        self.parts, self.enumerate_from = parts, enumerate_from
+        self.parts = parts
+        self.enumerate_from = None if enumerate_from is None else _as_bound(enumerate_from)
         self.strict, self.function, self.kind = strict, function, kind
         self._items: Iterator[Any] | None = None  # what `next` takes items from
         self._taken_by = ""  # the staged loop that has taken them

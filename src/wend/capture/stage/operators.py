@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from wend.base.errors import AliasError, ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.container_phis import is_same_object
+from wend.capture.libraries import is_library
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import as_test, is_traced, truth
@@ -105,6 +107,10 @@ def contains(container: Any, item: Any) -> Any:
         return _as_bool(reducing.any(ew.equal(container, item)))
     if isinstance(item, Staged) and isinstance(container, np.ndarray):
         return _as_bool(reducing.any(ew.equal(container, item)))
+    method = getattr(type(container), "__contains__", None)
+    if isinstance(method, types.FunctionType) and not is_library(method.__code__.co_filename):
+        is_match = method(container, item)
+        return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
     if not isinstance(container, _EQ_CONTAINERS) or not (
         isinstance(item, Staged) or any(isinstance(element, Staged) for element in container)
     ):
@@ -129,16 +135,18 @@ def _as_bool(x: Any) -> Any:
 
 def and_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """Return `left and right`; the right side runs only if the left one holds."""
-    if not is_traced(left):
-        return left and right()
-    return if_value(left, right, lambda: left, state, "and")
+    test = as_test(left)
+    if not is_traced(test):
+        return right() if test else left
+    return if_value(test, right, lambda: left, state, "and")
 
 
 def or_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """Return `left or right`."""
-    if not is_traced(left):
-        return left or right()
-    return if_value(left, lambda: left, right, state, "or")
+    test = as_test(left)
+    if not is_traced(test):
+        return left if test else right()
+    return if_value(test, lambda: left, right, state, "or")
 
 
 def not_(x: Any) -> Any:
@@ -179,6 +187,7 @@ def check_filter(test: Any, what: str = "the filter of a comprehension") -> Any:
     Raises:
         ConcreteValueError: it is traced.
     """
+    test = as_test(test)
     if is_traced(test):
         raise ConcreteValueError(
             explain(
@@ -206,6 +215,7 @@ def text(*parts: Any) -> str:
 
 def assert_(test: Any, message: Thunk) -> None:
     """Run `assert test, message`."""
+    test = as_test(test)
     if is_traced(test):
         message_value = message()
         text = () if message_value is None else ("{}", message_value)

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
+from wend.capture.libraries import is_library
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
+from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 
 
 def as_test(x: Any) -> Any:
-    """Return what decides as a value does: for a traced list, whether it has items."""
-    return x.length() > 0 if isinstance(x, TensorList) else x
+    """Return what decides as a value does: whether a list has items, what `__bool__` returns."""
+    kind = type(x)
+    if kind is bool or isinstance(x, Staged):
+        return x
+    if isinstance(x, TensorList):
+        return x.length() > 0
+    method = getattr(kind, "__bool__", None)
+    if not isinstance(method, types.FunctionType) or is_library(method.__code__.co_filename):
+        return x
+    test = method(x)
+    if isinstance(test, bool) or _is_bool(test):
+        return test
+    kind_of_test = class_of(test) if isinstance(test, Tracer) else type(test)
+    raise TypeError(f"__bool__ should return bool, returned {kind_of_test.__name__}")
+
+
+def _is_bool(x: Any) -> bool:
+    """Return whether a value is a traced Python bool."""
+    return isinstance(x, Tracer) and class_of(x) is bool
 
 
 def is_traced(x: Any) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
+from types import GeneratorType
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
@@ -19,8 +20,26 @@ from wend.capture.heap.places import PositionPlace, named
 from wend.capture.heap.trace_log import HOLDERS, is_trace_logged, note_write
 from wend.trace.recording.recording import Recording, current
 
-# The iterators created in each recording, by id: most of them cannot be held weakly.
-_created: WeakKeyDictionary[Recording, dict[int, Any]] = WeakKeyDictionary()
+
+class _Created:
+    """The iterators created in a recording, by id.
+
+    Generators are held weakly: the last reference to one that is dropped runs its `finally`.
+    """
+
+    def __init__(self) -> None:
+        self.held: dict[int, Any] = {}
+        self._generators: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+    def add(self, value: Any) -> None:
+        table = self._generators if isinstance(value, GeneratorType) else self.held
+        table[id(value)] = value
+
+    def __contains__(self, value: Any) -> bool:
+        return id(value) in self.held or id(value) in self._generators
+
+
+_created: WeakKeyDictionary[Recording, _Created] = WeakKeyDictionary()
 
 
 def is_iterator(value: Any) -> bool:
@@ -38,16 +57,16 @@ def register(value: Any) -> Any:
     """Note an iterator that captured code creates, and return it."""
     recording = current()
     if recording is not None and is_iterator(value):
-        _created.setdefault(recording, {})[id(value)] = value
+        _created.setdefault(recording, _Created()).add(value)
     return value
 
 
 def _tables() -> Iterator[Any]:
     """Yield the tables of iterators, those of recordings that have ended emptied."""
-    for recording, iterators in list(_created.items()):
+    for recording, created in list(_created.items()):
         if not recording.is_open:
-            iterators.clear()
-        yield iterators
+            created.held.clear()
+        yield created.held
 
 
 HOLDERS.append(_tables)
@@ -63,7 +82,7 @@ def consume(value: Any) -> Any:
         region = current_region()
         if region is None:
             _note_advance(value)
-        if region is not None and id(value) not in _created.get(region, ()):
+        if region is not None and value not in _created.get(region, ()):
             raise StructureError(
                 explain(
                     f"a {value.__class__.__name__} gives its items once; it is advanced"
@@ -80,7 +99,7 @@ def _note_advance(iterator: Any) -> None:
     if is_trace_logged() and not isinstance(iterator, io.IOBase):
         recording: Any = current()
         while recording is not None:
-            if id(iterator) in _created.get(recording, ()):
+            if iterator in _created.get(recording, ()):
                 return
             recording = recording.parent
         note_write(PositionPlace(named(type(iterator)), iterator))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import enum
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
+from wend.base.cached_property import cached_property
 from wend.base.errors import NotDifferentiableError, StructureError, TypeMismatchError, explain
 from wend.capture.convert import capture
 from wend.eager.promotion import tensor_type
 from wend.function.function import Function
-from wend.function.signature.signature import Signature
+from wend.function.signature.signature import Arguments, Signature
 from wend.ir.types import TensorType, is_differentiable
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
@@ -93,6 +96,7 @@ class DifferentiatedCall:
         self.capture = not isinstance(fun, Function) or fun.capture
         args = [self._as_float(a, k) if k in self.argnums else a for k, a in enumerate(args)]
         self.arguments = signature_of(fun).bind(args, kwargs)
+        refuse_objects(self.what, self.arguments, self._chosen_positions())
 
     def _position(self, number: int, count: int) -> int:
         if not -count <= number < count:
@@ -140,13 +144,15 @@ class DifferentiatedCall:
             )
         return traced
 
-    @functools.cached_property
+    def _chosen_positions(self) -> set[int]:
+        """Return the indices, among all leaves, of those of the chosen arguments."""
+        args = self.arguments.numbered()
+        return {position for number in self.argnums for position in trees.flatten(args[number])[0]}
+
+    @cached_property
     def wrt(self) -> list[int]:
         """The indices, among the traced leaves, of the float leaves of the chosen arguments."""
-        args = self.arguments.numbered()
-        chosen_positions = {
-            position for number in self.argnums for position in trees.flatten(args[number])[0]
-        }
+        chosen_positions = self._chosen_positions()
         typed_positions = zip(self.arguments.traced_positions, self.arguments.types, strict=True)
         return [
             k
@@ -164,6 +170,39 @@ class DifferentiatedCall:
         args = self.arguments.positional(by_index)
         chosen = tuple(args[number] for number in self.argnums)
         return chosen[0] if self.is_single else chosen
+
+
+# What holds no arrays, so that None in place of its derivative says all
+_PLAIN = (
+    *(str, bytes, int, float, complex, range, slice, type, types.EllipsisType, enum.Enum),
+    *(
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        types.ModuleType,
+        np.ufunc,
+        np.dtype,
+        Function,
+    ),
+)
+
+
+def refuse_objects(what: str, arguments: Arguments, positions: Collection[int]) -> None:
+    """Refuse to differentiate with respect to objects, whose arrays no derivative would have.
+
+    Raises:
+        NotDifferentiableError: a leaf at one of the positions is an object that is no pytree.
+    """
+    traced = {*arguments.traced_positions}
+    for k in sorted({*positions} - traced):
+        if isinstance(leaf := arguments.leaves[k], _PLAIN):
+            continue
+        kind, name = type(leaf).__name__, arguments.all_names()[k]
+        cure = (
+            f"pass the arrays of the {kind}, such as a dict of them, or register the class by "
+            f'optree.register_pytree_node({kind}, …, namespace="wend").'
+        )
+        problem = f"{what}: argument {name} is an object of class {kind}, which is no pytree."
+        raise NotDifferentiableError(explain(problem, cure=cure))
 
 
 def differentiated_part(what: str, tree: trees.TreeDef, count: int, has_aux: bool) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from wend.base import trees
 from wend.base.errors import explain
 from wend.eager.promotion import tensor_type
-from wend.function.derivatives.differentiated import differentiated_part
+from wend.function.derivatives.differentiated import differentiated_part, refuse_objects
 from wend.function.derivatives.primal_point import PrimalPoint, coerced_cotangents, zeros_like
 from wend.function.eager import RecordedRun, as_value, runs_eagerly
 from wend.function.function import Function
@@ -43,6 +43,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             python_function, getattr(fun, "__name__", "fun"), primals
         ).result_and_pullback(has_aux)
     point = PrimalPoint("vjp", fun, primals, has_aux)
+    refuse_objects(point.what, point.primals, range(len(point.primals.leaves)))
     pair = point.concrete.compiled.vjp(point.wrt, point.seeded)
     value, residuals, aux = point.run_forward(pair.forward)
     pullback = _Pullback(point, pair.backward, pair.connected, residuals)
@@ -77,6 +78,7 @@ class _EagerPullback:
 
     def __init__(self, fun: Callable[..., Any], name: str, primals: Sequence[Any]) -> None:
         self.arguments = Signature(fun).bind(primals, {})
+        refuse_objects(f"vjp of {name}", self.arguments, range(len(self.arguments.leaves)))
         wrt = [k for k, type in enumerate(self.arguments.types) if is_differentiable(type.type)]
         self.run = RecordedRun(fun, self.arguments, wrt)
         self.name = name

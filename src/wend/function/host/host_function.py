@@ -6,12 +6,12 @@ import types
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
+from wend.base.cached_property import cached_property
 from wend.base.context_values import scoped
 from wend.base.errors import StructureError, TypeMismatchError, explain
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten

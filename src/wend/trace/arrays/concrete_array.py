@@ -25,7 +25,6 @@ from wend.ir.types import TensorType
 from wend.numpy import parts, ufunc_methods
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
-from wend.trace.arrays.operators import put_into
 from wend.trace.arrays.resolve import call_function
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_transforms import view_transform_of
@@ -241,26 +240,20 @@ class ConcreteTracedArray(np.ndarray):
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        outs = tuple(options.pop("out", None) or ())
+        outs = tuple(options.get("out") or ())
         changed = [*outs, *(inputs[:1] if method == "at" else ())]
         for array in changed:
             if type(array) is ConcreteTracedArray:
-                array.promote_if_needed(inputs)
-        if any_staged(inputs) or any_staged(outs):
-            returned = _call_ufunc(ufunc, method, inputs, options)
-        else:
-            if outs:
-                options["out"] = tuple(map(_plain, outs))
-            returned = getattr(ufunc, method)(*map(_plain, inputs), **options)
-            if outs:
-                return outs if len(outs) > 1 else outs[0]
-        results = returned if isinstance(returned, tuple) else (returned,)
+                array.promote_if_needed(inputs, tuple(options.values()))
+        operands = read_all(inputs)
+        if any_staged((*operands, *options.values())):
+            return ufunc_methods.run(ufunc, method, *operands, **options)
         if outs:
-            pairs = zip(outs, results, strict=True)
-            results = tuple(r if out is None else put_into(out, r) for out, r in pairs)
-        else:
-            results = tuple(map(_adopt_new, results))
-        return results if isinstance(returned, tuple) else results[0]
+            options["out"] = tuple(map(_plain, outs))
+        returned = getattr(ufunc, method)(*map(_plain, operands), **options)
+        if outs:
+            return outs if len(outs) > 1 else outs[0]
+        return tuple(map(_adopt_new, returned)) if type(returned) is tuple else _adopt_new(returned)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         outs = kwargs.get("out")
@@ -291,13 +284,6 @@ class ConcreteTracedArray(np.ndarray):
 
 def _plain(array: Any) -> Any:
     return np.ndarray.view(array, np.ndarray) if isinstance(array, ConcreteTracedArray) else array
-
-
-def _call_ufunc(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
-    operands = read_all(inputs)
-    if any_staged(operands):
-        return ufunc_methods.run(ufunc, method, *operands, **options)
-    return getattr(ufunc, method)(*map(_plain, operands), **options)
 
 
 def _view_method(name: str) -> Any:

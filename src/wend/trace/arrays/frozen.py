@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from wend.base.locks import Rank, lock_of
 
 
 @dataclass(slots=True)
@@ -19,7 +20,7 @@ class _Hold:
 
 _holds: dict[int, _Hold] = {}
 # Re-entrant: the garbage collector may release an array while another is being held.
-_lock = threading.RLock()
+_lock = lock_of(Rank.FROZEN_ARRAYS)
 
 
 def hold(array: np.ndarray) -> None:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged, recorder
-from wend.numpy import (
-    calculus,
-    contracting,
-    indexing,
-    matrices,
-    numbers,
-    rearranging,
-    reducing,
-    searching,
-    selecting,
-    shaping,
-)
 from wend.numpy import elementwise as ew
+from wend.numpy import shaping
+from wend.numpy.public import STAGED
+from wend.trace.arrays.view_transforms import view_transform_of
 
 
-def _check_no_out(out: Any) -> None:
-    if out is not None:
-        raise refusal(TypeError("out= of a method of a traced array: use the result"))
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method that is a function of NumPy, with its parameters in their order."""
+    run = STAGED[function]
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return run(self, *args, **options)
+
+    method.__name__ = method.__qualname__ = function.__name__
+    return method
 
 
 class Methods(Staged):
@@ -66,12 +63,28 @@ class Methods(Staged):
         array.zero_dim = True if self.type.shape != () else self.zero_dim
         return array
 
-    def _view_as(self, result: Any) -> Any:
-        """Return a result of a method that gives a view; a 0-d one is not written through."""
+    def view_as(self: Any, result: Any) -> Any:
         array = self._array_as(result)
-        if array is not result:
+        if array is result:
+            return result
+        node = array.value.node
+        if array.value is self.value:
+            array.link_part(self, ...)
+        elif node is not None and (transform := view_transform_of(node)) is not None:
+            array.link_part(self, transform)
+        else:
             array.link_view(self)
         return array
+
+    def ravel_as(self: Any, result: Any) -> Any:
+        is_contiguous = self.is_contiguous()
+        is_vector = result is self or result._part is not None
+        if is_contiguous or not is_vector:
+            return result
+        flat = recorder.get().wrap(result.value)  # type: ignore[union-attr]
+        if is_contiguous is None:
+            flat.link_view(self)
+        return flat
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -81,151 +94,44 @@ class Methods(Staged):
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         shape = shape[0] if len(shape) == 1 else shape
-        return self._view_as(shaping.reshape(self, shape, order, copy=copy))
+        return self.view_as(shaping.reshape(self, shape, order, copy=copy))
 
     def ravel(self, order: str = "C") -> Any:
-        return shaping.reshape(self, (-1,), order)
+        return self.ravel_as(shaping.ravel(self, order))
 
     def flatten(self, order: str = "C") -> Any:
-        return self.ravel(order).copy()
+        return shaping.ravel(self, order).copy()
 
     def transpose(self, *axes: Any) -> Any:
         perm = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return self._view_as(shaping.transpose(self, perm))
-
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
-        return shaping.swapaxes(self, axis1, axis2)
+        return self.view_as(shaping.transpose(self, perm))
 
     def squeeze(self, axis: Any = None) -> Any:
-        return self._view_as(shaping.squeeze(self, axis))
+        return self.view_as(shaping.squeeze(self, axis))
 
-    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
-        return rearranging.repeat(self, repeats, axis)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        return matrices.diagonal(self, offset, axis1, axis2)
+    swapaxes, repeat, diagonal = _method(np.swapaxes), _method(np.repeat), _method(np.diagonal)
 
     # Reductions
-    def sum(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
-    ) -> Any:
-        _check_no_out(out)
-        return reducing.sum(self, axis, dtype, keepdims=keepdims)
-
-    def prod(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
-    ) -> Any:
-        _check_no_out(out)
-        return reducing.prod(self, axis, dtype, keepdims=keepdims)
-
-    def mean(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
-    ) -> Any:
-        _check_no_out(out)
-        return reducing.mean(self, axis, dtype, keepdims=keepdims)
-
-    def var(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: None = None,
-        ddof: float = 0,
-        keepdims: bool = False,
-    ) -> Any:
-        _check_no_out(out)
-        return reducing.var(self, axis, dtype, ddof=ddof, keepdims=keepdims)
-
-    def std(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: None = None,
-        ddof: float = 0,
-        keepdims: bool = False,
-    ) -> Any:
-        _check_no_out(out)
-        return reducing.std(self, axis, dtype, ddof=ddof, keepdims=keepdims)
-
-    def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        _check_no_out(out)
-        return reducing.max(self, axis, keepdims=keepdims)
-
-    def min(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        _check_no_out(out)
-        return reducing.min(self, axis, keepdims=keepdims)
-
-    def any(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        _check_no_out(out)
-        return reducing.any(self, axis, keepdims=keepdims)
-
-    def all(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        _check_no_out(out)
-        return reducing.all(self, axis, keepdims=keepdims)
-
-    def argmax(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
-        _check_no_out(out)
-        return reducing.argmax(self, axis, keepdims=keepdims)
-
-    def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
-        _check_no_out(out)
-        return reducing.argmin(self, axis, keepdims=keepdims)
-
-    def trace(
-        self,
-        offset: int = 0,
-        axis1: int = 0,
-        axis2: int = 1,
-        dtype: Any = None,
-        out: None = None,
-    ) -> Any:
-        _check_no_out(out)
-        return matrices.trace(self, offset, axis1, axis2, dtype)
+    sum, prod = _method(np.sum), _method(np.prod)
+    mean, var, std = _method(np.mean), _method(np.var), _method(np.std)
+    max, min = _method(np.max), _method(np.min)
+    any, all = _method(np.any), _method(np.all)
+    argmax, argmin = _method(np.argmax), _method(np.argmin)
+    trace = _method(np.trace)
 
     # Orders, running sums
-    def argsort(
-        self, axis: Any = -1, kind: Any = None, order: None = None, *, stable: bool | None = None
-    ) -> Any:
-        return reducing.argsort(self, axis, kind, order, stable=stable)
-
-    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
-        return searching.searchsorted(self, v, side, sorter)
-
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-        _check_no_out(out)
-        return reducing.cumsum(self, axis, dtype)
-
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-        _check_no_out(out)
-        return calculus.cumprod(self, axis, dtype)
+    argsort, argpartition = _method(np.argsort), _method(np.argpartition)
+    searchsorted = _method(np.searchsorted)
+    cumsum, cumprod = _method(np.cumsum), _method(np.cumprod)
 
     # Elementwise, products, choices
-    def clip(self, min: Any = None, max: Any = None, out: None = None) -> Any:
-        _check_no_out(out)
-        return ew.clip(self, min, max)
-
-    def round(self, decimals: int = 0, out: None = None) -> Any:
-        _check_no_out(out)
-        return numbers.round(self, decimals)
+    clip, round, dot = _method(np.clip), _method(np.round), _method(np.dot)
+    take, choose, nonzero = _method(np.take), _method(np.choose), _method(np.nonzero)
 
     def conj(self) -> Any:
         return self._array_as(ew.conjugate(self)) if self.type.dtype.kind == "c" else self
 
     conjugate = conj
 
-    def dot(self, other: Any) -> Any:
-        return contracting.dot(self, other)
-
-    def take(self, indices: Any, axis: Any = None, out: None = None, mode: str = "raise") -> Any:
-        _check_no_out(out)
-        return indexing.take(self, indices, axis, mode=mode)
-
-    def compress(self, condition: Any, axis: int | None = None, out: None = None) -> Any:
-        _check_no_out(out)
-        return selecting.compress(condition, self, axis)
-
-    def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Any:
-        _check_no_out(out)
-        return selecting.choose(self, choices, mode)
-
-    def nonzero(self) -> Any:
-        return indexing.nonzero(self)
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+        return STAGED[np.compress](condition, self, axis, out)

@@ -57,11 +57,13 @@ def _binary(
 
     def forward(self: Operators, other: Any) -> Any:
         if isinstance(other, list):
+            if self.weak and function in _EQUALITIES:
+                return NotImplemented  # a number equals no list
             _check_list(self, other)
         if other is None and function in _EQUALITIES and self.type.shape != ():
             return creating.full_like(self, function is ew.not_equal, bool)
-        if self.weak and reflected_name is not None and _has_own(other, reflected_name):
-            return NotImplemented  # Python asks the other operand first
+        if self.weak and reflected_name is not None and _is_asked(other, reflected_name, self):
+            return NotImplemented
         return run(self, _list_as_array(other)) if _is_operand(other) else _undefined(self, other)
 
     def reflected(self: Operators, other: Any) -> Any:
@@ -81,7 +83,7 @@ _REFLECTED = {
     ew.floor_divide: "__rfloordiv__",
     ew.remainder: "__rmod__",
     numbers.divmod: "__rdivmod__",
-    ew.power: "__rpow__",
+    ew.operator_power: "__rpow__",
     ew.bitwise_and: "__rand__",
     ew.bitwise_or: "__ror__",
     ew.bitwise_xor: "__rxor__",
@@ -106,13 +108,24 @@ def _raise_as_python(reflected_name: str | None, x: Any, y: Any) -> None:
         getattr(operator, f"__{reflected_name[3:]}", divmod)(*examples)
 
 
-def _has_own(x: Any, name: str) -> bool:
-    """Return whether an instance of a subclass of Python's numbers has its own operator."""
+def _is_asked(x: Any, name: str, left: Operators) -> bool:
+    """Return whether Python asks the right operand, of a subclass of its numbers, and not a left.
+
+    It has its own operator, and the left operand's class is a base of its class, or knows no such
+    numbers: float does not know complex.
+    """
     kind = type(x)
     if kind in PYTHON_SCALARS or not isinstance(x, PYTHON_SCALARS) or isinstance(x, np.generic):
         return False
-    base = next(base for base in PYTHON_SCALARS[1:] if isinstance(x, base))
-    return getattr(kind, name, None) is not getattr(base, name, None)
+    numbers_of_python = PYTHON_SCALARS[1:]
+    base = next(base for base in numbers_of_python if isinstance(x, base))
+    left_kind = class_of(left)
+    if getattr(kind, name, None) is getattr(base, name, None):
+        return False
+    if issubclass(kind, left_kind):
+        return True
+    left_base = next(other for other in numbers_of_python if issubclass(left_kind, other))
+    return numbers_of_python.index(base) > numbers_of_python.index(left_base)
 
 
 def _check_list(x: Any, other: list[Any]) -> None:
@@ -182,6 +195,15 @@ def _in_place(function: Callable[..., Any]) -> Any:
     return change
 
 
+def _matmul_in_place(x: Any, y: Any) -> Any:
+    if x.type.rank < 1 or shaping.rank_of(y) < 2:
+        raise ValueError(
+            "inplace matrix multiplication requires the first operand to have at least one and the "
+            "second at least two dimensions."
+        )
+    return contracting.matmul(x, y)
+
+
 def is_changeable(x: Any) -> bool:
     """Return whether a traced value is an array, which can change in place.
 
@@ -222,25 +244,6 @@ def _put(array: Any, result: Any) -> Any:
     return array
 
 
-def put_into(out: Any, result: Any) -> Any:
-    """Store a result in an array, as NumPy's `out=` does.
-
-    Raises:
-        TypeMismatchError: the array cannot be traced.
-    """
-    if not isinstance(out, Staged):
-        raise TypeMismatchError(
-            explain(
-                "out= is a concrete array, but the result is traced.",
-                cure="use the result: x = np.add(x, y).",
-            )
-        )
-    if out.type.shape != tensor_type(result).shape and out.type.is_static:
-        result = shaping.broadcast_to(result, out.type.dims)
-    _put(out.read(), result)
-    return out
-
-
 def _may_be_equal(a: TensorType, b: TensorType) -> bool:
     """Return whether two shapes of one rank may be equal at run time."""
     pairs = zip(a.dims, b.dims, strict=True)
@@ -276,7 +279,9 @@ class Operators(ViewLink):
     __divmod__, __rdivmod__ = _binary(
         numbers.divmod, raising.noting("divmod", numbers.divmod, _is_zero)
     )
-    __pow__, __rpow__ = _binary(ew.power, raising.noting("**", python_numbers.power, _is_negative))
+    __pow__, __rpow__ = _binary(
+        ew.operator_power, raising.noting("**", python_numbers.power, _is_negative)
+    )
     __and__, __rand__ = _binary(ew.bitwise_and, of_bools=True)
     __or__, __ror__ = _binary(ew.bitwise_or, of_bools=True)
     __xor__, __rxor__ = _binary(ew.bitwise_xor, of_bools=True)
@@ -296,10 +301,13 @@ class Operators(ViewLink):
     __itruediv__: Any = _in_place(ew.divide)
     __ifloordiv__: Any = _in_place(ew.floor_divide)
     __imod__: Any = _in_place(ew.remainder)
-    __ipow__: Any = _in_place(ew.power)
+    __ipow__: Any = _in_place(ew.operator_power)
     __iand__: Any = _in_place(ew.bitwise_and)
     __ior__: Any = _in_place(ew.bitwise_or)
     __ixor__: Any = _in_place(ew.bitwise_xor)
+    __ilshift__: Any = _in_place(ew.left_shift)
+    __irshift__: Any = _in_place(ew.right_shift)
+    __imatmul__: Any = _in_place(_matmul_in_place)
 
     def __neg__(self) -> Any:
         return _with_weakness(ew.negative(_as_number(self)), self.weak)

@@ -10,12 +10,21 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from wend.base import refusals
-from wend.base.errors import ConcreteValueError, LeakedValueError, explain
+from wend.base.errors import ConcreteValueError, LeakedValueError, TypeMismatchError, explain
 from wend.base.source import at, user_frame, user_source
 from wend.eager.dispatch import Recorder, recorder
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
-from wend.numpy import changing, indexing, orders, parts, reducing, shaping, ufunc_methods, updating
+from wend.numpy import (
+    changing,
+    indexing,
+    orders,
+    parts,
+    reducing,
+    shaping,
+    ufunc_methods,
+    updating,
+)
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
@@ -27,9 +36,11 @@ from wend.trace.arrays.attributes import (
     unsized,
 )
 from wend.trace.arrays.methods import Methods
-from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufuncs, put_into
+from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufuncs
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
+
+_READ_ONLY = np.broadcast_to(0, ())
 
 _CAST = (
     "leave it as it is, or cast it by .astype({}); functions that take only Python numbers have "
@@ -215,10 +226,10 @@ class Tracer(Operators, Methods):
             "a NumPy array", "use functions of wend.numpy, which take traced arrays as well."
         )
 
-    def item(self) -> Any:
+    def item(self, *position: Any) -> Any:
         """Return the number; raise an error if it is not known while the function is recorded."""
         if (known := self._known()) is not None:
-            return known.item()
+            return known.item(*position)
         raise self._concrete_error(
             ".item()", "leave it as it is: a traced scalar behaves like a number."
         )
@@ -233,6 +244,7 @@ class Tracer(Operators, Methods):
     def __setitem__(self, key: Any, value: Any) -> None:
         if not is_changeable(self):
             raise TypeError(f"{class_name(self)!r} object does not support item assignment")
+        updating.check_rank(self, key, value)
         if not self._is_updated_part(key, value):
             self.replace(updating.set_at(self, key, value))
 
@@ -251,18 +263,9 @@ class Tracer(Operators, Methods):
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        outs = options.pop("out", None)
-        if outs is not None and any(map(overrides_ufuncs, outs)):
+        if any(map(overrides_ufuncs, options.get("out") or ())):
             return NotImplemented  # that array's type decides
-        returned = ufunc_methods.run(ufunc, method, *inputs, **options)
-        if outs is None:
-            return returned
-        results = returned if isinstance(returned, tuple) else (returned,)
-        outputs = [
-            result if out is None else put_into(out, result)
-            for out, result in zip(outs, results, strict=True)
-        ]
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return ufunc_methods.run(ufunc, method, *inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         staged = STAGED.get(function)
@@ -321,7 +324,7 @@ class Tracer(Operators, Methods):
 
     @property
     def T(self) -> Any:  # noqa: N802 - its name in NumPy
-        return self._view_as(shaping.transpose(self))
+        return self.view_as(shaping.transpose(self))
 
     @property
     def mT(self) -> Any:  # noqa: N802 - its name in NumPy
@@ -329,11 +332,39 @@ class Tracer(Operators, Methods):
 
     @property
     def real(self) -> Any:
-        return self._view_as(ew.real(self))
+        return self.view_as(ew.real(self))
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        if self.dtype.kind == "c":
+            raise self._part_error("real")
+        self[...] = value
 
     @property
     def imag(self) -> Any:
-        return self._view_as(ew.imag(self))
+        """The imaginary part; that of a real array is read-only."""
+        if self.dtype.kind == "c" or not is_changeable(self):
+            return self.view_as(ew.imag(self))
+        scope: Any = recorder.get()
+        zeros = self._array_as(scope.wrap(scope.lift(ew.imag(self))))
+        zeros.link_view(_READ_ONLY)
+        return zeros
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind == "c":
+            raise self._part_error("imag")
+        raise TypeError("array does not have imaginary part to set")
+
+    def _part_error(self, name: str) -> Exception:
+        return refusals.refusal(
+            TypeMismatchError(
+                explain(
+                    f"`.{name}` of {self!r} is assigned{at(user_source())}, and is not traced.",
+                    cure="assign the whole: z[...] = real + 1j * imag.",
+                )
+            )
+        )
 
     @property
     def itemsize(self) -> int:

@@ -88,6 +88,23 @@ class ViewLink(Staged):
         whole, transform = self._part
         return bool(transform.is_reshape() and whole.is_contiguous_vector())
 
+    def is_contiguous(self: Any) -> bool | None:
+        """Return whether the elements of a vector follow one another in memory; None if unknown."""
+        if self.type.dims in ((0,), (1,)):
+            return True
+        if self._part is None:
+            value = self.recording.mutations.first_value(self)
+            is_new = self._base is None and value.node is not None and not value.node.regions
+            return True if is_new else None
+        whole, key = self._part
+        if whole.type.rank != 1:
+            return None
+        key = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+        step = key.step if isinstance(key, slice) else 1
+        if type(step) is int and step != 1:
+            return False if self.type.is_static else None
+        return whole.is_contiguous() if step in (None, 1) else None
+
     def current(self: A) -> A:
         """Return this array as of here: a part of an array that has changed is taken again.
 
@@ -135,6 +152,8 @@ class ViewLink(Staged):
             self._stale_since = None
             assert isinstance(self._base, ViewLink)
             self._base._views.append(weakref.ref(self))
+        elif isinstance(self._base, np.ndarray) and not self._base.flags.writeable:
+            raise ValueError("assignment destination is read-only")
         elif self._base is not None:
             raise AliasError(
                 explain(

@@ -54,7 +54,7 @@ def while_loop(
         init: the carry to start from, a pytree of arrays and numbers.
         maximum_iterations: a bound on the number of trips; an integer, plain or traced.
         parallel_iterations: a hint how many trips may be in flight at once; never changes the
-            result.
+            result, and has no effect yet, as `explain` says.
         shape_invariants: a pytree like `init` of shapes with None for sizes that change from
             trip to trip, or None for a leaf whose shape does not change.
         memory: how the backward pass gets its residuals; `"keep"` (the default).
@@ -86,7 +86,8 @@ def while_loop(
     where = f"{name or 'while_loop'}{at(user_source())}"
     if maximum_iterations is not None:
         check_integer(maximum_iterations, f"{where}: maximum_iterations")
-    if current() is None:
+    recording = current()
+    if recording is None:
         return run_now(
             lambda carry, limit: while_loop(
                 cond_fun,
@@ -101,6 +102,9 @@ def while_loop(
             init,
             maximum_iterations,
         )
+    if parallel_iterations is not None and parallel_iterations > 1:
+        hint = f"parallel_iterations={parallel_iterations}"
+        recording.notes[f"{hint} of {where} has no effect: one trip follows the other"] = None
     types = LoopTypes(where, init, is_resizable=True)
     if shape_invariants is not None:
         types.relax(shape_invariants)

@@ -57,6 +57,10 @@ class MutationLog:
         self._first_write.setdefault(id(ref), position)
         ref.value = value
 
+    def first_value(self, ref: Tracer) -> Value:
+        """Return the value of an array of this recording before its first write."""
+        return self._local.get(id(ref), (ref, ref.value))[1]
+
     def write_outer(self, ref: Tracer, value: Value) -> None:
         """Log a write to an outer array, which has another value in this region only."""
         self._outer[id(ref)] = ref, value

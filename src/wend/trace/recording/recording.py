@@ -16,6 +16,7 @@ import numpy as np
 
 from wend.base import refusals
 from wend.base.context_values import scoped
+from wend.base.source import Source, user_source
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
@@ -165,12 +166,14 @@ class Recording(Recorder):
         raises = node.op.raises
         errors = raises(node) if callable(raises) else raises
         if errors:
-            self.may_raise(effects.risk(node), errors)
+            self.may_raise(effects.risk(node), errors, node.source)
         if node.op is effects.checked:
             self._checks.append(node)
 
-    def may_raise(self, what: str, errors: Iterable[type[BaseException]]) -> None:
-        """Note that an operation may raise these in the run.
+    def may_raise(
+        self, what: str, errors: Iterable[type[BaseException]], source: Source | None = None
+    ) -> None:
+        """Note that an operation, by default of the line that is running, may raise these.
 
         Raises:
             StagedRaiseError: a handler that is active would catch one.
@@ -180,7 +183,7 @@ class Recording(Recorder):
         function = self.function()
         for error in errors:
             function.raises.setdefault(error, what)
-        refuse_handlers(what, errors, in_region_only=function.runs_now())
+        refuse_handlers(what, errors, source or user_source(), in_region_only=function.runs_now())
 
     def wrap(self, value: Value, *, weak: bool = False) -> Tracer:
         """Return a traced array for a value of this recording."""
@@ -439,14 +442,23 @@ class Recording(Recorder):
         del self._checks[state.checks :]
 
     def emit_raise(
-        self, error: ErrorClass, text: str | None, predicate: Any, values: Sequence[Any]
+        self,
+        error: ErrorClass,
+        text: str | None,
+        predicate: Any,
+        values: Sequence[Any],
+        source: Source | None = None,
     ) -> None:
-        """Record that an exception is raised if a predicate holds."""
+        """Record that an exception is raised if a predicate holds, by default at this line."""
         attrs: dict[str, Any] = {"error": error, "text": text}
         changed = self.changed_arguments()
         if changed:
             attrs["written"] = tuple(changed)
-        self.emit(effects.raise_if, [predicate, *values, *changed.values()], attrs)
+        outer_source, self.b.source = self.b.source, source
+        try:
+            self.emit(effects.raise_if, [predicate, *values, *changed.values()], attrs)
+        finally:
+            self.b.source = outer_source
 
     def keep_unused_checks(self, results: Sequence[Value]) -> None:
         """Turn the checks of numbers that no result needs into effects: Python raises, too."""

@@ -9,19 +9,24 @@ from types import FrameType
 from wend.base import refusals
 from wend.base.errors import StagedRaiseError, WendError, explain
 from wend.base.handlers import first_catching
-from wend.base.source import PACKAGE, at, frames, is_users_file, raised_at, user_source
+from wend.base.source import PACKAGE, Source, at, frames, is_users_file, raised_at
 
 _CONTROL = os.path.join(PACKAGE, "trace", "control") + os.sep
 
 
 def refuse_handlers(
-    what: str, errors: Iterable[type[BaseException]], *, in_region_only: bool
+    what: str,
+    errors: Iterable[type[BaseException]],
+    source: Source | None,
+    *,
+    in_region_only: bool,
 ) -> None:
     """Refuse an operation that may raise an error in the run for which a handler is active.
 
     Args:
         what: the operation, as the message names it.
         errors: what it may raise.
+        source: its line.
         in_region_only: whether only the handlers inside a region count. Under a tape it is run at
             once, so those around it catch its errors.
 
@@ -35,7 +40,7 @@ def refuse_handlers(
     name = "any exception" if error is Exception else error.__name__
     raise StagedRaiseError(
         explain(
-            f"{what}{at(user_source())} may raise {name} when the function runs, and "
+            f"{what}{at(source)} may raise {name} when the function runs, and "
             f"`{handler.what}`{at(handler.source)} would catch it: handlers are not recorded.",
             cure="test for the case with `if` in place of the handler; or put the handler around "
             "the call of the traced function.",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import marshal
 import os
+import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import wend
+from wend.backends.native import backend
 from wend.backends.native.jit import llvm
 from wend.backends.native.jit.llvm import Engine, ObjectCode
+from wend.backends.native.jit.program_cache import find_program
+from wend.runtime.disk_cache import DiskCache
 
 ADD = """
 define double @add(double %x, double %y) {
@@ -133,3 +139,67 @@ def test_code_is_written_and_read(called: list[str]) -> None:
 def test_without_a_folder_nothing_is_kept() -> None:
     with wend.config(cache_dir=""):
         assert wend.function(lambda x: x * 3.5, backend="native")(np.ones(2)).sum() == 7.0
+
+
+class Evil:
+    def __reduce__(self):
+        return print, ("unpickled",)
+
+
+JUNK = [b"junk", pickle.dumps(Evil()), pickle.dumps(os.system), pickle.dumps(3)]
+JUNK += [marshal.dumps(None), marshal.dumps((1, 2, 3)), marshal.dumps(((), [], b"junk"))]
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=range(len(JUNK)))
+def test_what_is_signed_but_of_another_kind_is_nothing(
+    folder: Path,
+    junk: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    keep = DiskCache.keep
+    monkeypatch.setattr(DiskCache, "keep", lambda self, key, data: keep(self, key, junk))
+    scale = float(len(junk))  # other code for each kind
+    for _ in range(2):
+        with wend.config(verify=False):
+            slope = wend.function(wend.grad(lambda x: (x * x * scale).sum()), backend="native")
+            np.testing.assert_allclose(slope(np.zeros(3)), 0.0)
+    assert len([*folder.iterdir()]) >= 2
+    assert capsys.readouterr().out == ""
+
+
+def scaled(x, n):
+    rows, k = [], 0
+    while k < n:
+        rows.append(x * k)
+        k = k + 1
+    return wend.numpy.stack(rows).sum()
+
+
+def branch(x, n):
+    return wend.cond(x[0] > 0, wend.numpy.unique, lambda x: x, x)
+
+
+def effects(x, n):
+    print(x[0])
+    return wend.numpy.linalg.det(wend.numpy.outer(x, x) + np.eye(3))
+
+
+PROGRAMS = [scaled, branch, effects, wend.grad(scaled), wend.grad(effects), wend.hessian(scaled)]
+
+
+@pytest.mark.parametrize("fun", PROGRAMS)
+def test_every_record_of_a_program_is_read_again(
+    folder: Path, fun: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+
+    def find(key: Any) -> Any:
+        found.append(find_program(key))
+        return found[-1]
+
+    monkeypatch.setattr(backend, "find_program", find)
+    with wend.config(verify=False):
+        for _ in range(2):
+            wend.function(fun, backend="native")(np.array([0.5, 0.25, 1.0]), 4)
+    assert [cached is not None for cached in found] == [False, True]

@@ -176,3 +176,26 @@ def test_a_run_before_its_pullback_keeps_its_arrays() -> None:
     with wend.config(backend="numpy", verify_memory=False):
         np.testing.assert_allclose(one, wend.grad(fun.python_function)(x), rtol=1e-12)
         np.testing.assert_allclose(two, wend.grad(fun.python_function)(2.0 * x), rtol=1e-12)
+
+
+def test_an_error_of_a_function_that_machine_code_calls_ends_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not with a crash: of all the errors, only that there is no memory is a null."""
+    raised: list[BaseException] = []
+
+    def fails(pool: int, size: int) -> int:
+        raise raised[0]
+
+    with wend.config(verify_memory=True, backend="native"):
+        fun = wend.function(lambda x: wnp.cumsum(wnp.sort(x) + 0.125)[::-1] * x)
+        monkeypatch.setattr(redzones, "take", fails)
+        redzones.functions.cache_clear()
+        x = np.ones(100)
+        for error in (MemoryError(), KeyboardInterrupt(), ValueError("of the pool")):
+            raised[:] = [error]
+            with pytest.raises(type(error)):
+                fun(x)
+        monkeypatch.undo()
+        redzones.functions.cache_clear()
+    redzones.raise_error()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import threading
+import os
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -21,6 +21,8 @@ from wend.backends.native.jit.optimize import optimize
 from wend.backends.native.rt import python_callbacks, redzones, special_functions
 from wend.backends.native.rt.shared import SharedModule, shared_module_of
 from wend.backends.native.target import host_cpu, numpy_capi
+from wend.base.cached_property import cached_property
+from wend.base.locks import Rank, lock_of
 from wend.runtime.disk_cache import digest, disk_cache
 
 # C functions that LLVM may call of its own accord: for intrinsics without an instruction, for
@@ -36,8 +38,10 @@ MAX_LIBRARIES_PER_LINKER = 64
 MAX_CACHED_LIBRARIES = 32  # recent libraries kept alive, in use or not
 
 # Around every call of llvmlite but those that only read. Running machine code needs none.
-_LOCK = threading.RLock()
+_LOCK = lock_of(Rank.COMPILER)
+lock_of(Rank.LLVMLITE, binding.ffi.lib._lock._lock)
 _numbers = itertools.count()
+_KIND = b"object code\n"  # begins what is kept on disk
 # Libraries without references, freed at the next compilation: dropping the last reference must not
 # wait for a compiler that runs in another thread.
 _dropped: deque[Any] = deque()
@@ -74,12 +78,14 @@ class ObjectCode(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Return the object code as bytes."""
-        return "\n".join(self.called).encode() + b"\0" + self.image
+        return _KIND + "\n".join(self.called).encode() + b"\0" + self.image
 
     @staticmethod
-    def from_bytes(data: bytes) -> ObjectCode:
-        """Return the object code that `to_bytes` has made the bytes of."""
-        called, _, image = data.partition(b"\0")
+    def from_bytes(data: bytes) -> ObjectCode | None:
+        """Return the object code that `to_bytes` has made the bytes of; None for other bytes."""
+        if not data.startswith(_KIND):
+            return None
+        called, _, image = data[len(_KIND) :].partition(b"\0")
         return ObjectCode(called.decode().split("\n") if called else [], image)
 
 
@@ -251,8 +257,8 @@ class Engine:
         cache = disk_cache()
         key = f"{self.build_fingerprint}\n{level}\n{text_digest.hex()}".encode()
         cached = cache and cache.find(key)
-        if cached:
-            return ObjectCode.from_bytes(cached)
+        if cached and (code := ObjectCode.from_bytes(cached)) is not None:
+            return code
         if text is None:
             return None
         module = self.optimized(text, level)
@@ -293,7 +299,13 @@ class Engine:
                 module.addresses(),
             )
             self._shared[module] = library
+            if module.forget and hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=partial(_run, library, module.forget))
         return self._shared[module].addresses[name]
+
+
+def _run(library: Library, name: str) -> None:
+    ctypes.CFUNCTYPE(None)(library.addresses[name])()
 
 
 _engine: list[Engine] = []

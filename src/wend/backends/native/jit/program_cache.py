@@ -1,8 +1,8 @@
 """The on-disk cache of programs: everything that is known of machine code except its text.
 
 The key is the graph before any pass, so a process that finds a program and its code neither
-optimizes the graph nor emits LLVM IR. Entries are trusted, like machine code: the folder must not
-be writable by others.
+optimizes the graph nor emits LLVM IR. Programs are pickled; what is unpickled may consist of the
+records of programs only, `_ALLOWED`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wend.backends.native.analysis.list_classes import ListClass, root
+from wend.backends.native.analysis.list_classes import Arena, ListClass, root
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.program import Program
+from wend.backends.native.program import Field, HostCall, Layout, Program
 from wend.backends.native.target.loop_nest import loop_nest
+from wend.backends.protocol import FusedLoop
+from wend.base.log import tell
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import TABLE, Op
-from wend.ir.packing import Names, pack, unpack
-from wend.ir.types import Symbol, Type
+from wend.ir.packing import Names, pack, pack_array, unpack, unpack_array
+from wend.ir.types import (
+    HostType,
+    ListType,
+    MaybeType,
+    ResourceType,
+    Symbol,
+    TensorType,
+    TokenType,
+    Type,
+)
 from wend.passes.pipeline import LazyOptimized
 from wend.runtime.disk_cache import disk_cache
 from wend.runtime.graph_cache import MAX_ARRAY_BYTES, Key, cache_key
@@ -48,8 +59,12 @@ def find_program(key: Key) -> CachedProgram | None:
     data = cache and cache.find(key.digest)
     if not data:
         return None
-    cached: CachedProgram = _Unpickler(io.BytesIO(data), key.names.objects).load()
-    return cached
+    try:
+        cached = _Unpickler(io.BytesIO(data), key.names.objects).load()
+    except Exception as error:  # noqa: BLE001 - of whatever kind: the data is of no use
+        tell("cache", f"a program is left out: {error!r}")
+        return None
+    return cached if isinstance(cached, CachedProgram) else None
 
 
 def keep_program(key: Key, program: Program, digest: bytes) -> None:
@@ -84,6 +99,10 @@ class _Pickler(pickle.Pickler):
             return _graph, (data, [*names.symbols], names.objects)
         if isinstance(x, Op):
             return _op, (x.name,)
+        if isinstance(x, np.dtype):
+            return np.dtype, (x.str,)
+        if isinstance(x, np.ndarray):
+            return unpack_array, (pack_array(x),)
         if isinstance(x, ListClass):
             if (representative := root(x)) is not x:
                 return _identity, (representative,)
@@ -98,6 +117,9 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, number: int) -> Any:
         return self._objects[number]
+
+    def find_class(self, module: str, name: str) -> Any:
+        return _ALLOWED[module, name]
 
 
 def _node(
@@ -122,3 +144,13 @@ def _op(name: str) -> Op:
 
 def _identity(list_class: ListClass) -> ListClass:
     return list_class
+
+
+_ALLOWED: Mapping[tuple[str, str], Any] = {
+    (x.__module__, x.__qualname__): x
+    for x in (
+        *(CachedProgram, Program, Layout, Field, HostCall, FusedLoop, Source),
+        *(_node, _graph, _op, _identity, unpack_array, np.dtype, ListClass, Arena, Symbol),
+        *(TensorType, ListType, MaybeType, ResourceType, TokenType, HostType),
+    )
+}

@@ -7,6 +7,7 @@ blocks. So blocks circulate, and the system does not have to clear new memory.
 
     ptr  wend.block.new(class, units)   allocate a block of a size class; null if out of memory
     void wend.block.drop(ptr)           put a block into the cache, or free it
+    void wend.block.forget()            empty the cache in a fork, without freeing its blocks
     ptr  wend.malloc(context, bytes)    the allocator that NumPy calls; also calloc, realloc, …
 
 The elements start 64 bytes after the block, aligned to 64 bytes. The header before them holds the
@@ -29,7 +30,7 @@ _MIN_HUGE_PAGE_BYTES = 1 << 22  # blocks from here on ask for huge pages, as Num
 _MADV_HUGEPAGE = 14
 
 NAMES = (
-    *("wend.block.new", "wend.block.drop", "wend.block.kept"),
+    *("wend.block.new", "wend.block.drop", "wend.block.kept", "wend.block.forget"),
     *("wend.malloc", "wend.calloc", "wend.realloc", "wend.give_back"),
 )
 
@@ -149,6 +150,15 @@ keep:
   %next = and i64 %next0, {MAX_CACHED_BLOCKS - 1}
   store i64 %next, ptr @oldest
   store i64 %after2, ptr @total
+  store atomic i32 0, ptr @lock release, align 4
+  ret void
+}}
+
+; Another thread of the parent may have left the cache locked and half changed
+define void @wend.block.forget() {{
+  store [{MAX_CACHED_BLOCKS} x {{ i64, ptr }}] zeroinitializer, ptr @kept
+  store i64 0, ptr @oldest
+  store i64 0, ptr @total
   store atomic i32 0, ptr @lock release, align 4
   ret void
 }}

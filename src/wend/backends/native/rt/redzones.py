@@ -49,6 +49,8 @@ class _PoolArrays:
 
 # By the address of the pool. The arrays of a call stay until the pool is used again.
 _pools: dict[int, _PoolArrays] = {}
+# What ended functions that machine code called: the call raises it when it is over.
+_errors: list[BaseException] = []
 
 
 def take(pool: int, size: int) -> int:
@@ -113,4 +115,30 @@ def functions(free: int, reset: int) -> dict[str, Any]:
         "wend.free": (checked_free, (None, ctypes.c_void_p, ctypes.c_void_p)),
         "wend.reset": (checked_reset, (None, ctypes.c_void_p)),
     }
-    return {name: ctypes.CFUNCTYPE(*type)(function) for name, (function, type) in types.items()}
+    return {
+        name: ctypes.CFUNCTYPE(*type)(_failing_with_null(function))
+        for name, (function, type) in types.items()
+    }
+
+
+def _failing_with_null(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that notes an error and returns null: ctypes would return any number."""
+
+    def call(*args: int) -> Any:
+        try:
+            return function(*args)
+        except MemoryError:  # as null says
+            return None
+        except BaseException as error:  # noqa: BLE001 - raised when the call is over
+            _errors.append(error)
+            return None
+
+    return call
+
+
+def raise_error() -> None:
+    """Raise the first error of a function that machine code called, if there is one."""
+    if _errors:
+        error = _errors[0]
+        _errors.clear()
+        raise error

@@ -35,17 +35,19 @@ class SharedModule:
         addresses: returns the addresses of imported functions, other than those of the C library
             and of Python.
         level: the optimization level, where a lower one than usual gives code as fast.
+        forget: the function that resets the state in a fork, where other threads do not exist.
     """
 
     text: Callable[[], str]
     exports: Sequence[str]
     addresses: Callable[[], dict[str, int]] = dict
     level: int | None = None
+    forget: str = ""
 
 
 # Each is as small as possible, so that a process compiles only what its modules call.
 SHARED_MODULES: Sequence[SharedModule] = (
-    SharedModule(lambda: blocks.LIBRARY, blocks.NAMES),
+    SharedModule(lambda: blocks.LIBRARY, blocks.NAMES, forget="wend.block.forget"),
     SharedModule(lambda: pool.LIBRARY, pool.NAMES),
     SharedModule(lambda: sums.LIBRARY, sums.NAMES),
     SharedModule(lambda: checksum.LIBRARY, checksum.NAMES),
@@ -58,7 +60,7 @@ SHARED_MODULES: Sequence[SharedModule] = (
         for dtype in row_argminmax.DTYPES
     ),
     SharedModule(lambda: python_callbacks.LIBRARY, python_callbacks.NAMES),
-    SharedModule(lambda: parallel.LIBRARY, parallel.NAMES, level=0),
+    SharedModule(lambda: parallel.LIBRARY, parallel.NAMES, level=0, forget="wend.forget"),
     *(
         SharedModule(
             partial(small_gemm.library, kind),

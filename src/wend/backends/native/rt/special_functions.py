@@ -11,7 +11,10 @@ from functools import cache
 from wend.backends.native.rt.blas_functions import capsule_address
 
 _MODULE = "scipy.special.cython_special"
-_TYPE = "double (double, int __pyx_skip_dispatch)"
+_TYPES = (
+    "double (double, int __pyx_skip_dispatch)",
+    "double (double, double, int __pyx_skip_dispatch)",
+)
 _PREFIX = "scipy."
 
 
@@ -20,9 +23,9 @@ def name(stem: str) -> str:
     return f"{_PREFIX}{stem}"
 
 
-def declaration(stem: str) -> str:
-    """Return the declaration of a function; the second argument is for Cython, and is 0."""
-    return f"double @{name(stem)}(double, i32)"
+def declaration(stem: str, count: int) -> str:
+    """Return the declaration of a function of `count` doubles; the last argument is Cython's 0."""
+    return f"double @{name(stem)}({'double, ' * count}i32)"
 
 
 def is_special_function(name: str) -> bool:
@@ -36,7 +39,7 @@ def address(name: str) -> int:
 
 
 def is_available(stem: str) -> bool:
-    """Return whether SciPy has this function of one double."""
+    """Return whether SciPy has this function of one or two doubles."""
     return _address(stem) != 0
 
 
@@ -46,7 +49,7 @@ def _address(stem: str) -> int:
     capsules = importlib.import_module(_MODULE).__pyx_capi__
     for name in (stem, *(f"__pyx_fuse_{k}{stem}" for k in range(4))):
         if name in capsules:
-            address = capsule_address(capsules[name], _TYPE)
-            if address:
+            addresses = (capsule_address(capsules[name], type) for type in _TYPES)
+            if address := next(filter(None, addresses), 0):
                 return address
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import prod
@@ -29,6 +28,7 @@ from wend.backends.native.run.workspace_pool import WorkspacePool
 from wend.backends.native.target.numpy_capi import HANDLER_FUNCTIONS, MemoryHandler
 from wend.backends.native.target.value_layout import SLOT_BYTES, is_scalar, registers
 from wend.base.config import settings
+from wend.base.locks import Rank, lock_of
 from wend.ir.dtypes import BOOL, FLOAT64, INT64
 from wend.ir.types import Dim, HostType, Symbol, TensorType, TokenType, Type, without_maybe
 
@@ -51,7 +51,7 @@ class _PyMethodDef(ctypes.Structure):
 
 
 _METH_FASTCALL, _METH_KEYWORDS, _METH_NOARGS = 0x80, 0x02, 0x04
-_LOCK = threading.Lock()  # there is one handler, to which arrays may refer forever
+_LOCK = lock_of(Rank.FAST_CALLS)  # there is one handler, to which arrays may refer forever
 _new_function = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
 _new_function.restype = ctypes.py_object

@@ -76,7 +76,9 @@ def check(name: str) -> None:
 
     Raises:
         OverrunError: a redzone was overwritten.
+        BaseException: a function that the code called has raised it, as an interrupt.
     """
+    redzones.raise_error()
     faults = list(redzones.faults())
     for checked in [*workspace.CHECKED]:
         faults += checked.faults()

@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.target.host_cpu import processors
 from wend.base.config import settings
+from wend.base.locks import Rank, lock_of
 
+_LOCK = lock_of(Rank.HELPER_THREADS)
 _MAX_DEFAULT_THREADS = 8  # threads of a loop, if the settings do not say how many
 # Signals of a fault in the code itself are delivered to the thread that has it.
 _FAULT_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
@@ -37,16 +39,15 @@ class Helpers:
 
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
         self._is_stopped = False
         _call("wend.forget")
         atexit.register(self._stop)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
+            os.register_at_fork(after_in_child=self.threads.clear)
 
     def start(self, count: int) -> None:
         """Start threads until there are `count`, or until the system refuses."""
-        with self._lock:
+        with _LOCK:
             while len(self.threads) < count and not self._is_stopped:
                 number = len(self.threads) + 1
                 thread = threading.Thread(
@@ -61,15 +62,9 @@ class Helpers:
                     _call("wend.join", number - 1)
                     return
 
-    def _forget(self) -> None:
-        """Reset the state in a fork, where the helpers do not exist."""
-        self._lock = threading.Lock()
-        self.threads.clear()
-        _call("wend.forget")
-
     def _stop(self) -> None:
         """Stop and join the helpers before machine code is freed."""
-        with self._lock:
+        with _LOCK:
             self._is_stopped = True
             _call("wend.join", 0)
             for thread in self.threads:
@@ -79,7 +74,6 @@ class Helpers:
 
 
 _helpers: list[Helpers] = []
-_LOCK = threading.Lock()
 
 
 def start(count: int) -> None:

@@ -131,24 +131,60 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     return w.define(f"select i1 {is_half}, double {root}, double {chosen}")
 
 
+def _call_scipy(low: Lowering, stem: str, args: Sequence[str]) -> str:
+    """Emit a call of a SciPy function of one or two reals."""
+    low.calls.external[stem] = special_functions.declaration(stem, len(args))
+    operands = ", ".join(f"double {arg}" for arg in args)
+    return low.w.define(f"call double @{special_functions.name(stem)}({operands}, i32 0)")
+
+
 def _from_scipy(stem: str) -> Element:
     """Return a SciPy function of one real, called once per element."""
-
-    def compute(low: Lowering, kind: Kind, args: Sequence[str]) -> str:
-        low.calls.external[stem] = special_functions.declaration(stem)
-        return low.w.define(f"call double @{special_functions.name(stem)}(double {args[0]}, i32 0)")
-
     return replace(
-        _in_double(compute), is_supported=lambda node: special_functions.is_available(stem)
+        _in_double(lambda low, kind, args: _call_scipy(low, stem, args)),
+        is_supported=lambda node: special_functions.is_available(stem),
     )
 
 
-def _digamma() -> Element:
-    """Return polygamma of order 0; SciPy has no other orders of this kind."""
-    digamma = _from_scipy("psi")
-    return replace(
-        digamma, is_supported=lambda node: node.attrs["order"] == 0 and digamma.is_supported(node)
-    )
+def _member_from_scipy(*firsts: str, others: str | None = None) -> Element:
+    """Return a family of SciPy functions: those of the first orders, and one of any order."""
+
+    def stem_of(node: Node) -> str | None:
+        order = node.attrs["order"]
+        return firsts[order] if order < len(firsts) else others
+
+    def emit(low: Lowering, node: Node, kind: Kind, *args: str) -> str:
+        stem, order = stem_of(node) or "", node.attrs["order"]
+        orders = [kind.of(FLOAT64).literal(order)] if stem == others else []
+        return _in_double(lambda low, kind, args: _call_scipy(low, stem, [*orders, *args])).emit(
+            low, node, kind, *args
+        )
+
+    def is_supported(node: Node) -> bool:
+        stem = stem_of(node)
+        return stem is not None and special_functions.is_available(stem)
+
+    return Element(emit, "f", is_supported=is_supported)
+
+
+def _log_ndtr() -> Element:
+    """Return log Φ and its first derivative, √(2/π)/erfcx(−x/√2)."""
+
+    def derivative(low: Lowering, kind: Kind, args: Sequence[str]) -> str:
+        scaled = low.w.define(f"fmul double {args[0]}, {kind.literal(-math.sqrt(0.5))}")
+        factor = kind.literal(math.sqrt(2 / math.pi))
+        return low.w.define(f"fdiv double {factor}, {_call_scipy(low, 'erfcx', [scaled])}")
+
+    members = _from_scipy("log_ndtr"), _in_double(derivative)
+
+    def emit(low: Lowering, node: Node, kind: Kind, *args: str) -> str:
+        return members[node.attrs["order"]].emit(low, node, kind, *args)
+
+    def is_supported(node: Node) -> bool:
+        order = node.attrs["order"]
+        return order < 2 and special_functions.is_available(("log_ndtr", "erfcx")[order])
+
+    return Element(emit, "f", is_supported=is_supported)
 
 
 def _x_times_log(logarithm: Op) -> Element:
@@ -194,6 +230,15 @@ def _hypot(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     return w.define(f"select i1 {either}, {type} {infinity}, {type} {length}")
 
 
+def _direction(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+    """Emit x over the length of (x, y), which is 0 at the origin."""
+    w, type = low.w, kind.text
+    length = _hypot(low, node, kind, x, y)
+    is_origin = w.define(f"fcmp oeq {type} {length}, {kind.literal(0)}")
+    divisor = w.define(f"select i1 {is_origin}, {type} {kind.literal(1)}, {type} {length}")
+    return w.define(f"fdiv {type} {x}, {divisor}")
+
+
 def _logaddexp(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit log(exp x + exp y) from the larger and the distance, which equal infinities lack."""
     w, type = low.w, kind.text
@@ -218,10 +263,7 @@ _FROM_LIBM = (
     *(ops.cbrt, ops.exp2, ops.log2, ops.log10, ops.tan, ops.sinh, ops.cosh, ops.atan2),
     *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),
 )
-_FROM_SCIPY = (
-    *(special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri),
-    *(special.log_ndtr, special.i0, special.i1, special.j0, special.j1),
-)
+_FROM_SCIPY = (*(special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri),)
 
 FUNCTIONS: Mapping[Op, Element] = {
     ops.sin: sin_or_cos("sin"),
@@ -231,8 +273,12 @@ FUNCTIONS: Mapping[Op, Element] = {
     **{op: from_libm(op.name) for op in _FROM_LIBM},
     **{op: vectorizable(op.name) for op in (special.erf, special.erfc, special.expit)},
     **{op: _from_scipy(op.name) for op in _FROM_SCIPY},
-    special.polygamma: _digamma(),
+    special.polygamma: _member_from_scipy("psi"),
+    special.bessel_i: _member_from_scipy("i0", "i1", others="iv"),
+    special.bessel_j: _member_from_scipy("j0", "j1", others="jv"),
+    special.log_ndtr: _log_ndtr(),
     ops.hypot: Element(_hypot, "f"),
+    ops.direction: Element(_direction, "f"),
     special.logaddexp: Element(_logaddexp, "f"),
     special.xlogy: _x_times_log(ops.log),
     special.xlog1py: _x_times_log(ops.log1p),

@@ -1,0 +1,49 @@
+"""`out=` of NumPy's functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError, TypeMismatchError, explain
+from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import common_shape, tensor_type
+
+
+def put_into(out: Any, result: Any, *, broadcasts: bool = False) -> Any:
+    """Store a result in an array, as NumPy's `out=` does; return the array.
+
+    Args:
+        out: the array, or a tuple of it.
+        result: of the shape of the array.
+        broadcasts: the result may be smaller than the array, as that of a ufunc.
+
+    Raises:
+        TypeMismatchError: the array cannot be traced, or the dtype of the result does not fit.
+        ShapeError: the shape of the result does not fit.
+    """
+    (out,) = out if isinstance(out, tuple) else (out,)
+    if type(out) is np.ndarray or not isinstance(out, (np.ndarray, Staged)):
+        raise TypeMismatchError(
+            explain(
+                "out= is a concrete array, but the result is traced.",
+                cure="use the result: x = np.add(x, y).",
+            )
+        )
+    source, target = tensor_type(result), tensor_type(out)
+    if not np.can_cast(source.dtype, target.dtype, "same_kind"):
+        raise TypeMismatchError(
+            f"out={at(user_source())}: cannot cast {source} to {target.dtype} by the rule "
+            "'same_kind'"
+        )
+    target_shape = common_shape([source.shape, target.shape]) if broadcasts else source.shape
+    if target.is_static and source.is_static and target_shape != target.shape:
+        raise ShapeError(
+            f"out={at(user_source())}: an output of shape {target.shape} does not take a result of "
+            f"shape {source.shape}"
+        )
+    array: Any = out
+    array[...] = result
+    return array

@@ -1,0 +1,252 @@
+"""Random calls of every function against NumPy, and the differences that the page lists."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+import wend
+import wend.numpy as wnp
+from tests.numpy.oracle.calls import MAKERS, make_call
+from tests.numpy.oracle.search import differences
+
+PAGE = " ".join((Path(__file__).parents[2] / "docs" / "from-numpy.md").read_text().split())
+NAN, INF = np.nan, np.inf
+NEWEST = np.lib.NumpyVersion(np.__version__) >= "2.4.0"
+newest = pytest.mark.skipif(not NEWEST, reason="values and errors of other functions changed")
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@newest
+@pytest.mark.parametrize("first", range(0, 4 * len(MAKERS), 80))
+def test_every_function_is_numpys(first: int) -> None:
+    found = differences([make_call(seed) for seed in range(first, first + 80)], "numpy")
+    assert [f"{call}: {words}" for call, words in found if not words.startswith("refused")] == []
+
+
+@newest
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(10**6, 10**6 + 40_000, 400))
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_many_calls_are_numpys(first: int, backend: str) -> None:
+    count = 400 if backend == "numpy" else 40
+    found = differences([make_call(seed) for seed in range(first, first + count)], backend)
+    assert [f"{call}: {words}" for call, words in found if not words.startswith("refused")] == []
+
+
+def _float16(*numbers: float) -> np.ndarray:
+    return np.array(numbers, np.float16)
+
+
+def _float32(*numbers: float) -> np.ndarray:
+    return np.array(numbers, np.float32)
+
+
+VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    # Reductions and the methods of ufuncs: type resolution and identities before sizes
+    (np.hypot.reduce, (np.array([-3.0]),)),
+    (lambda x: np.hypot.reduce(x, axis=1), (-np.ones((2, 1)),)),
+    (np.gcd.reduce, (np.array([-4]),)),
+    (np.hypot.reduce, (np.array([4]),)),
+    (np.logaddexp.reduce, (np.array([0]),)),
+    (np.logical_xor.reduce, (np.array([2.0]),)),
+    (np.logaddexp.reduce, (np.zeros(0),)),
+    (lambda x: np.hypot.reduce(x, axis=None), (np.ones((2, 3)),)),
+    (lambda x: np.bitwise_xor.reduce(x, axis=(0, 1), keepdims=True), (np.arange(6).reshape(2, 3),)),
+    (np.logical_and.accumulate, (np.array([2.0, 3.0]),)),
+    (np.logaddexp.accumulate, (np.array([True, False]),)),
+    (np.nanmedian, (np.array([True, False, True]),)),
+    (np.nanmedian, (np.array(True),)),
+    (lambda x: np.nanmedian(x, axis=(0, 1)), (np.array([[1.0, NAN], [2.0, 5.0]]),)),
+    (np.nanmedian, (np.zeros(0),)),
+    (np.nanvar, (np.array([1, INF]),)),
+    (np.nanstd, (np.array([1, 2, INF]),)),
+    (np.nanvar, (np.array([1 + 1j, INF + 1j, NAN]),)),
+    (lambda x: np.mean(x, dtype=int), (np.array([1.0, 2.5, 4.0]),)),
+    (lambda x: np.var(x, dtype=int), (np.array([1, 2, 6]),)),
+    (lambda x: np.std(x, dtype=int), (np.array([1, 2, 9]),)),
+    (lambda x: np.var(x, dtype="f4"), (np.array([1 + 1j, 3j]),)),
+    (np.median, (np.array([complex(NAN, 1)]),)),
+    (np.median, (np.array([1 + 1j, complex(1, NAN)]),)),
+    # Elementwise
+    (np.ldexp, (_float16(0, 1e-7), 16)),
+    (np.ldexp, (_float32(0, 1, 1e38, 1e-38), np.array([200, 200, -160, 140]))),
+    (np.ldexp, (np.array([0, 1e-300, 1e300, 5e-324]), np.array([2000, 2000, -1100, 1500]))),
+    (lambda x: x**2, (np.array([True, False]),)),
+    (lambda x: x**0.5, (np.array([-0.0, -INF, 4]),)),
+    (lambda x: x**-1, (np.array([INF + 0j, 1 - 0j]),)),
+    (lambda x: x == None, (np.ones(2),)),  # noqa: E711
+    (np.fmax, (np.array([complex(NAN, 1)]), NAN)),
+    (np.sign, (np.array([complex(0, -0.0), complex(-0.0, 0)]),)),
+    (lambda x: np.round(x, 1), (np.array([complex(0.26, INF)]),)),
+    # Functions
+    (lambda x: np.linalg.pinv(x, hermitian=True), (np.array([[1.0, 2], [0, 1]]),)),
+    (lambda x: np.geomspace(1, x, 3), (np.float32(3),)),
+    (lambda x: np.geomspace(1, x, 3), (np.uint16(3),)),
+    (lambda x: np.geomspace(1, x, 3), (-3.0,)),
+    (lambda x: np.geomspace(1, x, 3), (-1 + 1j,)),
+    (lambda x: np.geomspace(x, -8.0, 4, axis=-1), (np.array([-1.0, -2.0]),)),
+    (np.setdiff1d, (np.array([1, 2, 3]), np.array([2.0]))),
+    (lambda x: np.quantile(x, 1), (np.array([1, 5, 2]),)),
+    (lambda x: np.quantile(x, np.array([0, 1])), (np.array([1, 5, 2]),)),
+    (lambda x: np.quantile(x, np.array([[0.3]])), (np.ones(3),)),
+    (lambda x: np.quantile(x, np.array([[0.3]]), axis=-1, keepdims=True), (np.eye(2),)),
+    (np.cov, (np.empty((3, 0)),)),
+    (lambda x: np.unwrap(x, period=2), (np.array([0, 1, 2], np.int8),)),
+    (np.diag, (np.array([True, False]),)),
+    (np.diagflat, (np.array([True, False]),)),
+    (np.tril, (np.eye(2, dtype=bool),)),
+    (np.correlate, (np.array([True, False]), np.array([True]))),
+    (np.convolve, (np.array([True, False]), np.array([True, True]))),
+    (lambda x: np.linalg.norm(x, -1), (np.zeros(0),)),
+    (lambda x: np.linalg.norm(x, -2), (np.zeros(0),)),
+    (lambda x: np.linalg.lstsq(x, np.ones(3))[1], (np.ones((3, 2)),)),
+    (lambda x: np.linalg.lstsq(x, np.ones(3))[1], (np.eye(3, 2),)),
+    (lambda x: np.interp(x, [0, 1, 2], [1, INF, 3]), (np.array([0.0, 1.0, 0.5]),)),
+    (np.linalg.pinv, (np.empty((0, 3), int),)),
+    (np.argwhere, (np.array(3.0),)),
+    (np.linalg.solve, (np.array([[2, 1], [1, 3]], np.int8), _float32(1, 2))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("number", range(len(VALUES)))
+def test_values_and_dtypes(number: int, backend: str) -> None:
+    function, operands = VALUES[number]
+    traced = wend.function(lambda *xs: function(*xs), backend=backend)
+    result, reference = traced(*operands), function(*operands)
+    assert (np.asarray(result).dtype, np.shape(result)) == (reference.dtype, reference.shape)
+    np.testing.assert_allclose(result, reference, rtol=1e-6)
+    is_number = ~np.isnan(reference)
+    signs = [np.signbit(np.real(x))[is_number] for x in (result, reference)]
+    np.testing.assert_array_equal(*signs)
+
+
+ERRORS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (np.bitwise_and.reduce, (np.array([1.5]),)),
+    (np.gcd.reduce, (np.array([1.5]),)),
+    (np.gcd.accumulate, (np.zeros(0, complex),)),
+    (lambda x: np.multiply.accumulate(x, axis=None), (np.eye(2),)),
+    (lambda x: np.logical_or.reduce(x, dtype=complex), (np.array([1], np.uint32),)),
+    (lambda x: np.lcm.reduce(x, axis=None), (np.ones((2, 2), int),)),
+    (lambda x: np.sum(x, axis=True), (np.eye(2),)),
+    (lambda x: np.max(x, axis=[0]), (np.eye(2),)),
+    (lambda x: np.cumsum(x, axis=True), (np.eye(2),)),
+    (lambda x: np.cumprod(x, axis=True), (np.eye(2),)),
+    (lambda x: np.argsort(x, axis=True), (np.eye(2),)),
+    (lambda x: np.argmax(x, axis=True), (np.eye(2),)),
+    (lambda x: np.ptp(x, axis=[0]), (np.eye(2),)),
+    (lambda x: np.trapezoid(x, axis=True), (np.eye(2),)),
+    (np.isposinf, (np.array([1j]),)),
+    (lambda x: np.geomspace(0, x, 3), (2.0,)),
+    (lambda x: np.quantile(x, 0.5), (np.array([1j]),)),
+    (lambda x: np.einsum("ii->i", x), (np.ones((3, 4)),)),
+    (lambda x: np.einsum("iij->j", x), (np.ones((3, 4, 2)),)),
+    (np.linalg.solve, (np.eye(2), _float16(1, 2))),
+    (lambda x: np.ediff1d(x, to_begin=2.5), (np.array([1, 2]),)),
+    (np.ediff1d, (np.array([True, False]),)),
+    (np.gradient, (np.array([True, False]),)),
+    (lambda x: np.nanmean(x, dtype=int), (np.ones(2),)),
+    (lambda x: np.std(x, axis=0, dtype=int), (np.eye(2),)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ERRORS)))
+def test_errors(number: int) -> None:
+    function, operands = ERRORS[number]
+    with pytest.raises(Exception) as expected:
+        function(*operands)
+    kind = TypeError if isinstance(expected.value, TypeError) else type(expected.value)
+    with pytest.raises(kind):
+        wend.function(lambda *xs: function(*xs))(*operands)
+
+
+SPECIAL = [
+    ("beta", (np.array([1.0, 2, -3, INF, 0, 100]), np.array([1e17, 1e10, 2, 1, 0, 100]))),
+    ("betaln", (np.array([1.0, 1, 0, 1e7, 3]), np.array([1e17, 1e10, 0, 0.5, 1e6]))),
+    ("rel_entr", (np.array([1.0, INF, 0]), np.array([1e-310, -INF, 0]))),
+    ("kl_div", (np.array([0.0, 1, 2]), np.array([-INF, 1e-300, 2 + 1e-9]))),
+    ("softmax", (np.array([1, -2, 3], np.int8),)),
+    ("log_softmax", (np.array([1, -2, 3], np.int16),)),
+    ("entr", (np.array([0.0, -1, 2]),)),
+]
+
+
+@pytest.mark.parametrize(("name", "operands"), SPECIAL)
+def test_special_functions_are_scipys(name: str, operands: tuple[Any, ...]) -> None:
+    function = getattr(wnp.special, name)
+    reference = getattr(scipy.special, name)(*operands)
+    result = wend.function(lambda *xs: function(*xs))(*operands)
+    assert result.dtype == reference.dtype
+    np.testing.assert_allclose(result, reference, rtol=1e-10 if result.itemsize > 4 else 1e-2)
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(reference))
+
+
+def test_softmax_takes_no_bools() -> None:
+    with pytest.raises(TypeError, match="boolean subtract"):
+        wend.function(wnp.special.softmax)(np.array([True]))
+
+
+# The differences that docs/from-numpy.md lists: (words of the page, a call, what comes out)
+LISTED: list[tuple[str, Callable[..., Any], tuple[Any, ...], Any]] = [
+    ("`polymul` keeps leading zeros", np.polymul, (np.array([0.0, 1]), np.ones(2)), [0, 1, 1]),
+    ("`keepdims=np.True_`", lambda x: np.sum(x, keepdims=np.True_), (np.ones(2),), [2]),
+    ("unsigned", wnp.special.softmax, (np.array([0, 1], np.uint8),), [0.269, 0.731]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "function", "operands", "result"), LISTED)
+def test_differences_are_as_listed(
+    words: str, function: Callable[..., Any], operands: tuple[Any, ...], result: Any
+) -> None:
+    assert words in PAGE
+    traced = wend.function(lambda *xs: function(*xs))(*operands)
+    np.testing.assert_allclose(traced, result, rtol=1e-2)
+    try:
+        plain = function(*operands)
+    except Exception:
+        return
+    assert np.shape(plain) != np.shape(result) or not np.allclose(plain, result, rtol=1e-2)
+
+
+def test_vectors_of_two_elements_have_no_cross_product() -> None:
+    assert "`cross`" in PAGE
+    with pytest.raises(ValueError, match="3-dimensional"):
+        wend.function(np.cross)(np.ones(2), np.ones(2))
+    np.cross(np.ones(2), np.ones(2))
+
+
+def test_extremes_of_zeros_are_zeros() -> None:
+    assert "two signs" in PAGE
+    traced = wend.function(lambda x, y: (np.fmax(x, y), np.clip(x, y, 1)))
+    for x in traced(np.array([0.0, -0.0]), np.array([-0.0, 0.0])):
+        np.testing.assert_array_equal(x, 0)
+
+
+def test_repeats_of_unknown_sizes_are_checked() -> None:
+    repeat = wend.function(lambda a, b: np.repeat(a, b, axis=0))
+    counts = np.array([1, 2, 0])
+    np.testing.assert_array_equal(repeat(np.ones((3, 3)), counts), np.ones((3, 3)))
+    for rows in (2, 4):
+        with pytest.raises(ValueError):
+            repeat(np.ones((rows, 3)), np.array([1, 2, 0]))
+
+
+@newest
+def test_one_row_of_many_variables_has_a_matrix_of_covariances() -> None:
+    x = np.arange(3.0)[None]
+    for function in (np.cov, np.corrcoef):
+        result = wend.function(lambda x, f=function: f(x, rowvar=False))(x)
+        np.testing.assert_array_equal(result, function(x, rowvar=False))
