@@ -14,6 +14,7 @@ from wend.base.config import settings
 from wend.base.keys import shape_key, weak_parts
 from wend.base.locks import Rank, lock_of
 from wend.base.source import Source, user_source
+from wend.capture.builtins.world import check_effects
 from wend.capture.guards.guards import record_guards
 from wend.capture.guards.reads import Change, GuardSet
 from wend.function.concrete import ConcreteFunction
@@ -336,7 +337,7 @@ class TraceCache:
         `requested` are the arguments of the call if `arguments` are more general.
         """
         call_site = user_source()
-        with record_guards() as guards:
+        with record_guards(check_effects) as guards:
             concrete = self.build(arguments)
         summary = summarize(arguments)
         reason = self._reason(summary if requested is None else summarize(requested))

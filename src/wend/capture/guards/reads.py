@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from wend.backends.fastcall import MISSING, GuardCheck
 from wend.capture.guards.checks import (
     attribute_checks,
@@ -19,7 +21,16 @@ from wend.capture.guards.checks import (
     global_check,
     item_check,
 )
-from wend.capture.heap.places import instance_dict
+from wend.capture.heap.containers import containers_in
+from wend.capture.heap.places import (
+    AttributePlace,
+    CellPlace,
+    ElementsPlace,
+    GlobalPlace,
+    ItemsPlace,
+    Place,
+    instance_dict,
+)
 from wend.capture.heap.snapshots import Snapshot, short_repr
 
 
@@ -86,6 +97,20 @@ class Read(ABC):
         yield from links
         yield from content_checks(self.snapshot, value)
 
+    def places(self) -> Iterator[Place]:
+        """Yield the places that code writes which changes what is read here."""
+        owner = self.owner()
+        value = self.value_in(owner)
+        yield from self._places_in(owner)
+        if type(value) is np.ndarray:
+            yield ElementsPlace(self.name, value)
+        for container in containers_in(value):
+            yield ItemsPlace(self.name, container)
+
+    def _places_in(self, owner: Any) -> Iterator[Place]:
+        """Yield the place in the owner, if it can be written by itself."""
+        yield from ()
+
     @abstractmethod
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         """Yield the checks that the owner has this value; None if compiled code cannot tell."""
@@ -102,6 +127,9 @@ class GlobalRead(Read):
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         yield global_check(owner, self.key, value)
 
+    def _places_in(self, owner: Any) -> Iterator[Place]:
+        yield GlobalPlace(self.key, owner)
+
 
 class AttributeRead(Read):
     """A read of an attribute: of what the object, or its class, holds under the name."""
@@ -113,6 +141,9 @@ class AttributeRead(Read):
 
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         yield from attribute_checks(owner, self.key, value)
+
+    def _places_in(self, owner: Any) -> Iterator[Place]:
+        yield AttributePlace(self.name, owner, self.key)
 
 
 class PartRead(Read):
@@ -170,6 +201,9 @@ class CellRead(Read):
 
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         yield cell_check(owner, value)
+
+    def _places_in(self, owner: Any) -> Iterator[Place]:
+        yield CellPlace(self.name, owner)
 
 
 class CallRead(Read):

@@ -148,3 +148,12 @@ def _merge_item(old: tuple[Any, NestedContainers], item: Any) -> Any:
         assign_contents(current, item, nested)
         return current
     return copy_containers(item)
+
+
+def containers_in(value: Any) -> Iterator[Any]:
+    """Yield a container, and those in it."""
+    if isinstance(value, CONTAINER_TYPES):
+        yield value
+        if isinstance(value, (list, dict, deque)):
+            for item in list(value.values() if isinstance(value, dict) else value):
+                yield from containers_in(item)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import dis
 import functools
-from collections import deque
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
-
-from wend.capture.guards.reads import AttributeRead, CellRead, GlobalRead, Read
-from wend.capture.heap.containers import CONTAINER_TYPES
+from wend.capture.heap.containers import CONTAINER_TYPES, containers_in
 from wend.capture.heap.outliving import is_node
 from wend.capture.heap.places import (
     AttributePlace,
     CellPlace,
-    ElementsPlace,
     GlobalPlace,
     ItemsPlace,
-    Place,
     VariablesPlace,
     instance_dict,
 )
@@ -57,23 +51,6 @@ def note_construction(cls: type) -> None:
                 _note_parts(base.__name__, base, {*fun.__code__.co_names})
 
 
-def note_possible_write(read: Read) -> None:
-    """Log that plain Python may change what it reads of an object of outside."""
-    owner = read.owner()
-    value, places = read.value_in(owner), list[Place]()
-    if isinstance(read, GlobalRead):
-        places.append(GlobalPlace(read.key, owner))
-    elif isinstance(read, CellRead):
-        places.append(CellPlace(read.name, owner))
-    elif isinstance(read, AttributeRead):
-        places.append(AttributePlace(read.name, owner, read.key))
-    if type(value) is np.ndarray:
-        places.append(ElementsPlace(read.name, value))
-    places += [ItemsPlace(read.name, container) for container in _containers_in(value)]
-    for place in places:
-        note_write(place, is_certain=False, is_here=False)
-
-
 @functools.lru_cache(256)
 def _stored_attributes(code: CodeType) -> frozenset[str]:
     """Return the names of the attributes that code assigns to."""
@@ -94,17 +71,8 @@ def note_object(label: str, value: Any, *, is_here: bool = False) -> None:
         options = {"is_certain": False, "is_here": is_here, "may_initialize": not is_here}
         note_write(VariablesPlace(label, value), **options)
         for name, part in list(own.items()):
-            for container in _containers_in(part):
+            for container in containers_in(part):
                 note_write(ItemsPlace(f"{label}.{name}", container), **options)
-
-
-def _containers_in(value: Any) -> Iterator[Any]:
-    """Yield a container, and those in it."""
-    if isinstance(value, CONTAINER_TYPES):
-        yield value
-        if isinstance(value, (list, dict, deque)):
-            for item in list(value.values() if isinstance(value, dict) else value):
-                yield from _containers_in(item)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
