@@ -155,16 +155,10 @@ def _count(type: TensorType) -> int:
 
 
 def _cast(x: Any, array: Any, casting: Any) -> Any:
-    source, dtype = result_dtype(x, array) if is_weak(x) else dtype_of(x), dtype_of(array)
-    _check_cast(source, dtype, casting)
+    """Return a value in the dtype of an array; a Python number's dtype depends on the array's."""
+    dtype = dtype_of(array)
+    shaping.check_cast(result_dtype(x, array) if is_weak(x) else dtype_of(x), dtype, casting)
     return cast(x, dtype)
-
-
-def _check_cast(source: np.dtype, dtype: np.dtype, casting: Any) -> None:
-    if not np.can_cast(source, dtype, casting):
-        raise TypeError(
-            f"Cannot cast array data from {source!r} to {dtype!r} according to the rule '{casting}'"
-        )
 
 
 def _cast_values(values: Any, array: Any) -> Any:

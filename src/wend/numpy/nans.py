@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,53 +69,45 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     return calculus.cumprod(_replace_nan(staged(a), 1), axis, dtype)
 
 
-@implements(np.nanmax)
-def nanmax(
-    a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:
-    """Return the maximum of an array or along an axis, ignoring NaN; see `numpy.nanmax`.
+def _nan_extreme(original: Callable[..., Any], reduce: Callable[..., Any], lowest: float) -> Any:
+    """Return `nanmax` or `nanmin`; `lowest` loses against every element."""
 
-    For a traced array, the result is NaN where all elements are NaN.
-    """
-    a = staged(a)
-    result = reducing.max(
-        _replace_nan(a, -np.inf), axis, keepdims=keepdims, initial=initial, where=where
+    def staged_extreme(
+        a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Any:
+        a = staged(a)
+        numbers = _replace_nan(a, lowest)
+        result = reduce(numbers, axis, keepdims=keepdims, initial=initial, where=where)
+        if not is_inexact(a) or initial is not None:
+            return result
+        return ew.where(ew.equal(_count_non_nan(a, axis, keepdims), 0), np.nan, result)
+
+    staged_extreme.__name__ = staged_extreme.__qualname__ = original.__name__
+    staged_extreme.__doc__ = (
+        f"Return the {reduce.__name__}imum of an array or along an axis, ignoring NaN; see "
+        f"`numpy.{original.__name__}`.\n\n"
+        "    For a traced array, the result is NaN where all elements are NaN."
     )
-    if not is_inexact(a) or initial is not None:
-        return result
-    return ew.where(ew.equal(_count_non_nan(a, axis, keepdims), 0), np.nan, result)
+    return implements(original)(staged_extreme)
 
 
-@implements(np.nanmin)
-def nanmin(
-    a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:
-    """Return the minimum of an array or along an axis, ignoring NaN; see `numpy.nanmin`.
-
-    For a traced array, the result is NaN where all elements are NaN.
-    """
-    a = staged(a)
-    result = reducing.min(
-        _replace_nan(a, np.inf), axis, keepdims=keepdims, initial=initial, where=where
-    )
-    if not is_inexact(a) or initial is not None:
-        return result
-    return ew.where(ew.equal(_count_non_nan(a, axis, keepdims), 0), np.nan, result)
+nanmax = _nan_extreme(np.nanmax, reducing.max, -np.inf)
+nanmin = _nan_extreme(np.nanmin, reducing.min, np.inf)
 
 
 @implements(np.nanargmax)
 def nanargmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """Return the indices of the maximum along an axis, ignoring NaN; see `numpy.nanargmax`."""
-    return reducing.argmax(_some_number(staged(a), -np.inf, axis), axis=axis, keepdims=keepdims)
+    return reducing.argmax(_nan_filled(staged(a), -np.inf, axis), axis=axis, keepdims=keepdims)
 
 
 @implements(np.nanargmin)
 def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """Return the indices of the minimum along an axis, ignoring NaN; see `numpy.nanargmin`."""
-    return reducing.argmin(_some_number(staged(a), np.inf, axis), axis=axis, keepdims=keepdims)
+    return reducing.argmin(_nan_filled(staged(a), np.inf, axis), axis=axis, keepdims=keepdims)
 
 
-def _some_number(a: Any, number: Any, axis: int | None) -> Any:
+def _nan_filled(a: Any, number: Any, axis: int | None) -> Any:
     """Return the array with NaN replaced, in which no slice may have NaN only."""
     if not is_inexact(a):
         return a

@@ -283,12 +283,16 @@ def _promote_strong(xs: Sequence[Any], dtype: Any, casting: Any) -> list[Any]:
 
 def cast_as(x: Any, dtype: np.dtype, casting: Any) -> Any:
     """Return the array in a dtype; NumPy's error if a rule of casting forbids it."""
-    source = tensor_type(x).dtype
+    check_cast(tensor_type(x).dtype, dtype, casting)
+    return cast(x, dtype)
+
+
+def check_cast(source: np.dtype, dtype: np.dtype, casting: Any) -> None:
+    """Raise NumPy's TypeError if a rule of casting forbids a cast."""
     if not np.can_cast(source, dtype, casting):
         raise TypeError(
             f"Cannot cast array data from {source!r} to {dtype!r} according to the rule {casting!r}"
         )
-    return cast(x, dtype)
 
 
 @implements(np.concatenate, np.concat)

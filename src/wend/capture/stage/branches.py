@@ -169,7 +169,6 @@ class _StagedIf:
         """Record an arm; return its end, and the locations outside the state that it changes."""
         role = f"a branch of {self.where}"
         region = Recording(f"branch{index}", self.outer, is_region=True, role=role)
-        region.predicate = self.test
         end, handled = _ArmEnd(region), sys.exc_info()[1]
         with write_log() as log:
             log_write_operands()

@@ -81,7 +81,6 @@ class Recording(Recorder):
         creation: the variables that a function may create.
         tapes: the gradient tapes opened in it.
         replacements: nodes that must return more results than they were recorded with, for tapes.
-        predicate: what decides whether a region of a captured `if` runs.
         notes: lines for `explain`, each once.
         raises: the exceptions that a run of a function may raise, with the operations that do.
         known: whether values depend on outside arrays and constants alone, as far as asked.
@@ -119,7 +118,6 @@ class Recording(Recorder):
         self.creation: Any = None
         self.tapes: dict[int, Any] = {}
         self.replacements: dict[Node, Sequence[Node]] = {}
-        self.predicate: Tracer | None = None
         self.refusals = refusals.noted()
         self.notes: dict[str, None] = {}
         self.raises: dict[type[BaseException], str] = {}

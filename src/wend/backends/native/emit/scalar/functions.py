@@ -263,7 +263,7 @@ _FROM_LIBM = (
     *(ops.cbrt, ops.exp2, ops.log2, ops.log10, ops.tan, ops.sinh, ops.cosh, ops.atan2),
     *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),
 )
-_FROM_SCIPY = (*(special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri),)
+_FROM_SCIPY = (special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri)
 
 FUNCTIONS: Mapping[Op, Element] = {
     ops.sin: sin_or_cos("sin"),
