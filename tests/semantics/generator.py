@@ -22,13 +22,14 @@ from tests.semantics.making import (
     functions,
     objects,
     outside,
+    plain_code,
     texts,
 )
 from tests.semantics.making.expressions import array, boolean, integer, real
 from tests.semantics.making.writer import Writer
 from tests.semantics.world import Program
 
-WORLD = {**outside.WORLD, **functions.FUNCTIONS, **classes.WORLD}
+WORLD = {**outside.WORLD, **functions.FUNCTIONS, **classes.WORLD, **plain_code.WORLD}
 STATEMENTS: dict[str, tuple[float, Any, bool]] = {
     **control.STATEMENTS,
     **containers.STATEMENTS,
@@ -37,6 +38,7 @@ STATEMENTS: dict[str, tuple[float, Any, bool]] = {
     **arrays.STATEMENTS,
     **texts.STATEMENTS,
     **errors.STATEMENTS,
+    **plain_code.STATEMENTS,
 }
 COMPOUND = {**control.COMPOUND, **errors.COMPOUND}
 IMPORTS = {

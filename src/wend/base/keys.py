@@ -108,7 +108,8 @@ def key_of(value: Any) -> Hashable:
         except (NotKeyedError, RecursionError):  # a part may change, or is the object itself
             pass
     identity = _identity(value)
-    if cls.__hash__ is None and isinstance(identity, _Held):
+    is_users = isinstance(cls.__eq__, FunctionType)  # what is read of its attributes is guarded
+    if cls.__hash__ is None and isinstance(identity, _Held) and not is_users:
         raise NotKeyedError(value)
     return cls, identity
 
