@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.source import user_frame
 from wend.capture.attributes import (
     get_attribute,
     get_attributes,
@@ -17,7 +18,7 @@ from wend.capture.attributes import (
     run_setter,
 )
 from wend.capture.builtins.world import check_arguments, check_uncaptured
-from wend.capture.conversion import captured, is_captured_function
+from wend.capture.conversion import captured, is_captured_function, note_plain
 from wend.capture.guards.guards import guard_partial
 from wend.capture.guards.outside import (
     entered_arguments,
@@ -25,6 +26,7 @@ from wend.capture.guards.outside import (
     look,
     read_arguments,
     read_call,
+    read_descriptor,
     read_dispatch,
     read_method,
     reads_arguments,
@@ -254,9 +256,31 @@ def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any
         if not is_pure:
             _log_write_operands(callee, argument)
     result = fun(*args, **kwargs)
+    if isinstance(result, type) and result.__module__.startswith("wend.capture."):
+        frame = user_frame()  # `type` and `namedtuple` ask who calls them
+        result.__module__ = frame.f_globals.get("__name__", "builtins") if frame else "builtins"
     if not any(result is argument for argument in arguments) and mutated_by(callee) is None:
         one_shot_iterators.register(result)
     return entered_items(result) if type(result) is np.ndarray else result
+
+
+_CLASS_HOOKS = ("__prepare__", "__new__", "__init__", "__call__")
+
+
+def derive_from(base: Any) -> Any:
+    """Return a base, or the metaclass, of a class that captured code makes.
+
+    What they run when a class is made runs as plain Python.
+    """
+    if not isinstance(base, type) or not is_trace_logged():
+        return base
+    metaclass = base if issubclass(base, type) else type(base)
+    hooks = [(metaclass, name) for name in _CLASS_HOOKS]
+    for owner, name in (*hooks, (base, "__init_subclass__")):
+        read_descriptor(owner, name)
+        hook = getattr(owner, name, None)
+        note_plain(getattr(hook, "__func__", hook), "makes a class", base)
+    return base
 
 
 def _log_write_operands(fun: Any, argument: Any) -> None:

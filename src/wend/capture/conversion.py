@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
 from wend.base.source import Source, at, is_wend_file
 from wend.capture.builtins.world import check_effects
@@ -89,7 +90,7 @@ def captured(fun: Any) -> Any:
         NOT_CAPTURED[fun.__code__] = MARKED
     elif is_library(fun.__code__.co_filename):
         if not is_wend_file(fun.__code__.co_filename):
-            _note_wrapped(fun)
+            note_plain(fun.__dict__.get("__wrapped__"), "is called by a library")
         return fun
     conversion = None if is_marked else _captured_code_of(fun)
     if conversion is None:
@@ -99,13 +100,15 @@ def captured(fun: Any) -> Any:
     return _rebind(fun, conversion.code)
 
 
-def _note_wrapped(fun: types.FunctionType) -> None:
-    """Note that a library calls a function of the user's, as `contextlib.contextmanager` does."""
-    wrapped = fun.__dict__.get("__wrapped__")
-    if isinstance(wrapped, types.FunctionType) and not is_library(wrapped.__code__.co_filename):
-        check_effects(wrapped, "is called by a library")
-        guard_uncaptured(wrapped)
-        note_uncaptured(wrapped)
+def note_plain(fun: Any, why: str, owner: Any = MISSING) -> None:
+    """Note that a function, if it is the user's, runs as plain Python; `owner`: its class.
+
+    `contextlib.contextmanager` calls such functions, and so do class statements.
+    """
+    if isinstance(fun, types.FunctionType) and not is_library(fun.__code__.co_filename):
+        check_effects(fun, why)
+        guard_uncaptured(fun, owner)
+        note_uncaptured(fun)
 
 
 def _capture_object(fun: Any) -> Any:

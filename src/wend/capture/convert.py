@@ -10,7 +10,7 @@ from typing import Any
 from wend.base.errors import explain
 from wend.capture.attributes import attribute, method
 from wend.capture.builtins import patterns, strings
-from wend.capture.calls import call
+from wend.capture.calls import call, derive_from
 from wend.capture.conversion import RUNTIME_FUNCTIONS, CaptureError, captured, rewritten_tree
 from wend.capture.guards.outside import (
     entered_items,
@@ -139,6 +139,7 @@ vars(RUNTIME_FUNCTIONS).update(
     assert_=assert_,
     attribute=attribute,
     call=call,
+    derive_from=derive_from,
     change_attribute=change_attribute,
     change_item=change_item,
     check_caught=check_caught,

@@ -13,6 +13,7 @@ import functools
 import gc
 import operator
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, ItemsView, Iterable, ValuesView
 from typing import Any
@@ -216,11 +217,16 @@ class GuardRecorder:
             seen.add(id(part))
             if id(part) in self._arrays:
                 self.read_elements(part)
+            elif issubclass(type(part), weakref.ref):
+                target = part()
+                self.enter(target, self._outside.get(id(part), "a weak reference"))
+                stack.append(target)
             elif type(part) is types.FunctionType and not is_part_of_captured(part.__code__):
                 self._add_plain_callee(part)
             elif self.read_contents(part) and not issubclass(type(part), type):
-                is_container = container_kind(type(part)) is not None
-                stack += items_of(part) if is_container else ()
+                base = container_kind(type(part))
+                stack += part if base is dict else ()
+                stack += items_of(part) if base is not None else ()
                 stack += (instance_dict(part) or {}).values()
 
     def _read_class(self, cls: type) -> None:

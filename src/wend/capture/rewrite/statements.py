@@ -204,7 +204,21 @@ class _FunctionRewriter(Returns):
         result = copy.copy(stmt)
         bound = frozenset(changes(stmt.body).bound)
         with self.expressions.in_class(bound):
-            result.bases = [self.visit(base) for base in stmt.bases]
+            result.bases = [
+                base
+                if isinstance(base, ast.Starred)
+                else ast.copy_location(runtime("derive_from", self.visit(base)), base)
+                for base in stmt.bases
+            ]
+            result.keywords = [
+                ast.copy_location(
+                    ast.keyword(keyword.arg, runtime("derive_from", self.visit(keyword.value))),
+                    keyword,
+                )
+                if keyword.arg == "metaclass"
+                else keyword
+                for keyword in stmt.keywords
+            ]
             result.decorator_list = self.decorators(stmt)
             result.body = [self.member(member, stmt.name, bound) for member in stmt.body]
         return result
