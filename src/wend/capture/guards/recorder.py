@@ -83,6 +83,7 @@ class GuardRecorder:
     def __init__(self, check_plain: Callable[[types.FunctionType, str], None]) -> None:
         self._check_plain = check_plain
         self._reads: dict[tuple[Any, ...], Read] = {}
+        self._plain_reads: set[tuple[Any, ...]] = set()  # whose values plain Python may change
         self._alive: dict[int, Any] = {}  # objects of outside, so that no id is used again
         self._outside: dict[int, str] = {}  # objects of outside -> their names
         self._arrays: dict[int, np.ndarray] = {}  # arrays of outside
@@ -430,12 +431,15 @@ class GuardRecorder:
         self, kind: type[Read], owner: Any, key: Any, value: Snapshot | None, label: str
     ) -> None:
         identity = (kind, id(owner), key, type(key), type(value))
-        if value is not None and identity not in self._reads:
+        if value is None:
+            return
+        if identity not in self._reads:
             self._keep(owner)
-            read = self._reads[identity] = kind(label, owner, key, value)
-            if self._is_plain and is_trace_logged():
-                for place in read.places():
-                    note_write(place, is_certain=False, is_here=False)
+            self._reads[identity] = kind(label, owner, key, value)
+        if self._is_plain and identity not in self._plain_reads and is_trace_logged():
+            self._plain_reads.add(identity)
+            for place in self._reads[identity].places():
+                note_write(place, is_certain=False, is_here=False)
 
     # What functions that run are made of
     def add_captured(self, fun: types.FunctionType) -> None:
@@ -583,6 +587,7 @@ class GuardRecorder:
         self._names.clear()
         self._reads_by_name = False
         self._reads.clear()
+        self._plain_reads.clear()
         self._outside.clear()
         self._arrays.clear()
         self._cells.clear()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections.abc import Callable
-from numbers import Number
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,12 @@ from wend.numpy import elementwise as ew
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays import python_numbers
 from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.foreign_operands import (
+    SEQUENCES,
+    check_number,
+    check_object,
+    has_own_equality,
+)
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.view_link import ViewLink
 
@@ -56,20 +61,31 @@ def _binary(
             raise
 
     def forward(self: Operators, other: Any) -> Any:
-        if isinstance(other, list):
+        if isinstance(other, SEQUENCES):
             if self.weak and function in _EQUALITIES:
                 return NotImplemented  # a number equals no list
             _check_list(self, other)
-        if other is None and function in _EQUALITIES and self.type.shape != ():
-            return creating.full_like(self, function is ew.not_equal, bool)
         if self.weak and reflected_name is not None and _is_asked(other, reflected_name, self):
             return NotImplemented
-        return run(self, _list_as_array(other)) if _is_operand(other) else _undefined(self, other)
+        if _is_operand(other):
+            return run(self, _list_as_array(other))
+        check_number(self, other)
+        if not self.weak:
+            check_object(self, other, reflected_name)
+            is_equality = function in _EQUALITIES and not has_own_equality(other)
+            if is_equality and self.type.shape != ():  # no element equals it
+                return creating.full_like(self, function is ew.not_equal, bool)
+        return NotImplemented
 
     def reflected(self: Operators, other: Any) -> Any:
-        if isinstance(other, list):
+        if isinstance(other, SEQUENCES):
             _check_list(self, other)
-        return run(_list_as_array(other), self) if _is_operand(other) else _undefined(self, other)
+        if _is_operand(other):
+            return run(_list_as_array(other), self)
+        check_number(self, other)
+        if not self.weak:
+            check_object(self, other, None)
+        return NotImplemented
 
     return forward, reflected
 
@@ -128,7 +144,7 @@ def _is_asked(x: Any, name: str, left: Operators) -> bool:
     return numbers_of_python.index(base) > numbers_of_python.index(left_base)
 
 
-def _check_list(x: Any, other: list[Any]) -> None:
+def _check_list(x: Any, other: Sequence[Any]) -> None:
     """Refuse a list next to a Python number, where `*` repeats the list and others are errors."""
     if x.type.shape == () and (x.weak or x.type.dtype.kind in "bi"):
         advice = static_advice(x.value, x.recording) if hasattr(x, "value") else None
@@ -136,8 +152,8 @@ def _check_list(x: Any, other: list[Any]) -> None:
         raise refusal(
             TypeError(
                 explain(
-                    f"a list of {len(other)} items meets {x!r}, which Python would use as a repeat "
-                    "count.",
+                    f"a {type(other).__name__} of {len(other)} items meets {x!r}, which Python "
+                    "would use as a repeat count.",
                     cure=f"{advice}; or {cure}." if advice else f"{cure}.",
                 )
             )
@@ -151,29 +167,14 @@ def _as_number(x: Any) -> Any:
 
 
 def _is_operand(x: Any) -> bool:
-    if isinstance(x, (Staged, np.ndarray, np.generic, list, *PYTHON_SCALARS)):
+    if isinstance(x, (Staged, np.ndarray, np.generic, *SEQUENCES, *PYTHON_SCALARS)):
         return True
     return foreign_boundary(x) is not None
 
 
-def _undefined(x: Any, other: Any) -> Any:
-    """Return NotImplemented; refuse a fraction or decimal, with which Python can compute."""
-    if not isinstance(other, Number):
-        return NotImplemented
-    raise refusal(
-        TypeError(
-            explain(
-                f"{x!r} meets {other!r:.60}{at(user_source())}: traced numbers are int, float and "
-                "complex, and those of NumPy.",
-                cure=f"convert it to a float before: float(…) of the {type(other).__name__}.",
-            )
-        )
-    )
-
-
 def _list_as_array(x: Any) -> Any:
-    """Return a list of traced numbers as one array; anything else as it is."""
-    return creating.asarray(x) if isinstance(x, list) else x
+    """Return a list, tuple or range of numbers as one array; anything else as it is."""
+    return creating.asarray([*x]) if isinstance(x, SEQUENCES) else x
 
 
 def _with_weakness(result: Any, weak: bool) -> Any:

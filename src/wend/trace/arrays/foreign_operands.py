@@ -1,0 +1,74 @@
+"""Operands that are neither arrays nor numbers: what NumPy makes of them beside an array."""
+
+from __future__ import annotations
+
+from numbers import Number
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import explain
+from wend.base.refusals import refusal
+from wend.base.source import at, user_source
+
+SEQUENCES = (list, tuple, range)  # NumPy makes arrays of them
+_PRIORITY = -1_000_000.0  # of what has no `__array_priority__` of its own, and of NumPy's scalars
+
+
+def check_number(x: Any, other: Any) -> None:
+    """Raise TypeError for a fraction or decimal, with which Python can compute."""
+    if isinstance(other, Number):
+        raise refusal(
+            TypeError(
+                explain(
+                    f"{x!r} meets {other!r:.60}{at(user_source())}: traced numbers are int, float "
+                    "and complex, and those of NumPy.",
+                    cure=f"convert it to a float before: float(…) of the {type(other).__name__}.",
+                )
+            )
+        )
+
+
+def check_object(x: Any, other: Any, name: str | None) -> None:
+    """Raise TypeError where NumPy would make an array of objects of two operands.
+
+    It does so for each object that does not tell that it takes precedence (`__array_ufunc__ =
+    None`, or an `__array_priority__`). A scalar with an object that is no sequence gives what
+    Python gives.
+
+    Args:
+        x: an array, or a NumPy scalar.
+        other: an object that is neither an array nor a number.
+        name: the operator's method in the object's class, or None.
+    """
+    kind = type(other)
+    if hasattr(kind, "__array_ufunc__"):
+        return
+    is_scalar = x.type.shape == ()
+    own_priority = _PRIORITY if is_scalar and not x.zero_dim else 0.0
+    if getattr(kind, "__array_priority__", _PRIORITY) > own_priority:
+        return
+    is_sequence = all(_is_in_python(kind, method) for method in ("__len__", "__getitem__"))
+    is_sequence |= hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
+    is_taken = name is not None and _is_in_python(kind, name)
+    if is_sequence or (is_taken and not is_scalar):
+        raise refusal(
+            TypeError(
+                explain(
+                    f"{x!r} meets an object of class {kind.__name__}{at(user_source())}: NumPy "
+                    "would make an array of objects, and compute with each element.",
+                    cure="make an array of numbers of it before; or write `__array_ufunc__ = None` "
+                    "in its class, so that its own operator is called.",
+                )
+            )
+        )
+
+
+def _is_in_python(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), FunctionType)
+
+
+def has_own_equality(other: Any) -> bool:
+    """Return whether a class written in Python defines what equals its objects."""
+    return _is_in_python(type(other), "__eq__") or isinstance(other, np.ndarray)
