@@ -81,10 +81,21 @@ _check_what_it_compiles(NumpyBackend)
 _check_what_it_compiles(NativeBackend)
 
 
-def pytest_collection_finish() -> None:
-    """Take what was imported and collected, which stays, out of garbage collections."""
+def _freeze() -> None:
+    """Take what is alive out of later garbage collections, which would go through all of it."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    _freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _freeze_after_modules() -> Iterator[None]:
+    """Keep collections short: pytest and the caches hold what a module's tests have made."""
+    yield
+    _freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
