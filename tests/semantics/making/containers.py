@@ -221,7 +221,8 @@ def growing_list(w: Writer) -> None:
         if w.chance(0.2):
             w.write(f"{name}[-1] += 1.0")
     if w.chance(0.2):
-        w.write(f"last = {name}.pop()" if w.chance(0.5) else f"{name}.append(0.5)")
+        # What nothing uses is not popped, and raises nothing.
+        w.write(f"if {name}: {name}.pop()" if w.chance(0.5) else f"{name}.append(0.5)")
     w.assign("int", f"len({name})")
     w.assign(
         "float", f"sum({name}) + 0.0" if w.chance(0.5) else f"np.sum(np.array({name}))", scalar=True

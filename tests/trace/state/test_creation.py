@@ -268,6 +268,80 @@ def test_made_in_a_part(kind):
         run(Holder(), lambda c: c * 2.0)
 
 
+class Lazily:
+    """Makes a variable at its first call, in the ways that people test for that."""
+
+    v = None
+
+    def of_none(self, x, initial):
+        if self.v is None:
+            self.v = wend.Variable(initial, name="lazy")
+        self.v.assign_add(1.0)
+        return x * self.v
+
+    def of_hasattr(self, x, initial):
+        if not hasattr(self, "w"):
+            self.w = wend.Variable(initial, name="lazy")
+        self.w.assign_add(1.0)
+        return x * self.w
+
+
+def in_for(step, x, n, initial):
+    for _ in range(n):
+        x = step(x, initial(x))
+    return x
+
+
+def in_while(step, x, n, initial):
+    while n > 0:
+        x, n = step(x, initial(x)), n - 1
+    return x
+
+
+def in_nested_loops(step, x, n, initial):
+    for i in range(n):
+        for _ in range(2):
+            if x < 1e9 and i < 1:
+                x = step(x, initial(x))
+    return x
+
+
+def in_branch(step, x, n, initial):
+    if n > 0:
+        x = step(x, initial(x))
+    return x
+
+
+@pytest.mark.parametrize("program", [in_for, in_while, in_nested_loops, in_branch])
+@pytest.mark.parametrize("method", ["of_none", "of_hasattr"])
+def test_first_reached_in_plain_control_flow(program, method):
+    """They are made when the function is traced, and then as if they had been there before."""
+    one, other = Lazily(), Lazily()
+    traced = wend.function(lambda x, n: program(getattr(one, method), x, n, lambda x: 2.0))
+    for x, n in [(1.0, 2), (3.0, 1), (1.0, 3)]:
+        plain = program(getattr(other, method), x, n, lambda x: 2.0)
+        assert traced(x, n) == np.float64(plain)
+    name = "v" if method == "of_none" else "w"
+    assert getattr(one, name).value == getattr(other, name).value
+    depends = wend.function(lambda x, n: program(getattr(Lazily(), method), x, n, lambda x: 2 * x))
+    with pytest.raises(wend.WendError, match="lazy"):
+        depends(1.0, 2)
+
+
+def test_none_becomes_no_variable_that_was_there_before():
+    known = wend.Variable(3.0)
+
+    @wend.function
+    def choose(x):
+        v = None
+        if x > 0:
+            v = known
+        return 0.0 if v is None else v * 1.0
+
+    with pytest.raises(wend.WendError):
+        choose(-1.0)
+
+
 def test_made_in_a_loop_outside_functions():
     with pytest.raises(VariableError, match="traced at each call"):
         wend.fori_loop(0, 3, lambda i, c: wend.Variable(c) * 1.0, 1.0)

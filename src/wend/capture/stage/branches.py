@@ -34,6 +34,7 @@ from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
 from wend.trace.recording.run_errors import refuse_escaping_errors
+from wend.trace.state.creation import is_new
 from wend.trace.state.effects import raise_in_run
 from wend.trace.state.variable import Variable
 
@@ -225,6 +226,10 @@ class _StagedIf:
             is_decided = name.startswith(PREFIX) and pair[0] is pair[1]  # a flag of wend's own
             if is_decided or (isinstance(pair[0], Variable) and pair[0] is pair[1]):
                 results[k] = pair[0]
+                continue
+            new = next(filter(is_new, pair), None)
+            if new is not None and (self.start[k] is None or self.start[k] is UNBOUND):
+                results[k] = new  # it is made once, when the function is traced
                 continue
             merged_pair = self._merge_pair(name, pair)
             if merged_pair is not None:

@@ -33,6 +33,7 @@ from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording
 from wend.trace.recording.regions import add_mutated_refs, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
+from wend.trace.state.creation import is_new
 
 Thunk = Callable[[], Any]
 
@@ -157,6 +158,9 @@ class StagedLoop:
             if discovery.needs_retrace(discovered):
                 self._extend_carry()
                 continue
+            if self._keep_new_variables(ends):
+                self._restart()
+                continue
             if promote_grown_lists(self.state, self.where, self.entry, self.entry, ends):
                 self._restart()
                 continue
@@ -170,6 +174,21 @@ class StagedLoop:
         for k, location in enumerate(self.state.locations, len(self.state.variables)):
             if isinstance(location, Attribute) and self.entry[k] is UNBOUND is not ends[k]:
                 unbound_attributes.check_first_bound(location, self.where)
+
+    def _keep_new_variables(self, ends: Sequence[Any]) -> bool:
+        """Let the loop start with the variables that an iteration made in place of None.
+
+        They are made once, when the function is traced; return whether there are any.
+        """
+        created = [
+            k
+            for k, (start, end) in enumerate(zip(self.entry, ends, strict=True))
+            if (start is None or start is UNBOUND) and is_new(end)
+        ]
+        for k in created:
+            self.entry[k] = ends[k]
+        self.state.objects.update(created)
+        return bool(created)
 
     def _unify_types(self, ends: Sequence[Any]) -> bool:
         """Unify the types of the carry with those of an iteration; return whether any changed."""
@@ -300,7 +319,7 @@ class StagedLoop:
         for k, (old, new) in enumerate(zip(self.start, values, strict=False)):
             if k in self.carried or old is UNBOUND or is_same(old, new):
                 continue
-            if old is None and names[k] == RETURN_VALUE:
+            if old is None and (names[k] == RETURN_VALUE or is_new(new)):
                 continue
             is_traced_list = isinstance(new, TensorList) or isinstance(
                 getattr(new, "container", None), TensorList

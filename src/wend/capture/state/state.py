@@ -82,6 +82,7 @@ class State:
         locations: the heap locations, which follow the variables by position.
         keys: the keys of the locations.
         promoted_lists: the lists that were promoted to traced ones.
+        objects: the indices of values that stay the objects they are, as variables of wend.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class State:
         in_place: Sequence[str] = (),
     ) -> None:
         self.not_live, self.in_place = frozenset(not_live), set(in_place)
+        self.objects: set[int] = set()
         self.variables, self.readers, self.setter, self.heap = names, readers, setter, heap
         self.locations: list[Location] = []
         self.keys: set[Hashable] = set()
@@ -164,7 +166,11 @@ class State:
             if location.is_carried_first
         ]
         trailing = [k for k in range(len(values)) if k not in leading]
-        return [k for k in (*leading, *trailing) if k < len(values) and is_carried(values[k])]
+        return [
+            k
+            for k in (*leading, *trailing)
+            if k < len(values) and k not in self.objects and is_carried(values[k])
+        ]
 
     def get(self) -> list[Any]:
         """Return the current values, `UNBOUND` for unbound ones."""

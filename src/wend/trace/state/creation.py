@@ -144,6 +144,13 @@ def create(variable: Any, initial: Any) -> bool:
     return True
 
 
+def is_new(value: Any) -> bool:
+    """Return whether a value is a variable that the current trace has created."""
+    recording: Any = recorder.get()
+    creator = _creating_recording(recording) if isinstance(recording, Recording) else None
+    return creator is not None and any(value is new for new in creator.creation.created)
+
+
 def _creating_recording(recording: Recording | None) -> Recording | None:
     """Return the innermost recording that decides whether variables may be created."""
     while recording is not None and recording.creation is None:
