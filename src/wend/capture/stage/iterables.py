@@ -293,8 +293,28 @@ def _index_range(numbers: range | TracedRange) -> IndexedIterable:
     start, stop, step = numbers.start, numbers.stop, numbers.step
     is_staged = isinstance(numbers, TracedRange)
     count = numbers.count() if isinstance(numbers, TracedRange) else len(numbers)
-    row = (start, stop, step) if isinstance(step, int) else None
+    row = None
+    if isinstance(step, int):
+        stop = _safe_stop(stop, step)
+        row = None if stop is None else (start, stop, step)
     return IndexedIterable(count, lambda k: start + step * k, is_staged=is_staged, numbers=row)
+
+
+_INT64 = np.iinfo(np.int64)
+
+
+def _safe_stop(stop: Any, step: int) -> Any:
+    """Return the end of a range, checked: the number after the last one must have 64 bits.
+
+    None if it is known not to have.
+    """
+    if abs(step) == 1:
+        return stop
+    is_far = stop > _INT64.max + 1 - step if step > 0 else stop < _INT64.min - 1 - step
+    text = f"a range of step {step} ends where the next number would not fit 64 bits"
+    if isinstance(is_far, Tracer):
+        return checked(stop, (is_far, OverflowError, text))
+    return None if is_far else stop
 
 
 def _index_rows(array: Any) -> IndexedIterable:
