@@ -20,14 +20,16 @@ from wend.backends.numpy.backend import NumpyBackend
 from wend.base.config import settings
 from wend.ir.graph import Graph
 
-hypothesis.settings.register_profile("ci", max_examples=15, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("ci", max_examples=12, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("long", max_examples=300, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# In every fourth test each graph is verified after each pass, and what is compiled survives
+# In one of so many tests each graph is verified after each pass, and what is compiled survives
 # print -> parse -> print; in the others caches are used that verification turns off. It takes as
 # long as the tests themselves: `make test-long` does it in all.
-VERIFIED_SHARE = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 4
+IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+VERIFIED_SHARE = 1 if IS_LONG else 8
+SAMPLED_SHARE = 1 if IS_LONG else 4
 
 # A test makes many objects in cycles, among a million that stay: fewer collections.
 gc.set_threshold(20_000, 20, 20)
@@ -60,10 +62,23 @@ def _backend(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+def _is_chosen(name: str, share: int) -> bool:
+    """Whether a test is one of the chosen, the same ones in every run."""
+    return crc32(name.encode()) % share == 0
+
+
 @pytest.fixture(autouse=True)
 def _verify(request: pytest.FixtureRequest) -> Iterator[None]:
-    with wend.config(verify=crc32(request.node.nodeid.encode()) % VERIFIED_SHARE == 0):
+    with wend.config(verify=_is_chosen(request.node.nodeid, VERIFIED_SHARE)):
         yield
+
+
+@pytest.hookimpl(tryfirst=True)  # before those marked slow are deselected
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        is_sampled = item.get_closest_marker("sampled") is not None
+        if is_sampled and not _is_chosen(item.nodeid, SAMPLED_SHARE):
+            item.add_marker(pytest.mark.slow)
 
 
 def _check_what_it_compiles(backend: Any) -> None:

@@ -66,6 +66,7 @@ def test_derivatives_are_finite_differences(case: Case) -> None:
         check_derivative(graph_of(case, operands), args, case.tol, case.orders, case.wrt)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_forward_mode_is_the_transpose_of_reverse_mode(case: Case) -> None:
     for operands in case.smooth:

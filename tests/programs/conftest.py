@@ -1,9 +1,8 @@
-"""Every program runs on NumPy's arrays, a fourth also on those of a backend of its own (D33)."""
+"""Every program runs on NumPy's arrays, and some on those of a backend that has its own (D33)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from zlib import crc32
 
 import pytest
 
@@ -15,16 +14,9 @@ from wend.runtime.array_boundary import register_boundary
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chooses_itself = "backend" in metafunc.fixturenames
-    kinds = ["host"] if chooses_itself else ["host", "boxed"]
+    boxed = pytest.param("boxed", marks=pytest.mark.sampled)
+    kinds = ["host"] if chooses_itself else ["host", boxed]
     metafunc.parametrize("arrays", kinds, indirect=True)
-
-
-@pytest.hookimpl(tryfirst=True)  # before those marked slow are deselected
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        is_boxed = getattr(item, "callspec", None) and item.callspec.params.get("arrays") == "boxed"
-        if is_boxed and crc32(item.nodeid.encode()) % 4:
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

@@ -77,6 +77,7 @@ def test_eager_value_and_gradient(program, expected, form):
     close(grads, expected[1])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", ["functional", "python"])
 def test_eager_gradient_of_gradient(program, expected_second, form):
     count = len(program.args)
@@ -86,6 +87,7 @@ def test_eager_gradient_of_gradient(program, expected_second, form):
     close(found, expected_second, 1e-8)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", ["functional", "python"])
 def test_eager_tangent(program, form):
     """In eager mode functions are traced all the same for forward mode: so Python is plain."""
@@ -118,6 +120,7 @@ def test_tape(program, expected, form):
     close(by_tape(forms[form], program.args), expected[1])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", ["compiled", "functional", "python"])
 def test_nested_tapes(program, expected_second, form):
     forms = {

@@ -88,6 +88,7 @@ def test_jacobians_are_the_gradient(program):
             np.testing.assert_allclose(a, b, rtol=EXACT, atol=EXACT)
 
 
+@pytest.mark.sampled
 def test_every_way_to_second_order(program):
     """Along one direction and one weight for each part of the gradient: four numbers that agree."""
     tangents = directions(program)

@@ -93,6 +93,7 @@ def as_function(graph: Graph, args: list[Any], free: list[int]) -> Callable[...,
     return fun
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_every_op(case: Case) -> None:
     for operands in case.smooth:
@@ -125,6 +126,7 @@ SMOOTH = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SMOOTH)
 def test_programs_at_third_order(name: str) -> None:
     (program,) = (program for program in PROGRAMS if program.name == name)

@@ -22,7 +22,7 @@ from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials, Ru
 from wend.ir.rewrite import copy_node, copy_nodes, rename_dims
 from wend.ir.traverse import operands_first
 from wend.ir.types import Dim, Symbol, is_differentiable
-from wend.ops import elementwise, indexing, lists, maybe, parts, shaping
+from wend.ops import elementwise, maybe
 from wend.ops.build import Build
 
 _transposer = Transposer({})
@@ -81,18 +81,6 @@ Tangent: TypeAlias = Value | Zero
 RegionRule: TypeAlias = Callable[["JvpInterpreter", Build, Node, Sequence[Tangent]], "JvpResult"]
 
 # Operands that are addends of the result: alone, their tangent is the result's.
-_ADDEND_OPERANDS: Mapping[Op, tuple[int, ...]] = {
-    elementwise.add: (0, 1),
-    elementwise.sub: (0,),
-    maybe.autograd_add: (0, 1),
-    lists.list_add: (0, 1),
-    lists.list_add_at: (0,),
-    indexing.scatter_add: (0,),
-    indexing.add_along: (0,),
-    shaping.add_slice: (0,),
-    shaping.add_narrow: (0,),
-    parts.add_part: (0,),
-}
 _MAYBE_OPS = (maybe.instantiate, maybe.present)
 
 
@@ -244,7 +232,7 @@ def _jvp_jointly(b: Build, node: Node, tangents: Sequence[Tangent]) -> Sequence[
         return [b.instantiate(operand_tangents[0], node.results[0])]
     if len(operand_tangents) == 1:
         ((place, tangent),) = operand_tangents.items()
-        if place in _ADDEND_OPERANDS.get(node.op, ()):
+        if place in node.op.addends:
             return [b.instantiate(tangent, node.results[0])]
         if node.op is elementwise.sub:
             return [b.neg(tangent)]

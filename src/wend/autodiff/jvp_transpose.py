@@ -11,14 +11,12 @@ from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, inline
 from wend.ir.traverse import reached_values
-from wend.ops import lists, shaping
 from wend.ops.build import Build
 from wend.ops.custom import CustomBackward, CustomJvpParts, CustomVjpParts
 from wend.passes.dce import select_results
 from wend.passes.inline import inline_calls
 
 # Operations that read the size of an operand, not its elements.
-_SIZE_OPS = {shaping.shape_of, shaping.dim_of, lists.list_len, lists.list_zeros}
 
 
 def transpose_jvp_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomVjpParts | None:
@@ -90,7 +88,7 @@ def _cut_size_dependences(graph: Graph) -> Graph:
     mapping: dict[Value, Value] = {}
     for node in graph.nodes:
         operands = [mapping.get(v, v) for v in node.operands]
-        if node.op in _SIZE_OPS:
+        if node.op.reads_shape:
             operands = [b.integer(0)]
         copy = copy_node(node, operands, [_cut_size_dependences(region) for region in node.regions])
         b.nodes.append(copy)

@@ -23,10 +23,8 @@ from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
 from wend.ir.types import MaybeType, without_maybe
-from wend.ops import maybe, shaping
 
 # Operations that forward an operand that may be Zero unchanged.
-ZERO_TRANSPARENT = {maybe.present, maybe.instantiate, maybe.autograd_add, shaping.refine}
 
 
 @dataclass(slots=True)
@@ -82,9 +80,7 @@ class Transposer:
                 continue
             if any(operand in bwd.active for operand in node.operands):
                 bwd.b.source = node.source
-                if bwd.as_linear_blocks or (
-                    _may_all_be_zero(cts) and node.op not in ZERO_TRANSPARENT
-                ):
+                if bwd.as_linear_blocks or (_may_all_be_zero(cts) and not node.op.forwards_zero):
                     self._pull_back_block(bwd, node, cts)
                 else:
                     self._pull_back_node(bwd, node, cts)

@@ -14,63 +14,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import Kernel, Op
+from wend.ir.op import Kernel, Op, Rounding
 from wend.ir.rewrite import keep_names, rewrite_nodes, with_operands
 from wend.ir.types import TensorType
 from wend.ops import (
-    contracting,
-    decompositions,
     elementwise,
-    factors,
-    linalg,
-    random,
-    reducing,
-    scanning,
-    shaping,
-    special,
 )
-
-
-def ops_of(*modules: ModuleType) -> set[Op]:
-    """Return the operations that these modules define."""
-    return {op for module in modules for op in vars(module).values() if isinstance(op, Op)}
-
-
-_UNDERSPECIFIED_FOR_FLOATS = {
-    *(elementwise.pow, elementwise.cbrt, elementwise.exp, elementwise.exp2, elementwise.expm1),
-    *(elementwise.log, elementwise.log2, elementwise.log10, elementwise.log1p),
-    *(elementwise.sin, elementwise.cos, elementwise.tan),
-    *(elementwise.asin, elementwise.acos, elementwise.atan, elementwise.atan2),
-    *(elementwise.sinh, elementwise.cosh, elementwise.tanh, elementwise.hypot),
-    elementwise.direction,
-    *(elementwise.asinh, elementwise.acosh, elementwise.atanh, elementwise.complex_abs),
-    *(random.exponential_quantile, random.gumbel_quantile),
-    # Of 0.0 and −0.0, either may be returned as the larger one.
-    *(reducing.reduce_sum, reducing.reduce_prod, reducing.reduce_max, reducing.reduce_min),
-    shaping.sum_to,
-    *ops_of(special, contracting, contracting, linalg, factors, decompositions),
-}
-# Complex products are sums of products.
-_UNDERSPECIFIED_FOR_COMPLEX = {
-    *(elementwise.mul, elementwise.div, elementwise.reciprocal, elementwise.sqrt),
-    *(scanning.cumprod, scanning.linear_recurrence),
-}
 
 
 def is_underspecified(node: Node) -> bool:
     """Return whether rounding, evaluation order or C leaves the results of a node undefined."""
     kinds = {v.type.dtype.kind for v in node.operands if isinstance(v.type, TensorType)}
-    if node.op in _UNDERSPECIFIED_FOR_FLOATS or (
-        node.op is elementwise.cast and node.attrs["dtype"].kind == "u"
-    ):
+    is_to_unsigned = node.op is elementwise.cast and node.attrs["dtype"].kind == "u"
+    if node.op.rounding is Rounding.OF_FLOATS or is_to_unsigned:
         return not kinds.isdisjoint("fc")
-    return node.op in _UNDERSPECIFIED_FOR_COMPLEX and "c" in kinds
+    return node.op.rounding is Rounding.OF_COMPLEX and "c" in kinds
 
 
 def strict(graph: Graph) -> Graph:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 Infer: TypeAlias = Callable[..., Any]  # (*operand_types, **attrs) -> Type | tuple[Type, ...]
 Kernel: TypeAlias = Callable[..., Any]  # (*arrays, **attrs) -> array | tuple of arrays
@@ -20,6 +21,14 @@ class Effect(enum.Enum):
     WORLD = "world"  # visible outside: print, a host call; takes and gives the world token
     CHECK = "check"  # raises or does nothing: may be repeated or dropped with a run (D36)
     STATE = "state"  # assigns to a variable; takes its old value and gives the new one
+
+
+class Rounding(enum.Enum):
+    """Whether IEEE 754 and C leave the last bits of an operation open."""
+
+    EXACT = "exact"
+    OF_FLOATS = "of floats"  # of complex numbers, too
+    OF_COMPLEX = "of complex numbers"  # whose products are sums of products
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +120,23 @@ class Op:
         effect: its effect besides its results.
         regions: names of its regions; a last one with a star (`branch*`) stands for any number.
         is_cheap: cheaper to recompute in a backward pass than to keep its result.
+        is_speculatable: may run where its result is not needed; what is cheap may, too.
+        cost: the time for an element in vectorized code of double precision, in ns, beside loading
+            and storing it (measured; AMD EPYC, 2.4 GHz); infinite if it has not been measured.
         raises: the exceptions that its kernel may raise in a run of operands that fit, or a
             function that gives them for a node.
         updates: the operand that its first result is a changed version of, so that it may be
             computed in the memory of that operand, if nothing reads the old version afterwards.
         shares: the operand whose memory a backend may let its first result refer to.
+        view_of: the operand that NumPy's function returns a view of.
+        addends: the operands that are added to its first result with factor one.
+        forwards_zero: gives Zero for operands that are Zero, and needs no linear block for that.
+        reads_shape: reads the sizes of its operand, and none of its elements.
+        traps: stops a run at a position out of range, which is not among `raises`: what records it
+            notes the error.
+        rounding: whether its last bits are left open.
+        step: the operation of two elements that a reduction repeats.
+        identity: what a reduction of nothing gives, if that is something.
     """
 
     name: str
@@ -128,6 +149,24 @@ class Op:
     raises: Raises | Callable[[Any], Raises] = ()
     updates: int | None = None
     shares: int | None = None
+    view_of: int | None = None
+    addends: tuple[int, ...] = ()
+    forwards_zero: bool = False
+    reads_shape: bool = False
+    traps: bool = False
+    is_speculatable: bool = False
+    cost: float = math.inf
+    rounding: Rounding = Rounding.EXACT
+    step: Op | None = None
+    identity: int | bool | None = None
+
+    def errors_of(self, node: Any) -> Raises:
+        """Return the exceptions that the kernel may raise in a run of a node."""
+        return self.raises(node) if callable(self.raises) else self.raises
+
+    def may_fail(self, node: Any) -> bool:
+        """Return whether a run of a node may end with an error."""
+        return self.traps or bool(self.errors_of(node))
 
     @property
     def takes_token(self) -> bool:
@@ -159,6 +198,18 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+class Facts(TypedDict, total=False):
+    """Facts about an operation that families pass on to `Op`."""
+
+    cost: float
+    view_of: int | None
+    addends: tuple[int, ...]
+    is_speculatable: bool
+    rounding: Rounding
+    step: Op | None
+    identity: int | bool | None
 
 
 class Table(Mapping[str, Op]):

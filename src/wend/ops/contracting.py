@@ -10,7 +10,7 @@ import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
 from wend.ir.dtypes import NUMERIC
-from wend.ir.op import Linear, Op
+from wend.ir.op import Linear, Op, Rounding
 from wend.ir.types import TensorType, Type, fresh
 from wend.ops.raising import if_sizes_unknown
 from wend.ops.shapes import check_dtype, same_dim, tensor_of
@@ -108,6 +108,8 @@ dot_general = Op(
     _kernel_dot_general,
     Linear(_transpose_dot_general, jointly=False),
     raises=if_sizes_unknown,
+    is_speculatable=True,
+    rounding=Rounding.OF_FLOATS,
 )
 
 
@@ -140,4 +142,5 @@ convolve = Op(
     _infer_convolve,
     lambda x, y: np.convolve(x, y).astype(x.dtype, copy=False),
     Linear(_transpose_convolve, jointly=False),
+    rounding=Rounding.OF_FLOATS,
 )

@@ -18,7 +18,7 @@ from wend.base.errors import ShapeError
 from wend.base.refusals import refusal
 from wend.base.zero import ZERO
 from wend.ir.dtypes import INEXACT, complex_of, real_of
-from wend.ir.op import Explicit, Op
+from wend.ir.op import Explicit, Op, Rounding
 from wend.ir.types import Dim, TensorType, Type
 from wend.ops.raising import LINALG
 from wend.ops.shapes import check_dtype, same_dim, tensor_of
@@ -149,6 +149,7 @@ eigh = Op(
     lambda a, *, lower: tuple(np.linalg.eigh(a, "L" if lower else "U")),
     Explicit(_pull_back_eigh),
     raises=LINALG,
+    rounding=Rounding.OF_FLOATS,
 )
 
 
@@ -182,7 +183,14 @@ def _pull_back_eig(b: Any, node: Any, cts: Any) -> Any:
     return (gradient_of_a if a.type.dtype.kind == "c" else b.real(gradient_of_a),)
 
 
-eig = Op("eig", _infer_eig, _kernel_eig, Explicit(_pull_back_eig), raises=LINALG)
+eig = Op(
+    "eig",
+    _infer_eig,
+    _kernel_eig,
+    Explicit(_pull_back_eig),
+    raises=LINALG,
+    rounding=Rounding.OF_FLOATS,
+)
 
 
 # Singular values
@@ -247,4 +255,5 @@ svd = Op(
     lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)),
     Explicit(_pull_back_svd),
     raises=LINALG,
+    rounding=Rounding.OF_FLOATS,
 )

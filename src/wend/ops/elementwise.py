@@ -7,7 +7,7 @@ it may use the result where that is cheaper.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -26,7 +26,18 @@ from wend.ir.dtypes import (
     real_of,
 )
 from wend.ir.graph import Node
-from wend.ir.op import Derivative, Explicit, Linear, Op, Partials, Raises, Rule, no_gradient
+from wend.ir.op import (
+    Derivative,
+    Explicit,
+    Facts,
+    Linear,
+    Op,
+    Partials,
+    Raises,
+    Rounding,
+    Rule,
+    no_gradient,
+)
 from wend.ir.types import TensorType, Type
 from wend.ops.raising import if_negative_power
 from wend.ops.shapes import check_dtype, check_same, tensor_of
@@ -42,6 +53,7 @@ def elementwise(
     derivative: Derivative | None = None,
     result: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
     raises: Raises | Callable[[Node], Raises] = (),
+    **facts: Unpack[Facts],
 ) -> Op:
     """Make an elementwise operation; without `partials` or `derivative` it has no gradient.
 
@@ -55,7 +67,8 @@ def elementwise(
 
     if partials is not None:
         derivative = Partials(tuple(partials), linear)
-    return Op(name, infer, kernel, derivative or no_gradient(), is_cheap=True, raises=raises)
+    derivative = derivative or no_gradient()
+    return Op(name, infer, kernel, derivative, is_cheap=True, raises=raises, **facts)
 
 
 def _to_bool(_: np.dtype) -> np.dtype:
@@ -63,15 +76,30 @@ def _to_bool(_: np.dtype) -> np.dtype:
 
 
 # Arithmetic
-add = elementwise("add", np.add, NUMERIC, derivative=Linear(lambda b, node, ct, index: ct))
+add = elementwise(
+    "add",
+    np.add,
+    NUMERIC,
+    derivative=Linear(lambda b, node, ct, index: ct),
+    addends=(0, 1),
+    cost=0.05,
+)
 sub = elementwise(
     "sub",
     np.subtract,
     NUMERIC,
     derivative=Linear(lambda b, node, ct, index: b.neg(ct) if index else ct),
+    addends=(0,),
+    cost=0.05,
 )
 mul = elementwise(
-    "mul", np.multiply, NUMERIC, [lambda b, x, y, z: y, lambda b, x, y, z: x], linear=(0, 1)
+    "mul",
+    np.multiply,
+    NUMERIC,
+    [lambda b, x, y, z: y, lambda b, x, y, z: x],
+    linear=(0, 1),
+    cost=0.05,
+    rounding=Rounding.OF_COMPLEX,
 )
 div = elementwise(
     "div",
@@ -79,9 +107,20 @@ div = elementwise(
     INEXACT,
     [lambda b, x, y, z: b.reciprocal(y), lambda b, x, y, z: b.neg(b.div(z, y))],
     linear=(0,),
+    cost=0.2,
+    rounding=Rounding.OF_COMPLEX,
 )
-neg = elementwise("neg", np.negative, NUMERIC, derivative=Linear(lambda b, n, ct, i: b.neg(ct)))
-reciprocal = elementwise("reciprocal", np.reciprocal, NUMERIC, [lambda b, x, y: b.neg(b.square(y))])
+neg = elementwise(
+    "neg", np.negative, NUMERIC, derivative=Linear(lambda b, n, ct, i: b.neg(ct)), cost=0.05
+)
+reciprocal = elementwise(
+    "reciprocal",
+    np.reciprocal,
+    NUMERIC,
+    [lambda b, x, y: b.neg(b.square(y))],
+    cost=0.2,
+    rounding=Rounding.OF_COMPLEX,
+)
 floor_divide = elementwise("floor_divide", np.floor_divide, REALS)
 remainder = elementwise(
     "remainder",
@@ -133,9 +172,11 @@ pow = elementwise(
     NUMERIC,
     derivative=Explicit(_pull_back_pow, _push_pow),
     raises=if_negative_power,
+    cost=7,
+    rounding=Rounding.OF_FLOATS,
 )
-abs = elementwise("abs", np.abs, REALS, [lambda b, x, y: b.sign(x)])
-sign = elementwise("sign", np.sign, REALS)
+abs = elementwise("abs", np.abs, REALS, [lambda b, x, y: b.sign(x)], cost=0.05)
+sign = elementwise("sign", np.sign, REALS, cost=0.1)
 
 
 def _tie_partial(compare: str) -> Rule:
@@ -153,37 +194,95 @@ maximum = elementwise(
     np.maximum,
     ALL,
     [_tie_partial("gt"), lambda b, x, y, z: _tie_partial("gt")(b, y, x, z)],
+    cost=0.05,
 )
 minimum = elementwise(
     "minimum",
     np.minimum,
     ALL,
     [_tie_partial("lt"), lambda b, x, y, z: _tie_partial("lt")(b, y, x, z)],
+    cost=0.05,
 )
 
 # Powers, exponentials, logarithms
-sqrt = elementwise("sqrt", np.sqrt, INEXACT, [lambda b, x, y: b.div(b.full_like(y, 0.5), y)])
-cbrt = elementwise(
-    "cbrt", np.cbrt, FLOATS, [lambda b, x, y: b.div(b.full_like(y, 1 / 3), b.square(y))]
+sqrt = elementwise(
+    "sqrt",
+    np.sqrt,
+    INEXACT,
+    [lambda b, x, y: b.div(b.full_like(y, 0.5), y)],
+    cost=0.4,
+    rounding=Rounding.OF_COMPLEX,
 )
-exp = elementwise("exp", np.exp, INEXACT, [lambda b, x, y: y])
-exp2 = elementwise("exp2", np.exp2, INEXACT, [lambda b, x, y: b.scale(y, np.log(2.0))])
-expm1 = elementwise("expm1", np.expm1, INEXACT, [lambda b, x, y: b.emit(exp, x)])
-log = elementwise("log", np.log, INEXACT, [lambda b, x, y: b.reciprocal(x)])
+cbrt = elementwise(
+    "cbrt",
+    np.cbrt,
+    FLOATS,
+    [lambda b, x, y: b.div(b.full_like(y, 1 / 3), b.square(y))],
+    cost=1.6,
+    rounding=Rounding.OF_FLOATS,
+)
+exp = elementwise(
+    "exp", np.exp, INEXACT, [lambda b, x, y: y], cost=0.8, rounding=Rounding.OF_FLOATS
+)
+exp2 = elementwise(
+    "exp2",
+    np.exp2,
+    INEXACT,
+    [lambda b, x, y: b.scale(y, np.log(2.0))],
+    cost=0.8,
+    rounding=Rounding.OF_FLOATS,
+)
+expm1 = elementwise(
+    "expm1",
+    np.expm1,
+    INEXACT,
+    [lambda b, x, y: b.emit(exp, x)],
+    cost=0.8,
+    rounding=Rounding.OF_FLOATS,
+)
+log = elementwise(
+    "log", np.log, INEXACT, [lambda b, x, y: b.reciprocal(x)], cost=1.6, rounding=Rounding.OF_FLOATS
+)
 log2 = elementwise(
-    "log2", np.log2, INEXACT, [lambda b, x, y: b.div(b.full_like(x, 1 / np.log(2.0)), x)]
+    "log2",
+    np.log2,
+    INEXACT,
+    [lambda b, x, y: b.div(b.full_like(x, 1 / np.log(2.0)), x)],
+    cost=1.6,
+    rounding=Rounding.OF_FLOATS,
 )
 log10 = elementwise(
-    "log10", np.log10, INEXACT, [lambda b, x, y: b.div(b.full_like(x, 1 / np.log(10.0)), x)]
+    "log10",
+    np.log10,
+    INEXACT,
+    [lambda b, x, y: b.div(b.full_like(x, 1 / np.log(10.0)), x)],
+    cost=1.6,
+    rounding=Rounding.OF_FLOATS,
 )
 log1p = elementwise(
-    "log1p", np.log1p, INEXACT, [lambda b, x, y: b.reciprocal(b.add(x, b.ones_like(x)))]
+    "log1p",
+    np.log1p,
+    INEXACT,
+    [lambda b, x, y: b.reciprocal(b.add(x, b.ones_like(x)))],
+    cost=1.6,
+    rounding=Rounding.OF_FLOATS,
 )
 
 # Trigonometric and hyperbolic functions
-sin = elementwise("sin", np.sin, INEXACT, [lambda b, x, y: b.cos(x)])
-cos = elementwise("cos", np.cos, INEXACT, [lambda b, x, y: b.neg(b.sin(x))])
-tan = elementwise("tan", np.tan, INEXACT, [lambda b, x, y: b.add(b.ones_like(y), b.square(y))])
+sin = elementwise(
+    "sin", np.sin, INEXACT, [lambda b, x, y: b.cos(x)], cost=2.5, rounding=Rounding.OF_FLOATS
+)
+cos = elementwise(
+    "cos", np.cos, INEXACT, [lambda b, x, y: b.neg(b.sin(x))], cost=2.5, rounding=Rounding.OF_FLOATS
+)
+tan = elementwise(
+    "tan",
+    np.tan,
+    INEXACT,
+    [lambda b, x, y: b.add(b.ones_like(y), b.square(y))],
+    cost=3.4,
+    rounding=Rounding.OF_FLOATS,
+)
 
 
 def _one_plus(b: Any, x: Any) -> Any:
@@ -229,26 +328,52 @@ asin = elementwise(
     np.arcsin,
     INEXACT,
     [lambda b, x, y: b.reciprocal(_root_of_one_minus_square(b, x))],
+    cost=1.6,
+    rounding=Rounding.OF_FLOATS,
 )
 acos = elementwise(
     "acos",
     np.arccos,
     INEXACT,
     [lambda b, x, y: b.neg(b.reciprocal(_root_of_one_minus_square(b, x)))],
+    cost=1.6,
+    rounding=Rounding.OF_FLOATS,
 )
 atan = elementwise(
-    "atan", np.arctan, INEXACT, [lambda b, x, y: b.reciprocal(b.add(b.ones_like(x), b.square(x)))]
+    "atan",
+    np.arctan,
+    INEXACT,
+    [lambda b, x, y: b.reciprocal(b.add(b.ones_like(x), b.square(x)))],
+    cost=1.8,
+    rounding=Rounding.OF_FLOATS,
 )
-sinh = elementwise("sinh", np.sinh, INEXACT, [lambda b, x, y: b.cosh(x)])
-cosh = elementwise("cosh", np.cosh, INEXACT, [lambda b, x, y: b.sinh(x)])
-tanh = elementwise("tanh", np.tanh, INEXACT, [lambda b, x, y: b.one_minus(b.square(y))])
-asinh = elementwise("asinh", np.arcsinh, INEXACT, [_asinh_partial])
-acosh = elementwise("acosh", np.arccosh, INEXACT, [_acosh_partial])
+sinh = elementwise(
+    "sinh", np.sinh, INEXACT, [lambda b, x, y: b.cosh(x)], cost=1.8, rounding=Rounding.OF_FLOATS
+)
+cosh = elementwise(
+    "cosh", np.cosh, INEXACT, [lambda b, x, y: b.sinh(x)], cost=1.3, rounding=Rounding.OF_FLOATS
+)
+tanh = elementwise(
+    "tanh",
+    np.tanh,
+    INEXACT,
+    [lambda b, x, y: b.one_minus(b.square(y))],
+    cost=1.3,
+    rounding=Rounding.OF_FLOATS,
+)
+asinh = elementwise(
+    "asinh", np.arcsinh, INEXACT, [_asinh_partial], cost=3.4, rounding=Rounding.OF_FLOATS
+)
+acosh = elementwise(
+    "acosh", np.arccosh, INEXACT, [_acosh_partial], cost=2.5, rounding=Rounding.OF_FLOATS
+)
 atanh = elementwise(
     "atanh",
     np.arctanh,
     INEXACT,
     [lambda b, x, y: b.reciprocal(b.mul(*_one_minus_square(b, x)))],
+    cost=2.5,
+    rounding=Rounding.OF_FLOATS,
 )
 
 
@@ -274,6 +399,7 @@ direction: Op = elementwise(
         lambda b, x, y, z: _per_length(b, b.square(b.emit(direction, y, x)), x, y),
         lambda b, x, y, z: b.neg(_per_length(b, b.mul(z, b.emit(direction, y, x)), x, y)),
     ],
+    rounding=Rounding.OF_FLOATS,
 )
 hypot: Op = elementwise(
     "hypot",
@@ -283,6 +409,7 @@ hypot: Op = elementwise(
         lambda b, x, y, z: b.emit(direction, x, y),
         lambda b, x, y, z: b.emit(direction, y, x),
     ],
+    rounding=Rounding.OF_FLOATS,
 )
 atan2 = elementwise(
     "atan2",
@@ -292,13 +419,15 @@ atan2 = elementwise(
         lambda b, y, x, z: b.div(b.emit(direction, x, y), b.emit(hypot, x, y)),
         lambda b, y, x, z: b.neg(b.div(b.emit(direction, y, x), b.emit(hypot, x, y))),
     ],
+    cost=1.8,
+    rounding=Rounding.OF_FLOATS,
 )
 
 # Rounding: flat almost everywhere
-floor = elementwise("floor", np.floor, FLOATS)
-ceil = elementwise("ceil", np.ceil, FLOATS)
-trunc = elementwise("trunc", np.trunc, FLOATS)
-rint = elementwise("rint", np.rint, INEXACT)
+floor = elementwise("floor", np.floor, FLOATS, cost=0.05)
+ceil = elementwise("ceil", np.ceil, FLOATS, cost=0.05)
+trunc = elementwise("trunc", np.trunc, FLOATS, cost=0.05)
+rint = elementwise("rint", np.rint, INEXACT, cost=0.05)
 
 # Complex numbers: cotangents are transposed, not conjugated (D19)
 real = elementwise(
@@ -307,6 +436,7 @@ real = elementwise(
     COMPLEXES,
     derivative=Linear(lambda b, n, ct, i: b.complex(ct, b.zeros_like(ct))),
     result=real_of,
+    view_of=0,
 )
 imag = elementwise(
     "imag",
@@ -314,6 +444,7 @@ imag = elementwise(
     COMPLEXES,
     derivative=Linear(lambda b, n, ct, i: b.complex(b.zeros_like(ct), b.neg(ct))),
     result=real_of,
+    view_of=0,
 )
 conj = elementwise(
     "conj", np.conjugate, COMPLEXES, derivative=Linear(lambda b, n, ct, i: b.conj(ct))
@@ -343,23 +474,23 @@ def _pull_back_complex_abs(b: Any, node: Any, cts: Any) -> Any:
 
 
 # Bits and logic: on bool `and`, `or`, `xor`, `not` are the logical ones
-bit_and = elementwise("and", np.bitwise_and, INTEGERS | BOOLS)
-bit_or = elementwise("or", np.bitwise_or, INTEGERS | BOOLS)
-bit_xor = elementwise("xor", np.bitwise_xor, INTEGERS | BOOLS)
-bit_not = elementwise("not", np.invert, INTEGERS | BOOLS)
+bit_and = elementwise("and", np.bitwise_and, INTEGERS | BOOLS, cost=0.05)
+bit_or = elementwise("or", np.bitwise_or, INTEGERS | BOOLS, cost=0.05)
+bit_xor = elementwise("xor", np.bitwise_xor, INTEGERS | BOOLS, cost=0.05)
+bit_not = elementwise("not", np.invert, INTEGERS | BOOLS, cost=0.05)
 shift_left = elementwise("shift_left", np.left_shift, INTEGERS)
 shift_right = elementwise("shift_right", np.right_shift, INTEGERS)
 
 # Comparison
-eq = elementwise("eq", np.equal, ALL, result=_to_bool)
-ne = elementwise("ne", np.not_equal, ALL, result=_to_bool)
-lt = elementwise("lt", np.less, ALL, result=_to_bool)
-le = elementwise("le", np.less_equal, ALL, result=_to_bool)
-gt = elementwise("gt", np.greater, ALL, result=_to_bool)
-ge = elementwise("ge", np.greater_equal, ALL, result=_to_bool)
-isnan = elementwise("isnan", np.isnan, INEXACT, result=_to_bool)
-isinf = elementwise("isinf", np.isinf, INEXACT, result=_to_bool)
-isfinite = elementwise("isfinite", np.isfinite, INEXACT, result=_to_bool)
+eq = elementwise("eq", np.equal, ALL, result=_to_bool, cost=0.05)
+ne = elementwise("ne", np.not_equal, ALL, result=_to_bool, cost=0.05)
+lt = elementwise("lt", np.less, ALL, result=_to_bool, cost=0.05)
+le = elementwise("le", np.less_equal, ALL, result=_to_bool, cost=0.05)
+gt = elementwise("gt", np.greater, ALL, result=_to_bool, cost=0.05)
+ge = elementwise("ge", np.greater_equal, ALL, result=_to_bool, cost=0.05)
+isnan = elementwise("isnan", np.isnan, INEXACT, result=_to_bool, cost=0.05)
+isinf = elementwise("isinf", np.isinf, INEXACT, result=_to_bool, cost=0.05)
+isfinite = elementwise("isfinite", np.isfinite, INEXACT, result=_to_bool, cost=0.05)
 
 
 # Choice and conversion
@@ -385,6 +516,7 @@ select = Op(
     _kernel_select,
     Linear(_transpose_select, operands=(1, 2)),
     is_cheap=True,
+    cost=0.05,
 )
 
 
@@ -402,10 +534,15 @@ def _transpose_cast(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.cast(ct, node.operands[0].type.dtype)
 
 
-cast = Op("cast", _infer_cast, _kernel_cast, Linear(_transpose_cast), is_cheap=True)
+cast = Op("cast", _infer_cast, _kernel_cast, Linear(_transpose_cast), is_cheap=True, cost=0.05)
 
 complex_abs = elementwise(
-    "complex_abs", np.abs, COMPLEXES, derivative=Explicit(_pull_back_complex_abs), result=real_of
+    "complex_abs",
+    np.abs,
+    COMPLEXES,
+    derivative=Explicit(_pull_back_complex_abs),
+    result=real_of,
+    rounding=Rounding.OF_FLOATS,
 )
 
 # The identity, constant to every derivative

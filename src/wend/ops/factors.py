@@ -13,7 +13,7 @@ import numpy as np
 
 from wend.base.zero import ZERO
 from wend.ir.dtypes import real_of
-from wend.ir.op import Explicit, Op
+from wend.ir.op import Explicit, Op, Rounding
 from wend.ir.types import TensorType, Type
 from wend.ops.decompositions import (
     adjoint,
@@ -45,7 +45,13 @@ def _pull_back_det(b: Any, node: Any, cts: Any) -> Any:
     return (b.mul(_broadcast_scalars(b, cts[0], a), b.emit(det_gradient, a)),)
 
 
-det = Op("det", _infer_det, lambda a: np.linalg.det(a), Explicit(_pull_back_det))
+det = Op(
+    "det",
+    _infer_det,
+    lambda a: np.linalg.det(a),
+    Explicit(_pull_back_det),
+    rounding=Rounding.OF_FLOATS,
+)
 
 
 def _infer_det_gradient(a: Type, *directions: Type) -> TensorType:
@@ -105,7 +111,11 @@ def _pull_back_det_gradient(b: Any, node: Any, cts: Any) -> Any:
 
 # The gradient of the derivative of det in some directions; without directions, that of det
 det_gradient: Op = Op(
-    "det_gradient", _infer_det_gradient, _kernel_det_gradient, Explicit(_pull_back_det_gradient)
+    "det_gradient",
+    _infer_det_gradient,
+    _kernel_det_gradient,
+    Explicit(_pull_back_det_gradient),
+    rounding=Rounding.OF_FLOATS,
 )
 
 
@@ -129,7 +139,11 @@ def _pull_back_slogdet(b: Any, node: Any, cts: Any) -> Any:
 
 
 slogdet = Op(
-    "slogdet", _infer_slogdet, lambda a: tuple(np.linalg.slogdet(a)), Explicit(_pull_back_slogdet)
+    "slogdet",
+    _infer_slogdet,
+    lambda a: tuple(np.linalg.slogdet(a)),
+    Explicit(_pull_back_slogdet),
+    rounding=Rounding.OF_FLOATS,
 )
 
 
@@ -159,7 +173,14 @@ def _pull_back_pinv(b: Any, node: Any, cts: Any) -> Any:
 
 
 # No derivative exists where the rank changes
-pinv = Op("pinv", _infer_pinv, _kernel_pinv, Explicit(_pull_back_pinv), raises=LINALG)
+pinv = Op(
+    "pinv",
+    _infer_pinv,
+    _kernel_pinv,
+    Explicit(_pull_back_pinv),
+    raises=LINALG,
+    rounding=Rounding.OF_FLOATS,
+)
 
 
 # Orthogonal factors
@@ -204,4 +225,5 @@ qr = Op(
     _infer_qr,
     lambda a, *, complete: tuple(np.linalg.qr(a, "complete" if complete else "reduced")),
     Explicit(_pull_back_qr),
+    rounding=Rounding.OF_FLOATS,
 )

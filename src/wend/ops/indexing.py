@@ -75,6 +75,7 @@ scatter_add = Op(
     Linear(_transpose_scatter_add, operands=(0, 1)),
     raises=if_out_of_range(2),
     updates=0,
+    addends=(0,),
 )
 
 
@@ -120,6 +121,7 @@ add_along = Op(
     Linear(_transpose_add_along, operands=(0, 1)),
     raises=if_out_of_range(2),
     updates=0,
+    addends=(0,),
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
 from wend.ir.dtypes import FLOATS, INEXACT
-from wend.ir.op import Explicit, Op
+from wend.ir.op import Explicit, Op, Rounding
 from wend.ir.types import TensorType, Type
 from wend.ops.raising import LINALG
 from wend.ops.shapes import check_dtype, same_dim, tensor_of
@@ -46,6 +46,7 @@ solve = Op(
     lambda a, y: np.linalg.solve(a, y),
     Explicit(_pull_back_solve, linear=(1,)),
     raises=LINALG,
+    rounding=Rounding.OF_FLOATS,
 )
 
 
@@ -73,4 +74,5 @@ cholesky = Op(
     lambda a: np.linalg.cholesky(a),
     Explicit(_pull_back_cholesky),
     raises=LINALG,
+    rounding=Rounding.OF_FLOATS,
 )

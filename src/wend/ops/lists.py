@@ -71,6 +71,7 @@ list_pop = Op(
     lambda l: l.pop(),
     Explicit(_pull_back_pop, linear=(0,)),
     updates=0,
+    traps=True,
 )
 
 
@@ -83,7 +84,9 @@ def _accumulate_get(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
     return b.list_add_at(into, node.operands[1], ct)
 
 
-list_get = Op("list_get", _infer_get, lambda l, i: l[i], Linear.adding(_accumulate_get, (0,)))
+list_get = Op(
+    "list_get", _infer_get, lambda l, i: l[i], Linear.adding(_accumulate_get, (0,)), traps=True
+)
 
 
 def _infer_add_at(list: Type, index: Type, x: Type) -> ListType:
@@ -103,6 +106,7 @@ list_add_at = Op(
     lambda l, i, x: l.set(i, add_values(l[i], x)),
     Linear(_transpose_add_at, operands=(0, 2)),
     updates=0,
+    addends=(0,),
 )
 
 
@@ -124,6 +128,7 @@ list_set = Op(
     lambda l, i, x: l.set(i, x),
     Linear(_transpose_set, operands=(0, 2)),
     updates=0,
+    traps=True,
 )
 
 list_len = Op(
@@ -131,10 +136,17 @@ list_len = Op(
     lambda list: _list_of(list) and TensorType(INT64, ()),
     lambda l: np.int64(len(l)),
     no_gradient(),
+    reads_shape=True,
 )
 
 # A list of zeros with the shapes of this one
-list_zeros = Op("list_zeros", lambda list: _list_of(list), lambda l: zeros_like(l), no_gradient())
+list_zeros = Op(
+    "list_zeros",
+    lambda list: _list_of(list),
+    lambda l: zeros_like(l),
+    no_gradient(),
+    reads_shape=True,
+)
 
 # The elementwise sum
 list_add = Op(
@@ -142,6 +154,7 @@ list_add = Op(
     lambda a, b: _list_of(a),
     lambda a, b: add_values(a, b),
     Linear(lambda b, n, ct, i: ct),
+    addends=(0, 1),
 )
 
 

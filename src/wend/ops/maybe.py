@@ -45,7 +45,12 @@ def _kernel_autograd_add(x: Any, y: Any) -> Any:
 
 # The sum of two contributions; Zero is its identity
 autograd_add = Op(
-    "autograd_add", _infer_autograd_add, _kernel_autograd_add, Linear(lambda b, node, ct, index: ct)
+    "autograd_add",
+    _infer_autograd_add,
+    _kernel_autograd_add,
+    Linear(lambda b, node, ct, index: ct),
+    addends=(0, 1),
+    forwards_zero=True,
 )
 
 
@@ -62,6 +67,7 @@ instantiate = Op(
     lambda x, zeros: zeros if x is ZERO else x,
     _identity,
     shares=0,
+    forwards_zero=True,
 )
 
 
@@ -72,4 +78,6 @@ def _kernel_present(x: Any) -> Any:
 
 
 # The value, where the branch that made it is known to have run
-present = Op("present", lambda x: _maybe_of(x).of, _kernel_present, _identity, shares=0)
+present = Op(
+    "present", lambda x: _maybe_of(x).of, _kernel_present, _identity, shares=0, forwards_zero=True
+)

@@ -145,4 +145,5 @@ add_part = Op(
     Linear(lambda b, n, ct, i: _part_of(b, n, ct) if i else ct, operands=(0, 1)),
     raises=_if_out_of_range(2),
     updates=0,
+    addends=(0,),
 )

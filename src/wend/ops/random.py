@@ -14,7 +14,7 @@ import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
 from wend.ir.dtypes import FLOATS
-from wend.ir.op import Op, no_gradient
+from wend.ir.op import Op, Rounding, no_gradient
 from wend.ir.types import Shape, TensorType, Type
 from wend.ops import elementwise as ew
 from wend.ops.elementwise import elementwise
@@ -72,11 +72,16 @@ random_bits = Op("random_bits", _infer_random_bits, _kernel_random_bits, no_grad
 # Quantile functions turn uniform numbers into those of a distribution. No backend implements them
 # natively: a logarithm that differs in the last bit would give other draws than plain Python.
 exponential_quantile = elementwise(
-    "exponential_quantile", lambda x: -np.log1p(-x), FLOATS, [lambda b, x, y: b.emit(ew.exp, y)]
+    "exponential_quantile",
+    lambda x: -np.log1p(-x),
+    FLOATS,
+    [lambda b, x, y: b.emit(ew.exp, y)],
+    rounding=Rounding.OF_FLOATS,
 )
 gumbel_quantile = elementwise(
     "gumbel_quantile",
     lambda x: -np.log(-np.log(x)),
     FLOATS,
     [lambda b, x, y: b.div(b.emit(ew.exp, y), x)],
+    rounding=Rounding.OF_FLOATS,
 )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from wend.base.errors import ShapeError
 from wend.ir.dtypes import ALL, BOOLS, FLOATS, INT64, NUMERIC
-from wend.ir.op import Derivative, Explicit, Linear, Op, no_gradient
+from wend.ir.op import Derivative, Explicit, Facts, Linear, Op, Rounding, no_gradient
 from wend.ir.types import Dim, TensorType, Type
+from wend.ops import elementwise
 from wend.ops.shapes import check_axis, check_dtype, tensor_of
 
 
@@ -26,7 +27,11 @@ def _drop_axes(x: TensorType, axes: tuple[int, ...], keepdims: bool) -> TensorTy
 
 
 def reduction(
-    name: str, ufunc: np.ufunc, dtypes: Collection[np.dtype], derivative: Derivative
+    name: str,
+    ufunc: np.ufunc,
+    dtypes: Collection[np.dtype],
+    derivative: Derivative,
+    **facts: Unpack[Facts],
 ) -> Op:
     """Make a reduction over `axes` that keeps the dtype."""
 
@@ -41,7 +46,7 @@ def reduction(
     def kernel(x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any:
         return ufunc.reduce(np.asarray(x), axis=axes, dtype=x.dtype, keepdims=keepdims)
 
-    return Op(name, infer, kernel, derivative)
+    return Op(name, infer, kernel, derivative, **facts)
 
 
 def _broadcast_result(b: Any, node: Any, value: Any) -> Any:
@@ -101,13 +106,59 @@ def _products_by_mask(b: Any, x: Any) -> Any:
 
 
 reduce_sum = reduction(
-    "reduce_sum", np.add, NUMERIC, Linear(lambda b, node, ct, i: _broadcast_result(b, node, ct))
+    "reduce_sum",
+    np.add,
+    NUMERIC,
+    Linear(lambda b, node, ct, i: _broadcast_result(b, node, ct)),
+    is_speculatable=True,
+    rounding=Rounding.OF_FLOATS,
+    step=elementwise.add,
+    identity=0,
 )
-reduce_prod = reduction("reduce_prod", np.multiply, NUMERIC, Explicit(_pull_back_prod))
-reduce_max = reduction("reduce_max", np.maximum, ALL, Explicit(_pull_back_extremum))
-reduce_min = reduction("reduce_min", np.minimum, ALL, Explicit(_pull_back_extremum))
-reduce_any = reduction("reduce_any", np.logical_or, BOOLS, no_gradient())
-reduce_all = reduction("reduce_all", np.logical_and, BOOLS, no_gradient())
+reduce_prod = reduction(
+    "reduce_prod",
+    np.multiply,
+    NUMERIC,
+    Explicit(_pull_back_prod),
+    is_speculatable=True,
+    rounding=Rounding.OF_FLOATS,
+    step=elementwise.mul,
+    identity=1,
+)
+reduce_max = reduction(
+    "reduce_max",
+    np.maximum,
+    ALL,
+    Explicit(_pull_back_extremum),
+    rounding=Rounding.OF_FLOATS,
+    step=elementwise.maximum,
+)
+reduce_min = reduction(
+    "reduce_min",
+    np.minimum,
+    ALL,
+    Explicit(_pull_back_extremum),
+    rounding=Rounding.OF_FLOATS,
+    step=elementwise.minimum,
+)
+reduce_any = reduction(
+    "reduce_any",
+    np.logical_or,
+    BOOLS,
+    no_gradient(),
+    is_speculatable=True,
+    step=elementwise.bit_or,
+    identity=False,
+)
+reduce_all = reduction(
+    "reduce_all",
+    np.logical_and,
+    BOOLS,
+    no_gradient(),
+    is_speculatable=True,
+    step=elementwise.bit_and,
+    identity=True,
+)
 
 
 def _infer_fsum(x: Type) -> TensorType:
@@ -161,4 +212,6 @@ def _transpose_cumsum(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.cumsum(ct, axis=node.attrs["axis"], reverse=not node.attrs["reverse"])
 
 
-cumsum = Op("cumsum", _infer_cumsum, _kernel_cumsum, Linear(_transpose_cumsum))
+cumsum = Op(
+    "cumsum", _infer_cumsum, _kernel_cumsum, Linear(_transpose_cumsum), is_speculatable=True
+)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.ir.dtypes import INEXACT, NUMERIC
-from wend.ir.op import Explicit, Op
+from wend.ir.op import Explicit, Op, Rounding
 from wend.ir.types import TensorType, Type
 from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of
 
@@ -49,6 +49,7 @@ cumprod = Op(
     _infer_cumprod,
     lambda x, *, axis: np.cumprod(x, axis=axis, dtype=x.dtype),
     Explicit(_pull_back_cumprod),
+    rounding=Rounding.OF_COMPLEX,
 )
 
 
@@ -83,4 +84,5 @@ linear_recurrence = Op(
     _infer_recurrence,
     _kernel_recurrence,
     Explicit(_pull_back_recurrence, linear=(1,)),
+    rounding=Rounding.OF_COMPLEX,
 )

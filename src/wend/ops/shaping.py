@@ -14,8 +14,9 @@ from wend.base.errors import CarryError, ShapeError, listed
 from wend.base.zero import ZERO
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Node
-from wend.ir.op import Explicit, Linear, Op, Raises, no_gradient
+from wend.ir.op import Explicit, Linear, Op, Raises, Rounding, no_gradient
 from wend.ir.types import Dim, Shape, Symbol, TensorType, Type, fresh, shape_text
+from wend.ops import elementwise
 from wend.ops.raising import if_sizes_unknown
 from wend.ops.shapes import (
     check_axis,
@@ -46,6 +47,7 @@ shape_of = Op(
     lambda x: np.array(np.shape(x), np.int64),
     no_gradient(),
     is_cheap=True,
+    reads_shape=True,
 )
 
 
@@ -61,6 +63,7 @@ dim_of = Op(
     lambda x, *, axis: np.int64(np.shape(x)[axis]),
     no_gradient(),
     is_cheap=True,
+    reads_shape=True,
 )
 
 
@@ -122,6 +125,7 @@ broadcast_to = Op(
     Linear(lambda b, n, ct, i: b.sum_like(ct, n.operands[0]), operands=(0,)),
     is_cheap=True,
     raises=_if_sizes_may_differ,
+    view_of=0,
 )
 
 
@@ -143,6 +147,10 @@ sum_to = Op(
     _infer_sum_to,
     _kernel_sum_to,
     Linear(lambda b, n, ct, i: b.broadcast_like(ct, n.operands[0]), operands=(0,)),
+    is_speculatable=True,
+    rounding=Rounding.OF_FLOATS,
+    step=elementwise.add,
+    identity=0,
 )
 
 
@@ -154,6 +162,7 @@ refine = Op(
     Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type)),
     is_cheap=True,
     shares=0,
+    forwards_zero=True,
 )
 
 
@@ -232,6 +241,7 @@ reshape = Op(
     is_cheap=True,
     raises=if_sizes_unknown,
     shares=0,
+    view_of=0,
 )
 
 
@@ -248,6 +258,7 @@ transpose = Op(
     lambda x, *, perm: np.transpose(x, perm),
     Linear(lambda b, n, ct, i: b.transpose(ct, perm=tuple(np.argsort(n.attrs["perm"]).tolist()))),
     is_cheap=True,
+    view_of=0,
 )
 
 
@@ -283,6 +294,7 @@ concat = Op(
     lambda *xs, axis: np.concatenate(xs, axis=axis),
     Linear(_transpose_concat),
     raises=if_sizes_unknown,
+    is_speculatable=True,
 )
 
 
@@ -339,7 +351,9 @@ def _accumulate_slice(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
     return b.add_slice(into, ct, slices=node.attrs["slices"])
 
 
-slice_ = Op("slice", _infer_slice, _kernel_slice, Linear.adding(_accumulate_slice), is_cheap=True)
+slice_ = Op(
+    "slice", _infer_slice, _kernel_slice, Linear.adding(_accumulate_slice), is_cheap=True, view_of=0
+)
 
 
 def _kernel_add_slice(into: Any, x: Any, *, slices: Slices) -> Any:
@@ -354,6 +368,7 @@ add_slice = Op(
     _kernel_add_slice,
     Linear(lambda b, n, ct, i: b.slice(ct, slices=n.attrs["slices"]) if i else ct),
     updates=0,
+    addends=(0,),
 )
 
 
@@ -380,7 +395,13 @@ def _accumulate_narrow(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any
 
 
 narrow = Op(
-    "narrow", _infer_narrow, _kernel_narrow, Linear.adding(_accumulate_narrow, (0,)), is_cheap=True
+    "narrow",
+    _infer_narrow,
+    _kernel_narrow,
+    Linear.adding(_accumulate_narrow, (0,)),
+    is_cheap=True,
+    view_of=0,
+    traps=True,
 )
 
 
@@ -404,6 +425,7 @@ add_narrow = Op(
     _kernel_add_narrow,
     Linear(_transpose_add_narrow, operands=(0, 1)),
     updates=0,
+    addends=(0,),
 )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from wend.ir.dtypes import FLOATS
-from wend.ir.op import Explicit, Op
+from wend.ir.op import Explicit, Facts, Op, Rounding
 from wend.ir.types import TensorType, Type
 from wend.ops import elementwise as ew
 from wend.ops.elementwise import elementwise
@@ -36,26 +36,55 @@ _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 erf = elementwise(
-    "erf", _scipy("erf"), FLOATS, [lambda b, x, y: _gauss(b, x, _TWO_OVER_ROOT_PI, -1.0)]
+    "erf",
+    _scipy("erf"),
+    FLOATS,
+    [lambda b, x, y: _gauss(b, x, _TWO_OVER_ROOT_PI, -1.0)],
+    cost=5.5,
+    rounding=Rounding.OF_FLOATS,
 )
 erfc = elementwise(
-    "erfc", _scipy("erfc"), FLOATS, [lambda b, x, y: _gauss(b, x, -_TWO_OVER_ROOT_PI, -1.0)]
+    "erfc",
+    _scipy("erfc"),
+    FLOATS,
+    [lambda b, x, y: _gauss(b, x, -_TWO_OVER_ROOT_PI, -1.0)],
+    cost=5.5,
+    rounding=Rounding.OF_FLOATS,
 )
 erfinv = elementwise(
-    "erfinv", _scipy("erfinv"), FLOATS, [lambda b, x, y: _gauss(b, y, 1 / _TWO_OVER_ROOT_PI, 1.0)]
+    "erfinv",
+    _scipy("erfinv"),
+    FLOATS,
+    [lambda b, x, y: _gauss(b, y, 1 / _TWO_OVER_ROOT_PI, 1.0)],
+    cost=20,
+    rounding=Rounding.OF_FLOATS,
 )
 erfcinv = elementwise(
     "erfcinv",
     _scipy("erfcinv"),
     FLOATS,
     [lambda b, x, y: _gauss(b, y, -1 / _TWO_OVER_ROOT_PI, 1.0)],
+    cost=20,
+    rounding=Rounding.OF_FLOATS,
 )
 ndtri = elementwise(
-    "ndtri", _scipy("ndtri"), FLOATS, [lambda b, x, y: _gauss(b, y, _ROOT_TWO_PI, 0.5)]
+    "ndtri",
+    _scipy("ndtri"),
+    FLOATS,
+    [lambda b, x, y: _gauss(b, y, _ROOT_TWO_PI, 0.5)],
+    cost=15,
+    rounding=Rounding.OF_FLOATS,
 )
 
 
-expit = elementwise("expit", _scipy("expit"), FLOATS, [lambda b, x, y: b.mul(y, b.one_minus(y))])
+expit = elementwise(
+    "expit",
+    _scipy("expit"),
+    FLOATS,
+    [lambda b, x, y: b.mul(y, b.one_minus(y))],
+    cost=1.2,
+    rounding=Rounding.OF_FLOATS,
+)
 
 
 def _softmax_of_two(b: Any, x: Any, y: Any) -> Any:
@@ -71,12 +100,23 @@ logaddexp = elementwise(
     np.logaddexp,
     FLOATS,
     [lambda b, x, y, z: _softmax_of_two(b, x, y), lambda b, x, y, z: _softmax_of_two(b, y, x)],
+    rounding=Rounding.OF_FLOATS,
 )
 gammaln = elementwise(
-    "gammaln", _scipy("gammaln"), FLOATS, [lambda b, x, y: b.emit(polygamma, x, order=0)]
+    "gammaln",
+    _scipy("gammaln"),
+    FLOATS,
+    [lambda b, x, y: b.emit(polygamma, x, order=0)],
+    cost=30,
+    rounding=Rounding.OF_FLOATS,
 )
 gamma = elementwise(
-    "gamma", _scipy("gamma"), FLOATS, [lambda b, x, y: b.mul(y, b.emit(polygamma, x, order=0))]
+    "gamma",
+    _scipy("gamma"),
+    FLOATS,
+    [lambda b, x, y: b.mul(y, b.emit(polygamma, x, order=0))],
+    cost=15,
+    rounding=Rounding.OF_FLOATS,
 )
 
 
@@ -93,6 +133,7 @@ xlogy = elementwise(
     FLOATS,
     [lambda b, x, y, z: b.log(y), lambda b, x, y, z: _quotient(b, x, y)],
     linear=(0,),
+    rounding=Rounding.OF_FLOATS,
 )
 xlog1py = elementwise(
     "xlog1py",
@@ -103,11 +144,17 @@ xlog1py = elementwise(
         lambda b, x, y, z: _quotient(b, x, b.add(y, b.ones_like(y))),
     ],
     linear=(0,),
+    rounding=Rounding.OF_FLOATS,
 )
 
 
 # Families, of which a derivative has members of other orders
-def _family(name: str, compute: Callable[..., Any], derivative: Callable[..., Any]) -> Op:
+def _family(
+    name: str,
+    compute: Callable[..., Any],
+    derivative: Callable[..., Any],
+    **facts: Unpack[Facts],
+) -> Op:
     """Make an operation of one attribute: `compute(order, x)`, `derivative(b, x, order)`."""
 
     def infer(x: Type, *, order: int) -> TensorType:
@@ -120,7 +167,7 @@ def _family(name: str, compute: Callable[..., Any], derivative: Callable[..., An
     def pull_back(b: Any, node: Any, cts: Any) -> Any:
         return (b.mul(cts[0], derivative(b, *node.operands, node.attrs["order"])),)
 
-    return Op(name, infer, kernel, Explicit(pull_back), is_cheap=True)
+    return Op(name, infer, kernel, Explicit(pull_back), is_cheap=True, **facts)
 
 
 def _scipy_member(name: str, *firsts: str) -> Callable[..., Any]:
@@ -152,16 +199,25 @@ def _bessel_derivative(family: Callable[[], Op], turn: float) -> Callable[..., A
 
 
 bessel_i: Op = _family(
-    "bessel_i", _scipy_member("iv", "i0", "i1"), _bessel_derivative(lambda: bessel_i, -1.0)
+    "bessel_i",
+    _scipy_member("iv", "i0", "i1"),
+    _bessel_derivative(lambda: bessel_i, -1.0),
+    cost=110,
+    rounding=Rounding.OF_FLOATS,
 )
 bessel_j: Op = _family(
-    "bessel_j", _scipy_member("jv", "j0", "j1"), _bessel_derivative(lambda: bessel_j, 1.0)
+    "bessel_j",
+    _scipy_member("jv", "j0", "j1"),
+    _bessel_derivative(lambda: bessel_j, 1.0),
+    cost=110,
+    rounding=Rounding.OF_FLOATS,
 )
 # The derivatives of log Γ; order 0 is digamma
 polygamma: Op = _family(
     "polygamma",
     _scipy_member("polygamma", "digamma"),
     lambda b, x, order: b.emit(polygamma, x, order=order + 1),
+    rounding=Rounding.OF_FLOATS,
 )
 
 # Below this x, log_ndtr is differentiated by a continued fraction of this length.
@@ -214,5 +270,8 @@ def _log_ndtr(order: int, x: Any) -> Any:
 
 # The derivatives of log Φ; order 0 is log Φ
 log_ndtr: Op = _family(
-    "log_ndtr", _log_ndtr, lambda b, x, order: b.emit(log_ndtr, x, order=order + 1)
+    "log_ndtr",
+    _log_ndtr,
+    lambda b, x, order: b.emit(log_ndtr, x, order=order + 1),
+    rounding=Rounding.OF_FLOATS,
 )

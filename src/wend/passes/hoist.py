@@ -13,28 +13,12 @@ from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes, lift, rewrite_nodes, with_operands
 from wend.ir.types import TensorType
-from wend.ops import contracting, creating, elementwise, parts, reducing, shaping
+from wend.ops import creating
 from wend.ops.control import WhileParts, while_
+
 
 # With static shapes these cannot fail, and neither can the operations marked `is_cheap`, except
 # `_UNSAFE`.
-_SPECULATABLE = {
-    reducing.reduce_sum,
-    reducing.reduce_prod,
-    reducing.reduce_any,
-    reducing.reduce_all,
-    reducing.cumsum,
-    contracting.dot_general,
-    shaping.concat,
-    shaping.sum_to,
-}
-_CHEAP_BUT_UNSAFE = {
-    elementwise.pow,
-    shaping.narrow,
-    parts.take_part,
-}  # a negative integer power or a position out of range raises
-
-
 def hoist(graph: Graph) -> Graph:
     """Move loop-invariant nodes out of loops, inner loops first."""
 
@@ -103,9 +87,9 @@ def _with_hoisted(
 
 def _is_speculatable(node: Node) -> bool:
     """Return whether a node may run where its results may be unused."""
-    if node.regions or node.op.effect is not Effect.NONE or node.op in _CHEAP_BUT_UNSAFE:
+    if node.regions or node.op.effect is not Effect.NONE or node.op.may_fail(node):
         return False
     types = [value.type for value in (*node.operands, *node.results)]
     if not all(isinstance(type, TensorType) and type.is_static for type in types):
         return False  # a shape mismatch is only detected at run time
-    return node.op.is_cheap or node.op in _SPECULATABLE
+    return node.op.is_cheap or node.op.is_speculatable

@@ -15,15 +15,8 @@ from wend.ir.rewrite import rebuild_graph, rename_dims, with_operands
 from wend.ir.types import Dim, MaybeType, Symbol, substitute, without_maybe
 from wend.ops import (
     creating,
-    decompositions,
-    indexing,
-    linalg,
-    lists,
     maybe,
-    parts,
-    searching,
     shaping,
-    updating,
 )
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, if_
@@ -31,13 +24,6 @@ from wend.passes.specialize_zeros import Specializer, State, reinfer_types
 
 # Operations moved into the branches if one of their operands is a maybe that the `if` gives.
 _SINKABLE = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero, shaping.refine}
-# Operations that raise an error of the user's: a position out of range, a singular matrix
-_MAY_FAIL = {
-    *(indexing.gather, indexing.take_along, indexing.scatter_add, indexing.add_along),
-    *(parts.take_part, parts.set_part, parts.add_part, updating.scatter_set, searching.set_along),
-    *(lists.list_get, lists.list_pop, lists.list_set, shaping.narrow, shaping.reshape),
-    *(linalg.solve, linalg.cholesky, decompositions.eigh, decompositions.eig, decompositions.svd),
-}
 
 
 def merge_ifs(graph: Graph) -> Graph:
@@ -109,7 +95,7 @@ class _MergedIf:
     def may_fail(self) -> bool:
         """Return whether an error may come from it, which comes before later effects."""
         nodes = (n for b in self.branches for n in b.finish([]).walk())
-        return any(node.op in _MAY_FAIL for node in nodes)
+        return any(node.op.may_fail(node) for node in nodes)
 
     def accepts(self, node: Node, mapping: Mapping[Value, Value]) -> bool:
         """Return whether a node belongs in the branches."""

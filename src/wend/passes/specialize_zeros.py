@@ -34,7 +34,7 @@ from wend.ir.types import (
     symbols,
     without_maybe,
 )
-from wend.ops import creating, elementwise, indexing, lists, maybe, parts, shaping
+from wend.ops import creating, elementwise, lists, maybe, shaping
 from wend.ops.build import Build
 from wend.ops.control import (
     PREDICATE,
@@ -334,21 +334,14 @@ def _updates_of_zeros(value: Value) -> list[Node]:
     x + add_at(zeros, v) is add_at(x, v): a loop that reads one item a trip must not touch all.
     """
     updates: list[Node] = []
-    while value.node is not None and value.node.op in {*_ACCUMULATING_OPS, shaping.refine}:
-        if value.node.op is not shaping.refine:  # the result has the type of what is added to
-            updates.append(value.node)
-        value = value.node.operands[0]
+    while (node := value.node) is not None:
+        is_addition = node.op.updates == 0 and node.op.addends == (0,)
+        if is_addition:
+            updates.append(node)
+        elif node.op is not shaping.refine:  # the result has the type of what is added to
+            break
+        value = node.operands[0]
     return updates[::-1] if _is_zeros(value) else []
-
-
-_ACCUMULATING_OPS = {
-    lists.list_add_at,
-    indexing.scatter_add,
-    indexing.add_along,
-    shaping.add_slice,
-    shaping.add_narrow,
-    parts.add_part,
-}
 
 
 def _is_zeros(value: Value) -> bool:

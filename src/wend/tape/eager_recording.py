@@ -29,7 +29,7 @@ from wend.runtime.array_boundary import HOST, to_host
 from wend.tape.recorded_array import RecordedArray
 from wend.tape.recorded_value import ExecutedNode, HeldValue, RecordedValue
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.recording.recording import VIEWS, Recording
+from wend.trace.recording.recording import Recording
 
 
 class EagerBuild(Build):
@@ -200,7 +200,7 @@ class EagerRecording(Recording):
             return ()
         node = self.b.emit_node(op, values, **attrs)
         results = tuple([self.wrap(value) for value in node.results])
-        if op in VIEWS and isinstance(operands[0], Tracer) and isinstance(results[0], Tracer):
+        if op.view_of == 0 and isinstance(operands[0], Tracer) and isinstance(results[0], Tracer):
             results[0].link_view(operands[0])
         return results
 

@@ -96,6 +96,7 @@ def test_values(case: Case) -> None:
         check(graph_of(case, operands), [value_of(x) for x in operands])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)
 def test_values_of_unknown_sizes(case: Case) -> None:
     if not case.symbolic:

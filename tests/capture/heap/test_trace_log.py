@@ -375,7 +375,7 @@ def _state() -> Any:
     return parts, objects, arrays, classes, _total, len(W.list)
 
 
-@pytest.mark.parametrize("backend", ["native", "numpy"])
+@pytest.mark.parametrize("backend", ["native", pytest.param("numpy", marks=pytest.mark.sampled)])
 @pytest.mark.parametrize("fun", PROGRAMS, ids=lambda fun: fun.__name__)
 def test_a_change_of_outside_is_refused_and_undone(fun, backend, monkeypatch):
     fresh = World()

@@ -114,6 +114,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
 @pytest.mark.parametrize(("fun", "calls"), CASES)
 def test_values_and_gradients_are_those_of_exact_traces(fun, calls):

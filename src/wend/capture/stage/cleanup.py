@@ -48,7 +48,8 @@ class Cleanup:
         if self.recording is None or self.recording.runs_now() or self._count() == self.middle:
             return
         nodes = self.recording.b.nodes
-        risk = next(filter(_may_raise, _all_nodes(nodes[self.start : self.middle])), None)
+        tried = _all_nodes(nodes[self.start : self.middle])
+        risk = next((node for node in tried if node.op.errors_of(node)), None)
         acts = any(n.op.effect in _ACTS for n in _all_nodes(nodes[self.middle :]))
         if risk is not None and (acts or self._contents() != self.contents):
             raise StagedRaiseError(
@@ -70,11 +71,6 @@ def _all_nodes(nodes: Iterable[Node]) -> Iterator[Node]:
         yield node
         for region in node.regions:
             yield from region.walk()
-
-
-def _may_raise(node: Node) -> bool:
-    raises = node.op.raises
-    return bool(raises(node) if callable(raises) else raises)
 
 
 _innermost: ContextVar[Cleanup | None] = ContextVar("wend_cleanup", default=None)

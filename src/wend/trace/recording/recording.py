@@ -22,7 +22,7 @@ from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import TOKEN, Dim, Shape, Type
-from wend.ops import effects, elementwise, shaping
+from wend.ops import effects
 from wend.ops.build import Build
 from wend.ops.effects import ErrorClass
 from wend.runtime.array_boundary import foreign_boundary
@@ -138,7 +138,7 @@ class Recording(Recorder):
         return False
 
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        if op in VIEWS and type(operands[0]) is ConcreteTracedArray:
+        if op.view_of == 0 and type(operands[0]) is ConcreteTracedArray:
             operands = [operands[0].lazy_ref(), *operands[1:]]
         values = [self.lift(operand) for operand in operands]
         if op.takes_token:
@@ -151,7 +151,7 @@ class Recording(Recorder):
         if op.raises:
             self._note_errors(node)
         results = tuple(map(self.wrap, node.results))
-        if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
+        if op.view_of == 0 and isinstance(operands[0], Tracer) and results[0].type.shape != ():
             results[0].link_view(operands[0])
             is_view = operands[0].is_contiguous_vector()
             transform = view_transform_of(node, is_view=is_view)
@@ -161,8 +161,7 @@ class Recording(Recorder):
 
     def _note_errors(self, node: Node) -> None:
         """Note what a node may raise in the run."""
-        raises = node.op.raises
-        errors = raises(node) if callable(raises) else raises
+        errors = node.op.errors_of(node)
         if errors:
             self.may_raise(effects.risk(node), errors, node.source)
         if node.op is effects.checked:
@@ -535,20 +534,6 @@ class Recording(Recorder):
         self.mutations.clear()
         self.trip_counters.clear()
         self.shown_fields.clear()
-
-
-# Operations whose result is a view of the first operand in NumPy.
-VIEWS = frozenset(
-    {
-        shaping.slice_,
-        shaping.narrow,
-        shaping.reshape,
-        shaping.transpose,
-        shaping.broadcast_to,
-        elementwise.real,
-        elementwise.imag,
-    }
-)
 
 
 def current() -> Recording | None:

@@ -136,6 +136,7 @@ def test_values_of_operations(case: Case, monkeypatch: pytest.MonkeyPatch) -> No
                 compiled += 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=[case for case in SMALL if is_derived(case)], **NAMED)
 def test_derivatives_of_operations(case: Case) -> None:
     for operands in case.smooth[:2]:

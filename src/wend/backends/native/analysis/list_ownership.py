@@ -15,10 +15,9 @@ from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_uses import READS, is_new_list
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, without_maybe
-from wend.ops import lists, maybe, shaping
+from wend.ops import lists
 from wend.ops.control import WhileParts, call, if_, while_
 
-_FORWARDS_OPERAND = {maybe.instantiate, maybe.present, maybe.autograd_add, shaping.refine}
 _RETURNS_OWNED = {
     *(lists.list_new, lists.list_zeros, lists.list_add, lists.list_set, lists.list_add_at),
     lists.list_unstack,
@@ -74,7 +73,7 @@ class Ownership:
             return [operand_owned[0]]
         if node.op is lists.list_pop:
             return [operand_owned[0], False]
-        if node.op in _FORWARDS_OPERAND:
+        if node.op.forwards_zero:
             return [all(operand_owned)]
         return [False] * len(node.results)
 

@@ -12,11 +12,8 @@ from wend.backends.native.analysis.liveness import LastUses
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import rewrite_nodes, with_operands
-from wend.ops import indexing, reducing, shaping
+from wend.ops import indexing, shaping
 from wend.ops.build import Build
-
-_IDENTITIES = {reducing.reduce_sum: 0, reducing.reduce_prod: 1}
-_IDENTITIES |= {reducing.reduce_any: 0, reducing.reduce_all: 1}
 
 
 def fuse_masked_reductions(graph: Graph) -> Graph:
@@ -41,8 +38,9 @@ def fuse_masked_reductions(graph: Graph) -> Graph:
             if node.op is shaping.dim_of:
                 return (b.reduce_sum(b.cast(mask, INT64), axes=axes),)
             x = sources[node.operands[0]]
-            identity = b.full_like(x, _IDENTITIES[node.op])
-            return (b.emit(node.op, b.select(mask, x, identity), axes=axes, keepdims=False),)
+            assert node.op.identity is not None
+            x = b.select(mask, x, b.full_like(x, node.op.identity))
+            return (b.emit(node.op, x, axes=axes, keepdims=False),)
         nodes.append(with_operands(node, operands, list(map(fuse_masked_reductions, node.regions))))
         copies.update(zip(node.results, nodes[-1].results, strict=True))
         return nodes[-1].results
@@ -63,6 +61,10 @@ def _is_size(node: Node) -> bool:
     return node.op is shaping.dim_of
 
 
+def _has_identity(node: Node) -> bool:
+    return node.op.identity is not None and node.op is not shaping.sum_to
+
+
 def _is_reduced(uses: LastUses, node: Node, nonzero: Node) -> bool:
     """Return whether a node selects by all positions of a mask, only to be reduced."""
     if node.op is not indexing.gather or node.operands[1:] != nonzero.results:
@@ -71,6 +73,6 @@ def _is_reduced(uses: LastUses, node: Node, nonzero: Node) -> bool:
     if node.operands[0].tensor.dims != nonzero.operands[0].tensor.dims or uses.is_result(picked):
         return False
     return all(
-        _is_size(user) or (user.op in _IDENTITIES and not user.attrs["keepdims"])
+        _is_size(user) or (_has_identity(user) and not user.attrs["keepdims"])
         for user in uses.users(picked)
     )

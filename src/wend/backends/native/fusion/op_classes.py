@@ -10,16 +10,9 @@ from wend.backends.native.target.kinds import REGISTERS
 from wend.backends.native.target.small_arrays import is_small, size
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Node, Value
+from wend.ir.op import TABLE
 from wend.ir.types import Dim, Symbol, TensorType
-from wend.ops import (
-    contracting,
-    creating,
-    elementwise,
-    indexing,
-    parts,
-    reducing,
-    shaping,
-)
+from wend.ops import contracting, creating, elementwise, indexing, parts, shaping
 
 _LAYOUT = {
     *(shaping.broadcast_to, shaping.transpose, shaping.reshape),
@@ -28,29 +21,17 @@ _LAYOUT = {
 # Operations that are not loops over elements but read subviews in place. In a nest, such a node is
 # the last one, and all others are layout operations.
 READS_SUBVIEWS = {contracting.dot_general, shaping.shape_of, shaping.dim_of}
-_REDUCTIONS = {
-    *(reducing.reduce_sum, reducing.reduce_prod, reducing.reduce_max, reducing.reduce_min),
-    *(reducing.reduce_any, reducing.reduce_all, shaping.sum_to),
-}
-SUMS = {reducing.reduce_sum, shaping.sum_to}
-EXTREMES = {reducing.reduce_max, reducing.reduce_min}
-SEARCHES = {reducing.reduce_any, reducing.reduce_all}
+SUMS = {op for op in TABLE.values() if op.step is elementwise.add}
+EXTREMES = {op for op in TABLE.values() if op.step is not None and op.identity is None}
+SEARCHES = {op for op in TABLE.values() if op.step in (elementwise.bit_or, elementwise.bit_and)}
 _LOOKUPS = {indexing.gather, indexing.take_along}
 
-# Cost of recomputing one operation, relative to storing and reloading an element
+# Cost of recomputing one operation, relative to storing and reloading an element, and the time for
+# which it counts as one
 _EXPENSIVE_OP_COST = 8
-_UNIT_COST_OPS = {
-    *(elementwise.add, elementwise.sub, elementwise.mul, elementwise.neg, elementwise.abs),
-    *(elementwise.select, elementwise.cast, elementwise.maximum, elementwise.minimum),
-    *(elementwise.bit_and, elementwise.bit_or, elementwise.bit_xor, elementwise.bit_not),
-    *(elementwise.eq, elementwise.ne, elementwise.lt, elementwise.le, elementwise.gt),
-    *(elementwise.ge, elementwise.isnan, elementwise.isinf, elementwise.isfinite),
-}
-# Operations that take a few instructions without branches
-_BRANCH_FREE_OPS = {
-    *(*_UNIT_COST_OPS, elementwise.div, elementwise.reciprocal, elementwise.sqrt, elementwise.sign),
-    *(elementwise.floor, elementwise.ceil, elementwise.trunc, elementwise.rint),
-}
+_UNIT_COST_NS = 0.1
+# A few instructions without branches
+_BRANCH_FREE_NS = 0.5
 # An array of up to this many elements stays in the cache from one loop to the next.
 _MAX_CACHED_ELEMENTS = 2**15
 # Recomputation budget of a later loop over the same row; costlier values are stored in between.
@@ -59,7 +40,7 @@ MAX_RECOMPUTE_COST = 4
 
 def cost(node: Node) -> int:
     """Return the cost of recomputing an element."""
-    return 1 if node.op in _UNIT_COST_OPS else _EXPENSIVE_OP_COST
+    return 1 if node.op.cost < _UNIT_COST_NS else _EXPENSIVE_OP_COST
 
 
 def is_fusible_concat(node: Node) -> bool:
@@ -86,7 +67,7 @@ def operand_may_miss_cache(value: Value) -> bool:
 
 def is_compute_bound(node: Node) -> bool:
     """Return whether a node computes so long per element, or branches, that it must not wait."""
-    return not is_lookup(node) and reduction_of(node) is None and node.op not in _BRANCH_FREE_OPS
+    return not is_lookup(node) and reduction_of(node) is None and node.op.cost > _BRANCH_FREE_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +152,7 @@ def is_constant(node: Node) -> bool:
 
 def reduction_of(node: Node) -> Reduction | None:
     """Return the reduction that a node does, if native code supports it."""
-    if node.op not in _REDUCTIONS or not _is_register_array(node.operands[0]):
+    if node.op.step is None or not _is_register_array(node.operands[0]):
         return None
     operand, result = node.operands[0].tensor, node.results[0].tensor
     if node.op is shaping.sum_to:

@@ -60,21 +60,13 @@ def _dot_cost(node: Node) -> int:
     return 2 * size(node.results[0].type) * _depth(node)
 
 
-# Operations that cost one instruction
-_UNIT_COST_OPS = {
-    *(elementwise.add, elementwise.sub, elementwise.mul, elementwise.div, elementwise.neg),
-    *(elementwise.abs, elementwise.sqrt, elementwise.select, elementwise.cast),
-    *(elementwise.bit_and, elementwise.bit_or, elementwise.bit_xor, elementwise.bit_not),
-    *(elementwise.eq, elementwise.ne, elementwise.lt, elementwise.le, elementwise.gt),
-    *(elementwise.ge, elementwise.reciprocal, elementwise.maximum, elementwise.minimum),
-    *(elementwise.isnan, elementwise.isinf, elementwise.isfinite, elementwise.sign),
-}
+_INSTRUCTION_NS = 0.5  # an operation that takes less is one instruction
 _FUNCTION_COST = 12  # instructions of a function call, at least
 _MAX_SCALAR_FUNCTIONS = 4  # for more elements, a vectorized loop is faster
 
 
 def _elementwise_fits(node: Node) -> bool:
-    if node.op not in _UNIT_COST_OPS and size(node.results[0].type) > _MAX_SCALAR_FUNCTIONS:
+    if node.op.cost > _INSTRUCTION_NS and size(node.results[0].type) > _MAX_SCALAR_FUNCTIONS:
         return False
     is_power = node.op is elementwise.pow and node.results[0].tensor.dtype != FLOAT32
     if is_power and not is_scalar_or_splat(node.operands[1]):
@@ -88,7 +80,7 @@ def _expand_elementwise(scope: ScalarScope, node: Node) -> Sequence[ScalarElemen
 
 
 def _elementwise_cost(node: Node) -> int:
-    return size(node.results[0].type) * (1 if node.op in _UNIT_COST_OPS else _FUNCTION_COST)
+    return size(node.results[0].type) * (1 if node.op.cost < _INSTRUCTION_NS else _FUNCTION_COST)
 
 
 def _forward(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:

@@ -10,23 +10,13 @@ from wend.backends.native.scalarize.rule import ExpansionRule
 from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.small_arrays import size
 from wend.ir.graph import Node, Value
-from wend.ir.op import Op
+from wend.ir.op import TABLE, Op
 from wend.ops import elementwise, reducing, shaping
 from wend.ops.build import Build
 
-_STEPS: Mapping[Op, Op] = {
-    reducing.reduce_sum: elementwise.add,
-    reducing.reduce_prod: elementwise.mul,
-    reducing.reduce_max: elementwise.maximum,
-    reducing.reduce_min: elementwise.minimum,
-    reducing.reduce_any: elementwise.bit_or,
-    reducing.reduce_all: elementwise.bit_and,
-    shaping.sum_to: elementwise.add,
-}
-
 
 def _is_float_sum(node: Node) -> bool:
-    return _STEPS[node.op] is elementwise.add and node.results[0].tensor.dtype.kind == "f"
+    return node.op.step is elementwise.add and node.results[0].tensor.dtype.kind == "f"
 
 
 def _axes(node: Node) -> tuple[int, ...]:
@@ -52,12 +42,14 @@ def _expand_reduction(scope: ScalarScope, node: Node) -> Sequence[ScalarElements
         outer_rank -= 1
     remaining_axes = [k for k in range(outer_rank) if k not in axes]
     totals: dict[tuple[int, ...], Value] = {}
+    step = node.op.step
+    assert step is not None
     for position in np.ndindex(*dims[:outer_rank]):  # type: ignore[arg-type]
         row = [elements[number] for number in np.ravel(numbers[position])]
-        partial = _reduce_row(b, node, row) if outer_rank < rank else row[0]
+        partial = _reduce_row(b, node, step, row) if outer_rank < rank else row[0]
         key = tuple(position[k] for k in remaining_axes)
         if key in totals:
-            totals[key] = b.emit(_STEPS[node.op], totals[key], partial)
+            totals[key] = b.emit(step, totals[key], partial)
         elif outer_rank == rank and _is_float_sum(node):
             totals[key] = plus_zero(b, partial)
         else:
@@ -70,12 +62,12 @@ def plus_zero(b: Build, x: Value) -> Value:
     return b.add(b.constant(0, x.tensor.dtype), x)
 
 
-def _reduce_row(b: Build, node: Node, row: Sequence[Value]) -> Value:
+def _reduce_row(b: Build, node: Node, step: Op, row: Sequence[Value]) -> Value:
     if _is_float_sum(node):
         return _pairwise_sum(b, row)
     total, *others = row
     for x in others:
-        total = b.emit(_STEPS[node.op], total, x)
+        total = b.emit(step, total, x)
     return total
 
 
@@ -144,7 +136,7 @@ def _arg_extremum_cost(node: Node) -> int:
 
 
 RULES: Mapping[Op, ExpansionRule] = {
-    **{op: ExpansionRule(_expand_reduction, cost=operand_size) for op in _STEPS},
+    **{op: ExpansionRule(_expand_reduction, cost=operand_size) for op in TABLE.values() if op.step},
     shaping.sum_to: ExpansionRule(_expand_reduction, _sum_to_fits, operand_size),
     reducing.argmax: ExpansionRule(_expand_arg_extremum, cost=_arg_extremum_cost),
     reducing.argmin: ExpansionRule(_expand_arg_extremum, cost=_arg_extremum_cost),

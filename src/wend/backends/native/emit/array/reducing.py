@@ -17,7 +17,7 @@ from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.backends.native.target.writer import Writer
 from wend.ir.graph import Node
-from wend.ir.op import Op
+from wend.ir.op import TABLE, Op
 from wend.ops import elementwise, reducing, scanning, shaping
 
 Combine = Callable[[Lowering, Node, Kind, str, str], str]
@@ -35,28 +35,15 @@ def _highest(dtype: np.dtype) -> Any:
 
 # How a reduction combines two elements, and its identity
 COMBINERS: Mapping[Op, Combine] = {
-    reducing.reduce_sum: ELEMENTS[elementwise.add].emit,
-    shaping.sum_to: ELEMENTS[elementwise.add].emit,
-    reducing.reduce_prod: ELEMENTS[elementwise.mul].emit,
-    reducing.reduce_max: ELEMENTS[elementwise.maximum].emit,
-    reducing.reduce_min: ELEMENTS[elementwise.minimum].emit,
-    reducing.reduce_any: ELEMENTS[elementwise.bit_or].emit,
-    reducing.reduce_all: ELEMENTS[elementwise.bit_and].emit,
-}
-_IDENTITIES: Mapping[Op, Callable[[np.dtype], Any]] = {
-    reducing.reduce_sum: lambda dtype: 0,
-    shaping.sum_to: lambda dtype: 0,
-    reducing.reduce_prod: lambda dtype: 1,
-    reducing.reduce_max: _lowest,
-    reducing.reduce_min: _highest,
-    reducing.reduce_any: lambda dtype: False,
-    reducing.reduce_all: lambda dtype: True,
+    op: ELEMENTS[op.step].emit for op in TABLE.values() if op.step is not None
 }
 
 
 def identity_of(node: Node, kind: Kind) -> str:
-    """Return the identity of a reduction."""
-    return kind.literal(_IDENTITIES[node.op](kind.dtype))
+    """Return the value that a reduction starts with."""
+    if node.op.identity is not None:
+        return kind.literal(node.op.identity)
+    return kind.literal((_lowest if node.op is reducing.reduce_max else _highest)(kind.dtype))
 
 
 def check_nonempty(low: Lowering, sizes: Sequence[str]) -> None:
