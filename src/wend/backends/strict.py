@@ -11,6 +11,7 @@ The bits of a NaN stay undefined: neither IEEE 754 nor LLVM defines which NaN an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -55,9 +56,8 @@ def strict(graph: Graph) -> Graph:
 def _as_host_op(op: Op) -> Op:
     """Return an operation with the same name and meaning for which no backend has code."""
     assert op.kernel is not None
-    return replace(
-        op, kernel=_on_contiguous_operands(_power if op is elementwise.pow else op.kernel)
-    )
+    kernel = _on_contiguous_operands(_power if op is elementwise.pow else op.kernel)
+    return replace(op, kernel=kernel, step=None, identity=None, cost=math.inf)
 
 
 def _on_contiguous_operands(kernel: Kernel) -> Kernel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import operator
 import types
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_r
 from wend.capture.stage.operators import check_filter, contains, is_, is_not, not_
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, decompositions, indexing, ranges, rearranging, shaping, views
+from wend.numpy.public import STAGED
 from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.control.tensor_list import TensorList
@@ -245,9 +247,52 @@ def _is_array_function(fun: Any) -> bool:
 
 
 def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call an array function with traced lists stacked to arrays."""
+    """Call an array function with traced lists, and lists of traced values, as arrays."""
     args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
+    if any(map(_holds_staged, (*args, *kwargs.values()))):
+        are_arrays = _array_parameters(fun, len(args))
+        args = tuple(
+            creating.asarray(arg) if is_array and _holds_staged(arg) else arg
+            for is_array, arg in zip(are_arrays, args, strict=True)
+        )
+        kwargs = {
+            name: creating.asarray(arg) if _is_array_parameter(name) and _holds_staged(arg) else arg
+            for name, arg in kwargs.items()
+        }
     return adopt_result(fun(*args, **kwargs))
+
+
+# Parameters of array functions that take shapes, axes, or several arrays
+_OTHER_PARAMETERS = frozenset(
+    {
+        *("shape", "newshape", "axis", "axes", "reps", "size", "pad_width", "repeats", "shift"),
+        *("dims", "indices_or_sections", "arrays", "tup", "seq", "keys", "operands", "args"),
+        *("condlist", "choicelist", "choices", "funclist", "bins", "range", "out", "xi", "key"),
+    }
+)
+
+
+def _is_array_parameter(name: str) -> bool:
+    return name not in _OTHER_PARAMETERS
+
+
+def _array_parameters(fun: Callable[..., Any], count: int) -> list[bool]:
+    """Return for each positional argument of an array function whether it is an array."""
+    if isinstance(fun, np.ufunc):
+        return [k < fun.nin for k in range(count)]
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except ValueError:  # of a function written in C
+        parameters = inspect.signature(STAGED.get(fun, len)).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    return [k < len(names) and _is_array_parameter(names[k]) for k in range(count)]
+
+
+def _holds_staged(x: Any) -> bool:
+    """Return whether a list or tuple holds traced values, at any depth."""
+    return isinstance(x, (list, tuple)) and any(
+        isinstance(item, Staged) or _holds_staged(item) for item in x
+    )
 
 
 def is_plain_function(fun: Any) -> bool:
