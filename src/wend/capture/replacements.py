@@ -23,6 +23,8 @@ from wend.capture.builtins.world import replacement_of_call
 from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_range
 from wend.capture.stage.operators import check_filter, contains, is_, is_not, not_
 from wend.eager.dispatch import Staged, any_staged
+from wend.eager.promotion import is_weak
+from wend.ir.dtypes import SHORT_NAMES
 from wend.numpy import creating, decompositions, indexing, ranges, rearranging, shaping, views
 from wend.numpy.public import STAGED
 from wend.trace.arrays.concrete_array import adopt_result
@@ -173,12 +175,22 @@ def _nditer(*args: Any, op_flags: Any = (), **options: Any) -> Any:
     return np.nditer(*args, **options)
 
 
+def _scalar_type(kind: type[np.generic]) -> Callable[..., Any]:
+    """Return a class of NumPy's numbers as a function that casts traced values, too."""
+
+    def staged(x: Any) -> Any:
+        return shaping.astype(creating.asarray(x, np.dtype(kind) if is_weak(x) else None), kind)
+
+    return _dispatch_on_first(kind, staged)
+
+
 _REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     original: (_dispatch_on_first if original in _UNARY_BUILTINS else _dispatch_on_any)(
         original, _returning_weak(staged) if original.__module__ == "math" else staged
     )
     for original, staged in _STAGED_VERSIONS.items()
 }
+_REPLACEMENTS |= {dtype.type: _scalar_type(dtype.type) for dtype in SHORT_NAMES}
 _REPLACEMENTS |= strings.REPLACED | namespaces.REPLACEMENTS
 _REPLACEMENTS |= {
     builtins.all: _all,

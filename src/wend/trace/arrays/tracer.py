@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 from typing import Any
@@ -40,6 +41,8 @@ from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufun
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
 
+_MAX_LISTED = 256  # elements that `tolist` takes apart
+_PYTHON_DTYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
 _READ_ONLY = np.broadcast_to(0, ())
 
 _CAST = (
@@ -227,18 +230,41 @@ class Tracer(Operators, Methods):
         )
 
     def item(self, *position: Any) -> Any:
-        """Return the number; raise an error if it is not known while the function is recorded."""
+        """Return an element as a Python number, by default the only one."""
         if (known := self._known()) is not None:
             return known.item(*position)
-        raise self._concrete_error(
-            ".item()", "leave it as it is: a traced scalar behaves like a number."
-        )
+        position = position[0] if len(position) == 1 and type(position[0]) is tuple else position
+        if len(position) > 1 or (position and self.type.rank == 1):
+            return self[position].as_python_number()
+        if position:
+            return self.reshape(-1)[position[0]].as_python_number()
+        if self.type.is_static and math.prod(self.type.dims) != 1:  # type: ignore[arg-type]
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self.reshape(()).as_python_number()
 
     def tolist(self) -> Any:
-        """Return the numbers; raise an error if they are not known while it is recorded."""
+        """Return the elements as nested lists of Python numbers.
+
+        Raises:
+            ConcreteValueError: only the run knows how many there are, or there are many.
+        """
         if (known := self._known()) is not None:
             return known.tolist()
-        raise self._concrete_error(".tolist()", "iterate over it, or keep it as an array.")
+        if self.type.shape == ():
+            return self.as_python_number()
+        if not self.type.is_static or math.prod(self.type.dims) > _MAX_LISTED:  # type: ignore[arg-type]
+            raise self._concrete_error(".tolist()", "iterate over it, or keep it as an array.")
+        return [row.tolist() for row in self]
+
+    def as_python_number(self) -> Tracer:
+        """Return a scalar as Python's number of its kind: bool, int, float or complex."""
+        dtype = self.type.dtype
+        if dtype == np.uint64:
+            raise self._concrete_error(
+                "a Python integer", "convert it first, as it may not fit 64 bits: x.astype(int)."
+            )
+        number: Tracer = shaping.astype(self, _PYTHON_DTYPES[dtype.kind])
+        return number.as_weak()
 
     # Changes in place (D7)
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -325,6 +351,11 @@ class Tracer(Operators, Methods):
     @property
     def T(self) -> Any:  # noqa: N802 - its name in NumPy
         return self.view_as(shaping.transpose(self))
+
+    @property
+    def flat(self) -> Any:
+        """The array as a vector; writes to it change the array."""
+        return self.reshape(-1)
 
     @property
     def mT(self) -> Any:  # noqa: N802 - its name in NumPy
