@@ -346,8 +346,8 @@ def as_array():
     wend.function(lambda x: np.asarray(x), capture=False)(np.ones(2))
 
 
-def item():
-    wend.function(lambda x: x.item())(np.float64(1.0))
+def long_list():
+    wend.function(lambda x: x.tolist())(np.ones(1000))
 
 
 def returns_object():
@@ -512,7 +512,7 @@ CASES = {
         leaked_carry,
         leaked_across_branches,
     ],
-    ConcreteValueError: [truth, number, integer, as_index, as_range, as_array, item],
+    ConcreteValueError: [truth, number, integer, as_index, as_range, as_array, long_list],
     NotDifferentiableError: [
         grad_of_integers,
         grad_of_bool,

@@ -93,7 +93,7 @@ USES = {
     "int": int,
     "index": lambda x: [1, 2][x],
     "array": np.asarray,
-    "item method": lambda x: x.item(),
+    "item method": lambda x: x.item(0),
     "list method": lambda x: x.tolist(),
     "argument": lambda x: wend.function(lambda y: y)(x),
     "argument of concrete": lambda x: leaking.get_concrete_function(np.ones(3))(x),

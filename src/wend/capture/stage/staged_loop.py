@@ -176,7 +176,7 @@ class StagedLoop:
                 unbound_attributes.check_first_bound(location, self.where)
 
     def _keep_new_variables(self, ends: Sequence[Any]) -> bool:
-        """Let the loop start with the variables that an iteration made in place of None.
+        """Start the loop with the variables that an iteration made in place of None.
 
         They are made once, when the function is traced; return whether there are any.
         """

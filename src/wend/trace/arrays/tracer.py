@@ -354,7 +354,7 @@ class Tracer(Operators, Methods):
 
     @property
     def flat(self) -> Any:
-        """The array as a vector; writes to it change the array."""
+        """The array as a vector, as by `reshape(-1)`."""
         return self.reshape(-1)
 
     @property
