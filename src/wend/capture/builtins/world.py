@@ -36,6 +36,7 @@ from wend.capture.builtins.refused_calls import (
     refusal,
     refusing,
 )
+from wend.capture.builtins.scipy_functions import of_distribution, of_scipy
 from wend.capture.builtins.streams import pprint_in_run, stream_method
 from wend.capture.libraries import is_library
 from wend.capture.state.made_objects import is_made_here, note_made
@@ -201,6 +202,8 @@ def _replacement_of_method(owner: Any, name: str) -> Call | None:
             return refusing(f"{module}.{kind.__name__}.{name}", FILE)
         case "logging":
             return host_calls.logging_method(owner, name)
+        case "scipy":
+            return of_distribution(owner, name)
     if owner is os.environ and name not in ("get", "items", "keys", "values", "copy"):
         return refusing(f"os.environ.{name}", SYSTEM)
     is_standard = owner is sys.stdout or owner is sys.stderr
@@ -228,7 +231,12 @@ def _find_family(kind: type) -> str | None:
     if issubclass(kind, dt.date):
         return "date"
     modules = {base.__module__.partition(".")[0] for base in kind.__mro__}
-    families = {"pathlib": "path", "logging": "logging", **dict.fromkeys(_FILE_MODULES, "file")}
+    families = {
+        "pathlib": "path",
+        "logging": "logging",
+        "scipy": "scipy",
+        **dict.fromkeys(_FILE_MODULES, "file"),
+    }
     return next((families[module] for module in modules if module in families), None)
 
 
@@ -293,5 +301,6 @@ _FAMILIES: dict[str, Callable[[Any, str, str], Call | None]] = {
     "_py_warnings": host_calls.of_warnings,
     "pprint": _of_pprint,
     "json": _of_json,
+    "scipy": of_scipy,
     **dict.fromkeys(REFUSED_FAMILIES, _of_system),
 }

@@ -1,0 +1,185 @@
+"""SciPy's functions under their own names in captured code, as far as wend has them.
+
+Their universal functions dispatch by themselves; these are the others.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from wend.base.errors import UnsupportedError, explain
+from wend.base.refusals import refusal
+from wend.base.source import at, user_source
+from wend.eager.dispatch import any_staged
+from wend.numpy import elementwise as ew
+from wend.numpy import linalg, matrices, ranges, shaping, special
+
+Call = Callable[..., Any]
+_IGNORED = frozenset({"overwrite_a", "overwrite_b", "check_finite", "lapack_driver", "driver"})
+
+
+def of_scipy(fun: Any, module: str, name: str) -> Call | None:
+    """Return wend's version of a function of SciPy, for calls with traced values, or None."""
+    package = ".".join(module.split(".")[:2])
+    if getattr(sys.modules.get(package), name, None) is not fun:
+        return None
+    ours = _FUNCTIONS.get(package, {}).get(name)
+    return None if ours is None else _of_traced(fun, ours)
+
+
+def of_distribution(distribution: Any, name: str) -> Call | None:
+    """Return wend's version of a method of `scipy.stats.norm`, or None."""
+    ours = _NORMAL.get(name)
+    normal = getattr(sys.modules.get("scipy.stats"), "norm", None)
+    if ours is None or distribution is not normal:
+        return None
+    return _of_traced(getattr(distribution, name), ours)
+
+
+def _of_traced(fun: Call, ours: Call) -> Call:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        parts = [part for arg in args for part in (arg if isinstance(arg, tuple) else (arg,))]
+        if not any_staged(parts) and not any_staged(kwargs.values()):
+            return fun(*args, **kwargs)
+        taken = {key: value for key, value in kwargs.items() if key not in _IGNORED}
+        try:
+            return ours(*args, **taken)
+        except _NotTakenError as error:
+            raise _refusal(fun, str(error)) from None
+
+    return run
+
+
+class _NotTakenError(Exception):
+    """An option that wend's version does not take."""
+
+
+def _refusal(fun: Call, option: str) -> Exception:
+    return refusal(
+        UnsupportedError(
+            explain(
+                f"{fun.__name__}(…, {option}){at(user_source())} is not recorded with this option.",
+                cure="leave it out, or write it with functions of NumPy.",
+            )
+        )
+    )
+
+
+def _check_default(**options: Any) -> None:
+    for name, (value, default) in options.items():
+        if value is not default and value != default:
+            raise _NotTakenError(f"{name}={value!r}")
+
+
+# scipy.linalg
+def _solve(
+    a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False
+) -> Any:
+    _check_default(lower=(lower, False))
+    if assume_a not in (None, "gen", "general"):
+        raise _NotTakenError(f"assume_a={assume_a!r}")
+    return linalg.solve(shaping.matrix_transpose(a) if transposed else a, b)
+
+
+def _cholesky(a: Any, lower: bool = False) -> Any:
+    if lower:
+        return linalg.cholesky(a)
+    return _adjoint(linalg.cholesky(_adjoint(a)))  # which reads the upper triangle
+
+
+def _cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
+    return _cholesky(a, lower), lower
+
+
+def _cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
+    factor, is_lower = c_and_lower
+    lower = _triangle(factor, is_lower)
+    lower = lower if is_lower else _adjoint(lower)
+    return linalg.solve(_adjoint(lower), linalg.solve(lower, b))
+
+
+def _solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Any:
+    a = _triangle(a, lower)
+    if unit_diagonal:
+        size = shaping.shape(a)[-1]
+        a = ew.where(ranges.eye(size, dtype=bool), 1.0, a)
+    if trans in (1, "T"):
+        a = shaping.matrix_transpose(a)
+    elif trans in (2, "C"):
+        a = _adjoint(a)
+    return linalg.solve(a, b)
+
+
+def _triangle(a: Any, lower: bool) -> Any:
+    return matrices.tril(a) if lower else matrices.triu(a)
+
+
+def _adjoint(a: Any) -> Any:
+    return ew.conjugate(shaping.matrix_transpose(a))
+
+
+def _eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False) -> Any:
+    _check_default(b=(b, None))
+    uplo = "L" if lower else "U"
+    return (linalg.eigvalsh if eigvals_only else linalg.eigh)(a, uplo)
+
+
+def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    return linalg.norm(a, ord, axis, keepdims)
+
+
+# scipy.stats.norm
+def _standard(x: Any, loc: Any, scale: Any) -> Any:
+    return (x - loc) / scale
+
+
+def _logpdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    z = _standard(x, loc, scale)
+    return -0.5 * z * z - 0.5 * math.log(2 * math.pi) - ew.log(scale)
+
+
+def _of_standard(function: Call, sign: float = 1.0) -> Call:
+    def method(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+        return function(sign * _standard(x, loc, scale))
+
+    return method
+
+
+def _ppf(q: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    return special.ndtri(q) * scale + loc
+
+
+_NORMAL: Mapping[str, Call] = {
+    "logpdf": _logpdf,
+    "pdf": lambda x, loc=0.0, scale=1.0: ew.exp(_logpdf(x, loc, scale)),
+    "cdf": _of_standard(special.ndtr),
+    "logcdf": _of_standard(special.log_ndtr),
+    "sf": _of_standard(special.ndtr, -1.0),
+    "logsf": _of_standard(special.log_ndtr, -1.0),
+    "ppf": _ppf,
+}
+_FUNCTIONS: Mapping[str, Mapping[str, Call]] = {
+    "scipy.special": {
+        "logsumexp": special.logsumexp,
+        "softmax": special.softmax,
+        "log_softmax": special.log_softmax,
+        "polygamma": special.polygamma,
+    },
+    "scipy.linalg": {
+        "solve": _solve,
+        "inv": linalg.inv,
+        "det": linalg.det,
+        "norm": _norm,
+        "cholesky": _cholesky,
+        "cho_factor": _cho_factor,
+        "cho_solve": _cho_solve,
+        "solve_triangular": _solve_triangular,
+        "eigh": _eigh,
+        "eigvalsh": lambda a, b=None, *, lower=True: _eigh(a, b, lower=lower, eigvals_only=True),
+    },
+}
