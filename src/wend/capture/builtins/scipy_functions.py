@@ -24,10 +24,11 @@ _IGNORED = frozenset({"overwrite_a", "overwrite_b", "check_finite", "lapack_driv
 def of_scipy(fun: Any, module: str, name: str) -> Call | None:
     """Return wend's version of a function of SciPy, for calls with traced values, or None."""
     package = ".".join(module.split(".")[:2])
-    if getattr(sys.modules.get(package), name, None) is not fun:
+    functions = _FUNCTIONS.get(package)
+    if functions is None or name not in functions:
         return None
-    ours = _FUNCTIONS.get(package, {}).get(name)
-    return None if ours is None else _of_traced(fun, ours)
+    is_public = getattr(sys.modules.get(package), name, None) is fun
+    return _of_traced(fun, functions[name]) if is_public else None
 
 
 def of_distribution(distribution: Any, name: str) -> Call | None:
