@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import hypothesis
+import numpy as np
 import pytest
 
 import wend
@@ -68,8 +69,11 @@ def _is_chosen(name: str, share: int) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def _verify(request: pytest.FixtureRequest) -> Iterator[None]:
-    with wend.config(verify=_is_chosen(request.node.nodeid, VERIFIED_SHARE)):
+def _settings(request: pytest.FixtureRequest) -> Iterator[None]:
+    is_verified = _is_chosen(request.node.nodeid, VERIFIED_SHARE)
+    # A generator of an earlier test that is collected in an `np.errstate` leaves what that set.
+    errors = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
+    with wend.config(verify=is_verified), errors:
         yield
 
 
