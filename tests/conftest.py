@@ -21,7 +21,7 @@ from wend.backends.numpy.backend import NumpyBackend
 from wend.base.config import settings
 from wend.ir.graph import Graph
 
-hypothesis.settings.register_profile("ci", max_examples=12, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("ci", max_examples=10, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("long", max_examples=300, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

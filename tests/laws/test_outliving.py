@@ -63,7 +63,7 @@ def _traced() -> dict[int, Any]:
 @pytest.mark.parametrize("fun", _FUNCTIONS, ids=lambda fun: fun.__name__)
 def test_no_tracer_outlives_its_trace(fun: Any) -> None:
     before = _traced()
-    for transformed in (fun, wend.grad(fun), lambda x: wend.jvp(fun, (x,), (1.0,))):
+    for transformed in (wend.grad(fun), lambda x: wend.jvp(fun, (x,), (1.0,))):
         with contextlib.suppress(wend.WendError, ValueError):
             wend.function(transformed)(1.0)
     left = [x for key, x in _traced().items() if key not in before]

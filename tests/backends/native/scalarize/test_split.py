@@ -123,6 +123,7 @@ def is_derived(case: Case) -> bool:
     return not isinstance(case.record.derivative, NoGradient)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=SMALL, **NAMED)
 def test_values_of_operations(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = 0
