@@ -278,7 +278,7 @@ class _StagedIf:
         """Return a variable's values at the end of both arms, if they are graph values."""
         if name == RETURN_VALUE:
             pair = _fill_missing(pair)
-        elif self.gives_value:
+        elif self.gives_value and name in self.state.variables:
             pair = self._maybe_bound_pair(name, pair)
         if any(value is UNBOUND for value in pair):
             return None
