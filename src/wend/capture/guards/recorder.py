@@ -438,8 +438,11 @@ class GuardRecorder:
             self._reads[identity] = kind(label, owner, key, value)
         if self._is_plain and identity not in self._plain_reads and is_trace_logged():
             self._plain_reads.add(identity)
+            recording = current()
+            is_decided = recording is None or not recording.is_region
+            options = {"is_here": False, "may_initialize": is_decided, "may_replace": False}
             for place in self._reads[identity].places():
-                note_write(place, is_certain=False, is_here=False)
+                note_write(place, is_certain=False, **options)
 
     # What functions that run are made of
     def add_captured(self, fun: types.FunctionType) -> None:

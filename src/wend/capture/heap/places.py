@@ -45,6 +45,10 @@ class Place(ABC):
         """Return whether it holds what `read` has returned."""
         return self.read() is old
 
+    def adds_to(self, old: Any) -> bool:
+        """Return whether it holds more than what `read` has returned, and all of that."""
+        return old is ABSENT or old is None
+
     def may_be_local(self) -> bool:
         """Return whether the owner may have been made in the trace."""
         return is_node(self.owner)
@@ -119,6 +123,13 @@ class ItemsPlace(Place):
             kind = OrderedDict if isinstance(owner, OrderedDict) else dict
             return [x for pair in kind.items(owner) for x in pair]
         return bytes(owner) if isinstance(owner, (bytearray, array)) else [*owner]
+
+    def adds_to(self, old: Any) -> bool:
+        owner = self.container
+        if isinstance(owner, dict):
+            pairs = zip(old[::2], old[1::2], strict=True)
+            return all(dict.get(owner, key, ABSENT) is value for key, value in pairs)
+        return isinstance(owner, set) and owner.issuperset(old)
 
     def write(self, value: Any) -> None:
         owner = self.container

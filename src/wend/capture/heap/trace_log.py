@@ -45,16 +45,20 @@ from wend.trace.state.variable import Variable
 class _Entry:
     """A write: the place, what it held before, where it was first written; see `note_write`."""
 
-    __slots__ = ("is_certain", "may_initialize", "old", "place", "source")
+    __slots__ = ("is_certain", "may_initialize", "may_replace", "old", "place", "source")
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.source: Source | None = None
-        self.is_certain, self.may_initialize = False, True
+        self.is_certain, self.may_initialize, self.may_replace = False, True, True
         self.old = place.read()
 
     def is_write(self) -> bool:
         return self.is_certain or not self.place.holds(self.old)
+
+    def is_initialization(self) -> bool:
+        """Return whether a write may be one that a second trace does not make again."""
+        return self.may_initialize and (self.may_replace or self.place.adds_to(self.old))
 
 
 class TraceLog:
@@ -116,7 +120,7 @@ class TraceLog:
         refused = [
             entry
             for entry in writes
-            if not entry.may_initialize or _reaches_traced(entry.place.read())
+            if not entry.is_initialization() or _reaches_traced(entry.place.read())
         ]
         if refused:
             raise refusal(refused, name)
@@ -214,7 +218,12 @@ def is_first_use(fun: FunctionType) -> bool:
 
 
 def note_write(
-    place: Place, *, is_certain: bool = True, is_here: bool = True, may_initialize: bool = True
+    place: Place,
+    *,
+    is_certain: bool = True,
+    is_here: bool = True,
+    may_initialize: bool = True,
+    may_replace: bool = True,
 ) -> None:
     """Log that a place is about to be written, in all active traces.
 
@@ -223,11 +232,13 @@ def note_write(
         is_certain: whether the write is one even if the place holds the same then.
         is_here: whether the user's current line is the one that writes.
         may_initialize: whether code that has been seen decides to write, as an initialization does.
+        may_replace: whether an initialization may put one thing in the place of another.
     """
     for log in _logs.get():
         entry = log.note(place, is_here)
         entry.is_certain |= is_certain
         entry.may_initialize &= may_initialize
+        entry.may_replace &= may_replace
 
 
 def _reaches_traced(value: Any) -> bool:
