@@ -1075,14 +1075,14 @@ def if_unbound_not_read(n):
     return n
 
 
-@on(*INTS, refused="`y`")
+@on(*INTS)
 def if_unbound_read(n):
     if n > 1:
         y = n * 2
     return y
 
 
-@on(*INTS, refused="`y`")
+@on(*INTS)
 def if_unbound_read_in_sum(n):
     if n > 1:
         y = n * 2
@@ -1091,7 +1091,7 @@ def if_unbound_read_in_sum(n):
     return y + 1
 
 
-@on(*INTS, refused="`y`")
+@on(*INTS)
 def while_unbound_read(n):
     i = 0
     while i < n:
@@ -1100,14 +1100,14 @@ def while_unbound_read(n):
     return y
 
 
-@on(*INTS, refused="`y`")
+@on(*INTS)
 def for_unbound_read(n):
     for i in range(n):
         y = i
     return y
 
 
-@on(*INTS, refused="`i`")
+@on(*INTS)
 def for_target_unbound(n):
     for i in range(n):
         pass

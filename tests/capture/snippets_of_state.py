@@ -550,7 +550,7 @@ def the_else_of_a_try_that_is_left(x):
     return t
 
 
-@on(*INTS, refused="bound only inside the for")
+@on(*INTS, refused="may raise UnboundLocalError")
 def a_name_error_that_is_caught(n):
     for i in range(n):
         z = i

@@ -38,15 +38,15 @@ def test_shape_changes_in_a_loop() -> None:
 
 def test_dtype_changes_in_a_loop() -> None:
     def f(x):
-        n = np.int64(0)
+        n = np.int8(0)
         while x < 3:
-            x, n = x + 1, n + 0.5
+            x, n = x + 1, np.int16(n) if n.dtype == np.int8 else np.int8(n)
         return n
 
     assert message_of(f, 1.0) == (
-        f"while at {line_of(f, 2)}: `n` enters the loop as i64[], "
-        "an iteration leaves it as f64[].\n"
-        "  To fix it: start it as float64, or cast it back in the loop with .astype('int64')."
+        f"while at {line_of(f, 2)}: `n` enters the loop as i8[], "
+        "an iteration leaves it as i16[].\n"
+        "  To fix it: start it as int16, or cast it back in the loop with .astype('int8')."
     )
 
 
@@ -104,8 +104,8 @@ def test_values_of_branches_are_no_arrays() -> None:
 def test_bound_in_one_branch() -> None:
     def f(x):
         if x > 1:
-            y = 2
-        return y
+            y = "large"
+        return x * len(y)
 
     assert message_of(f, 1.0) == (
         f"`y` is read, but it is bound only on one path of the if at {line_of(f, 1)}.\n"
@@ -140,8 +140,8 @@ def test_bound_in_a_loop() -> None:
     def f(x):
         while x < 3:
             x = x + 1
-            y = x
-        return y
+            y = "small"
+        return x * len(y)
 
     assert message_of(f, 1.0) == (
         f"`y` is read, but it is bound only inside the while at {line_of(f, 1)}.\n"

@@ -59,7 +59,7 @@ from wend.capture.state.assignments import (
     set_item_of,
 )
 from wend.capture.state.state import State, is_unbound
-from wend.capture.state.unbound import is_maybe_bound, require_bound, unwrap
+from wend.capture.state.unbound import check_bound, is_maybe_bound, require_bound, unwrap
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,6 +138,7 @@ vars(RUNTIME_FUNCTIONS).update(
     and_=and_,
     assert_=assert_,
     attribute=attribute,
+    bound=check_bound,
     call=call,
     derive_from=derive_from,
     change_attribute=change_attribute,

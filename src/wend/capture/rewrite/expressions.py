@@ -53,6 +53,10 @@ class Expressions(Transformer):
             if node.id in self.definite:
                 return ast.copy_location(runtime("surely", node), node)
             return ast.copy_location(runtime("known", node, ast.Constant(node.id)), node)
+        if self.scope.may_be_unbound(node.id) and node.id not in self.comprehended:
+            is_free = ast.Constant(node.id not in self.scope.locals)
+            check = runtime("bound", thunk(node), ast.Constant(node.id), is_free)
+            return ast.copy_location(check, node)
         origin = None if node.id in self.comprehended else self.scope.origin(node.id)
         if origin is None:
             return node

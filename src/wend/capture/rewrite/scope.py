@@ -6,12 +6,16 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
+from wend.capture.rewrite.definite_assignment import possibly_unbound
 from wend.capture.rewrite.syntax import all_arguments, definition, empty_arguments
 from wend.capture.rewrite.walrus import NO_NAMES, Names, definitely_bound, maybe_bound
 from wend.capture.syntax.names import PREFIX, changes, read
 from wend.capture.syntax.nodes import Kinds, Transformer, cloned, inner_statements
 
 Node = TypeVar("Node", bound=ast.AST)
+
+# Statements after which a variable may be unbound
+_BRANCHING = (ast.If, ast.While, ast.For, ast.Try, ast.TryStar, ast.Match, ast.Delete)
 
 
 class Enclosing(NamedTuple):
@@ -20,10 +24,12 @@ class Enclosing(NamedTuple):
     Attributes:
         captured: those of functions that are captured with it.
         closure: those of the function's closure.
+        possibly_unbound: those of the captured ones that a read may find unbound.
     """
 
     captured: frozenset[str] = frozenset()
     closure: frozenset[str] = frozenset()
+    possibly_unbound: frozenset[str] = frozenset()
 
 
 class Scope:
@@ -40,6 +46,7 @@ class Scope:
         always_live: names that nested functions read, or that outlive the function.
         has_walrus: whether it contains a `:=`.
         flags: variables generated for it.
+        possibly_unbound: its variables that some read may find unbound.
         enclosing: the names of the functions around it.
     """
 
@@ -74,11 +81,19 @@ class Scope:
         self.locals = {*self.params, *(p for p in bound if "." not in p)}
         self.locals -= self.globals | self.outer
         self.flags: list[str] = []
+        self.possibly_unbound = NO_NAMES
+        if not kinds.keys().isdisjoint(_BRANCHING):
+            variables = self.locals.difference(self.params, self.shared)
+            self.possibly_unbound = possibly_unbound(node.body, self.params, variables)
 
     def inner(self) -> Enclosing:
         """Return what a nested function has around it."""
         around = self.enclosing
-        return Enclosing(around.captured | self.locals, around.closure - self.locals)
+        return Enclosing(
+            around.captured | self.locals,
+            around.closure - self.locals,
+            (around.possibly_unbound - self.locals) | self.possibly_unbound,
+        )
 
     def origin(self, identifier: str) -> str | None:
         """Return "closure" or "global" for a name that comes from outside of captured code."""
@@ -90,6 +105,12 @@ class Scope:
             if identifier in self.enclosing.captured:
                 return None
         return "global"
+
+    def may_be_unbound(self, identifier: str) -> bool:
+        """Return whether reads of a name check that this run has bound it."""
+        if identifier in self.locals:
+            return identifier in self.possibly_unbound
+        return identifier in self.enclosing.possibly_unbound
 
     def bound_before(self, stmt: ast.stmt) -> set[str]:
         """Return the variables that may be bound before a statement."""

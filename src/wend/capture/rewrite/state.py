@@ -57,6 +57,7 @@ def state_of(
             path for path in paths if live is not None and path not in live | scope.always_live
         ),
         strings(path for path in paths if path in effects.mutated and path not in effects.rebound),
+        strings(path for path in paths if path in scope.possibly_unbound),
     )
     return setter, state
 

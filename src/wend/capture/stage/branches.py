@@ -45,7 +45,7 @@ def if_(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> 
     """Run `if test: then  else: other`; `live`: the variables that are read later."""
     test = as_test(test)
     if is_traced(test):
-        _StagedIf(test, state, live).record(then, other)
+        StagedIf(test, state, live).record(then, other)
     else:
         (then if test else other)()
 
@@ -54,14 +54,14 @@ def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: Stat
     """Run an `if` whose arms end the function, and return the result of the arm."""
     test = as_test(test)
     if is_traced(test):
-        return _StagedIf(test, state, live).record(then, other)
+        return StagedIf(test, state, live).record(then, other)
     return (then if test else other)()
 
 
 def if_value(test: Any, then: Arm, other: Arm, state: State | None, kind: str = "if") -> Any:
     """Return `then() if test else other()` for a traced test; `kind` is the source operator."""
     state = state or State()
-    return _StagedIf(test, state, state.names, kind=kind, gives_value=True).record(then, other)
+    return StagedIf(test, state, state.names, kind=kind, gives_value=True).record(then, other)
 
 
 # Names of the arms in messages, in the order of their regions.
@@ -111,7 +111,7 @@ class _ArmEnd:
     raises: bool = False
 
 
-class _StagedIf:
+class StagedIf:
     """An `if` that is being recorded."""
 
     def __init__(
@@ -278,6 +278,8 @@ class _StagedIf:
         """Return a variable's values at the end of both arms, if they are graph values."""
         if name == RETURN_VALUE:
             pair = _fill_missing(pair)
+        elif name in self.state.possibly_unbound and name not in unbound.reasons():
+            pair = _bound_in_run(pair)
         elif self.gives_value and name in self.state.variables:
             pair = self._maybe_bound_pair(name, pair)
         if any(value is UNBOUND for value in pair):
@@ -353,6 +355,7 @@ class _StagedIf:
             treedefs.append(treedef)
         if not trees.is_same_structure(*treedefs):
             raise self._structure_error(rows, labels)
+        flat = self._with_common_shapes(regions, flat)
         types = self._common_types(flat, leaf_labels(treedefs[0], labels))
         values = []
         for region, leaves in zip(regions, flat, strict=True):
@@ -368,6 +371,12 @@ class _StagedIf:
         self.joined = tracers, flat
         result: list[Any] = trees.unflatten(treedefs[0], tracers)
         return result
+
+    def _with_common_shapes(
+        self, regions: Sequence[Recording], flat: list[list[Any]]
+    ) -> list[list[Any]]:
+        """Return the leaves of both arms, which must have the same shapes."""
+        return flat
 
     def _common_types(self, flat: Sequence[Sequence[Any]], paths: Sequence[str]) -> list[LeafType]:
         lists = {k for k, leaf in enumerate(flat[0]) if is_list(leaf)}
@@ -430,18 +439,46 @@ def _return_cure(returned: Sequence[Any]) -> str:
     return "return arrays of the same structure on both paths."
 
 
+def _bound_in_run(pair: list[Any]) -> list[Any]:
+    """Return two values with whether they are bound, if one may not be, and both can be merged."""
+    if not any(value is UNBOUND or isinstance(value, unbound.BoundInRun) for value in pair):
+        return pair
+    values = [value.value if isinstance(value, unbound.BoundInRun) else value for value in pair]
+    bound = next((value for value in values if is_carried(value)), None)
+    if bound is None or not all(value is UNBOUND or is_carried(value) for value in values):
+        return pair
+    try:
+        values = [placeholders(bound) if value is UNBOUND else value for value in values]
+    except CarryError:  # the size is not known
+        return pair
+    return [as_bound_in_run(*both) for both in zip(values, pair, strict=True)]
+
+
+def as_bound_in_run(value: Any, origin: Any) -> unbound.BoundInRun:
+    """Return a value with whether the run has bound the one that it stands for."""
+    if isinstance(value, unbound.BoundInRun):
+        value = value.value
+    if isinstance(origin, unbound.BoundInRun):
+        return unbound.BoundInRun(value, origin.is_bound)
+    return unbound.BoundInRun(value, np.bool_(origin is not UNBOUND))
+
+
 def _fill_missing(pair: list[Any]) -> list[Any]:
     """Fill a value that one path lacks with zeros, which are never read."""
     for k in (0, 1):
         missing = pair[k] is UNBOUND or pair[k] is None or pair[k] is False
         if missing and is_carried(pair[1 - k]):
             pair = list(pair)
-            pair[k] = trees.tree_map(placeholder, pair[1 - k])
+            pair[k] = placeholders(pair[1 - k])
     return pair
 
 
-def placeholder(like: Any) -> Any:
-    """Return zeros of the type of a leaf, for a value that is never read."""
+def placeholders(like: Any) -> Any:
+    """Return zeros of the structure and types of a value, which are never read."""
+    return trees.tree_map(_placeholder, like)
+
+
+def _placeholder(like: Any) -> Any:
     type = tensor_type(like)
     if not type.is_static:
         raise CarryError(
@@ -472,6 +509,8 @@ def _cure_of(pair: Sequence[Any], alternative: str = "") -> str:
 
 
 def _describe(value: Any) -> str:
+    if isinstance(value, unbound.BoundInRun):
+        return _describe(value.value)
     if value is None:
         return "None"
     if is_carried(value):

@@ -13,11 +13,12 @@ from wend.base.source import at, user_source
 from wend.capture.guards.outside import entered_items
 from wend.capture.heap.locations import Location, WriteLog, write_log
 from wend.capture.stage.branches import if_
+from wend.capture.stage.first_trip import FirstTrip
 from wend.capture.stage.iterables import IndexedIterable, ZippedIterable, as_indexed
 from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
-from wend.capture.state import one_shot_iterators
+from wend.capture.state import one_shot_iterators, unbound
 from wend.capture.state.state import State, holds_staged
 from wend.capture.state.traced_index import python_may_run
 from wend.eager.dispatch import Staged
@@ -27,6 +28,10 @@ from wend.trace.recording.recording import Recording, current
 
 # A loop that cannot be recorded as one node runs in Python if it has no more trips than these.
 MAX_UNROLLED_TRIPS = 64
+
+# A loop whose first trips differ is recorded with so many of them peeled off, at most: the second
+# for what depends on the trip before (`if k > 0: total = total + x - previous`).
+MAX_PEELED_TRIPS = 2
 
 Thunk = Callable[[], Any]
 
@@ -56,6 +61,8 @@ def while_(condition: Thunk, body: Thunk, state: State, always: bool) -> None:
         attempt.rewind()
         attempt.python_may_run = not isinstance(predicate, Staged)
         if attempt.try_stage(test, body, always=always):
+            return
+        if attempt.try_peeled(test, body, always=always):
             return
         attempt.rewind()
         predicate = test()
@@ -151,7 +158,9 @@ class _IndexedFor:
     def run(self, iterable: Iterable[Any]) -> None:
         attempt = self.attempt
         if attempt.starts_staged or self.indexed.is_staged:
-            self.is_staged = attempt.try_stage(self.test, self.step, always=self.is_known)
+            self.is_staged = attempt.try_stage(
+                self.test, self.step, always=self.is_known
+            ) or attempt.try_peeled(self.test, self.step, always=self.is_known)
             if self.is_staged:
                 return
             self._check_failure()
@@ -245,22 +254,27 @@ class _StagingAttempt:
     """An attempt to record a loop as one node, which can be rolled back."""
 
     def __init__(self, outer: Recording, state: State, kind: str, *locations: Location) -> None:
-        self.outer, self.state = outer, state.open_heap()
+        self.outer, self.state, self.kind = outer, state.open_heap(), kind
+        self.locations = locations
         state.extend(locations, is_private=True)
         self.log: WriteLog = {}
         self.where = f"{kind}{at(user_source())}"
         self.start = state.get()
         self.effects = outer.effects()
+        self.reasons = unbound.reasons()
         self._start_count = len(outer.b.nodes)
         self.failure: Exception | None = None
+        self.first_trip_may_differ = False  # the reason of the failure
+        self.peelable_trips = MAX_PEELED_TRIPS
         self.iterated_arrays: Sequence[Any] = ()  # arrays whose rows are the items
-        self.needed_concrete_value = False  # the reason of the failure
+        self.needed_concrete_value = False  # the reason of the failure, too
         self.python_may_run = True  # if the loop cannot be recorded as one node
         self.starts_staged = any(map(holds_staged, self.start))
 
     def rewind(self) -> None:
         """Restore the state and effects from before the loop."""
         self.outer.restore_effects(self.effects)
+        unbound.restore_reasons(self.reasons)
         self.state.restore([*self.start, *self.state.get()[len(self.start) :]])
         for location, old in reversed(self.log.values()):
             if location.key not in self.state.keys:
@@ -296,11 +310,56 @@ class _StagingAttempt:
         self.rewind()
         if self.try_stage(test, body, always=always):
             return True
+        if self.try_peeled(test, body, always=always):
+            return True
         self.state.restore([*values, *self.state.get()[len(values) :]])
         for location, value in heap_values:
             location.write(value)
         self.outer.restore_effects(effects)
         return False
+
+    def try_peeled(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
+        """Record the first trip by itself and the others as one node, if it may differ.
+
+        Loop peeling: what the first trip makes of the variables is what the others start with. If
+        only the run knows whether there is a first trip, it is a branch with the loop in it.
+        """
+        if not self.first_trip_may_differ or not self.peelable_trips:
+            return False
+        failure, needed = self.failure, self.needed_concrete_value
+        self.rewind()
+        values = self.state.get()
+        try:
+            with refusals.tentative(), refusals.final(), write_log(self.log):
+                predicate = always or test()
+                if isinstance(predicate, Staged):
+                    state = self.state.copy()
+                    state.extend(self.locations, is_private=True)
+                    trips = functools.partial(self._record_trips, test, body)
+                    FirstTrip(predicate, state, self.kind).record(trips, lambda: None)
+                elif predicate:
+                    self._record_trips(test, body)
+                return True
+        except Exception:  # noqa: BLE001  # whatever went wrong, the first failure is reported
+            self.failure, self.needed_concrete_value = failure, needed
+            self.state.restore([*values, *self.state.get()[len(values) :]])
+            self.rewind()
+            return False
+
+    def _record_trips(self, test: Thunk, body: Thunk) -> None:
+        """Record one trip, and then the loop."""
+        body()
+        recording = current()
+        assert recording is not None
+        attempt = _StagingAttempt(recording, self.state.copy(), self.kind, *self.locations)
+        attempt.python_may_run = self.python_may_run and recording is self.outer
+        attempt.peelable_trips = self.peelable_trips - 1
+        if not (
+            attempt.try_stage(test, body, always=False)
+            or attempt.try_peeled(test, body, always=False)
+        ):
+            assert attempt.failure is not None
+            raise attempt.failure
 
     def try_stage(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
         """Record the loop from the current state; on failure set `failure`."""
@@ -314,6 +373,7 @@ class _StagingAttempt:
                 loop.check_unchanged(self.iterated_arrays)
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may still run it
             self.failure = error
+            self.first_trip_may_differ = loop.first_trip_may_differ
             self.needed_concrete_value = by_python and isinstance(error, ConcreteValueError)
             unpromoted = self.state.rollback()
             entry = [*unpromoted, *loop.entry[len(unpromoted) :]]

@@ -14,9 +14,15 @@ from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
 from wend.capture.heap.locations import UNBOUND, Attribute, write_log
 from wend.capture.heap.user_operators import log_write_operands
-from wend.capture.stage.branches import as_type, initial_values, leaf_labels, placeholder
+from wend.capture.stage.branches import (
+    as_bound_in_run,
+    as_type,
+    initial_values,
+    leaf_labels,
+    placeholders,
+)
 from wend.capture.stage.truth import truth
-from wend.capture.state import unbound_attributes
+from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.state import Discovery, Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
@@ -120,6 +126,8 @@ class StagedLoop:
         set_before, left_before: the values that `before` starts and ends with.
         tested: the same as `left_before`, which `after` continues with.
         set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
+        first_trip_may_differ: whether recording failed on a type, a structure or an unbound name,
+            which the first trip may have otherwise than the others.
     """
 
     def __init__(
@@ -127,6 +135,7 @@ class StagedLoop:
     ) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.python_may_run = python_may_run  # if the loop cannot be recorded
+        self.first_trip_may_differ = False
         self.entry = initial_values(state, outer)
         self.start = list(self.entry)
         # Outer arrays that the loop updates in place: initially those that the source may update.
@@ -140,6 +149,9 @@ class StagedLoop:
         missing = unbound_attributes.forget_missing()
         try:
             self._trace_to_fixpoint(test, body)
+        except (CarryError, StructureError, NameError):
+            self.first_trip_may_differ = True
+            raise
         finally:
             unbound_attributes.restore_missing(missing)
 
@@ -233,7 +245,7 @@ class StagedLoop:
             predicate = (
                 truth(condition) if isinstance(condition, Staged) else np.bool_(bool(condition))
             )
-        self.left_before = self.tested = self.state.get()
+        self.left_before = self.tested = self._flagged(self.state.get())
         self.forwarded = self.state.carried_indices(self.tested)
         self._check_not_carried(self.tested)
         return predicate
@@ -261,7 +273,7 @@ class StagedLoop:
         container_phis.check_replacements(
             nested_before, self.state.nested_containers(), self.where, self.outer
         )
-        self.left_after = self.state.get()
+        self.left_after = self._flagged(self.state.get())
         ends = [copy_containers(value) for value in self.left_after]
         self._check_not_carried(ends)
         return ends
@@ -305,13 +317,35 @@ class StagedLoop:
             and is_carried(value)
             and names[k] not in self.state.not_live
             and (self.start[k] is UNBOUND or self.start[k] is None)
-            and (self.always or names[k] == RETURN_VALUE)
+            and (
+                self.always
+                or names[k] == RETURN_VALUE
+                or (
+                    self.start[k] is UNBOUND
+                    and names[k] in self.state.possibly_unbound
+                    and names[k] not in unbound.reasons()
+                )
+            )
         ]
         for k in newly_bound:
-            self.start[k] = trees.tree_map(placeholder, ends[k])
+            self.start[k] = placeholders(ends[k])
+            if not self.always and names[k] != RETURN_VALUE:
+                self.start[k] = as_bound_in_run(self.start[k], UNBOUND)
         if newly_bound:
             self._reset_types()
         return bool(newly_bound)
+
+    def _flagged(self, values: Sequence[Any]) -> list[Any]:
+        """Return values that were left, with whether they are bound where they entered so."""
+        flagged = list(values)
+        for k, start in enumerate(self.start[: len(values)]):
+            if not isinstance(start, unbound.BoundInRun):
+                continue
+            is_unknown = values[k] is UNBOUND and self.state.names[k] in unbound.reasons()
+            if not is_unknown and not isinstance(values[k], unbound.BoundInRun):
+                value = start.value if values[k] is UNBOUND else values[k]
+                flagged[k] = as_bound_in_run(value, values[k])
+        return flagged
 
     def _check_not_carried(self, values: Sequence[Any]) -> None:
         """Check that values which cannot be carried do not change."""
@@ -340,6 +374,8 @@ class StagedLoop:
         names = self.state.names
         for k in self.carried:
             if ends[k] is UNBOUND:
+                if (error := unbound.error_of(names[k])) is not None:
+                    raise error
                 raise CarryError(
                     explain(
                         f"{self.where}: `{names[k]}` is deleted in the loop, "

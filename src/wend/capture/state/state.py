@@ -77,6 +77,7 @@ class State:
         not_live: variables that are not read afterwards; they are here as their contents change.
         in_place: variables that are never rebound: an array in one keeps its identity, and its
             elements change.
+        possibly_unbound: variables whose reads check that the run has bound them.
 
     Attributes:
         locations: the heap locations, which follow the variables by position.
@@ -93,14 +94,28 @@ class State:
         heap: Sequence[tuple[str, str, Any, str | None]] = (),
         not_live: Sequence[str] = (),
         in_place: Sequence[str] = (),
+        possibly_unbound: Sequence[str] = (),
     ) -> None:
         self.not_live, self.in_place = frozenset(not_live), set(in_place)
+        self.possibly_unbound = frozenset(possibly_unbound)
         self.objects: set[int] = set()
         self.variables, self.readers, self.setter, self.heap = names, readers, setter, heap
         self.locations: list[Location] = []
         self.keys: set[Hashable] = set()
         self.promoted_lists: list[tuple[int, Location]] = []  # (index, the former location)
         self.unpromoted: list[Any] = []  # the values before the first promotion
+
+    def copy(self) -> State:
+        """Return a description of the same variables, with no location resolved yet."""
+        return State(
+            self.variables,
+            self.readers,
+            self.setter,
+            self.heap,
+            [*self.not_live],
+            [*self.in_place],
+            [*self.possibly_unbound],
+        )
 
     def open_heap(self) -> State:
         """Resolve the objects that the attributes and containers belong to now; return self."""

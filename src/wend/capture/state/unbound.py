@@ -10,6 +10,9 @@ from typing import Any
 import optree
 
 from wend.base.errors import WendError, explain
+from wend.capture.heap.locations import UNBOUND, evaluate
+from wend.numpy.elementwise import logical_not
+from wend.trace.state.effects import raise_if
 
 _reasons: ContextVar[dict[str, tuple[str, str]] | None] = ContextVar("wend_unbound", default=None)
 
@@ -30,13 +33,28 @@ def note_reason(name: str, where: str, cure: str) -> None:
         reasons[name] = where, cure
 
 
+def reasons() -> dict[str, tuple[str, str]]:
+    """Return the names that were unbound as a branch or loop could not keep what they were."""
+    return dict(_reasons.get() or {})
+
+
+def restore_reasons(reasons: dict[str, tuple[str, str]]) -> None:
+    """Forget what was noted since `reasons` was returned."""
+    if _reasons.get() is not None:
+        _reasons.set(dict(reasons))
+
+
 def explain_error(error: NameError) -> UnboundError | None:
     """Return the error with the place that may leave its variable unbound, if known."""
     quoted = re.search(r"'(\w+)'", str(error))
+    return None if quoted is None else error_of(quoted[1])
+
+
+def error_of(name: str) -> UnboundError | None:
+    """Return the error for a variable that a branch or loop may have left unbound."""
     reasons = _reasons.get()
-    if quoted is None or not reasons or quoted[1] not in reasons:
+    if not reasons or name not in reasons:
         return None
-    name = quoted[1]
     where, cure = reasons[name]
     return UnboundError(
         explain(
@@ -55,6 +73,39 @@ class MaybeBound:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+class BoundInRun:
+    """The value of a variable that only some runs bind, and whether this run has.
+
+    The value is zeros where it has not.
+    """
+
+    def __init__(self, value: Any, is_bound: Any) -> None:
+        self.value, self.is_bound = value, is_bound
+
+
+def check_bound(thunk: Callable[[], Any], name: str, is_free: bool) -> Any:
+    """Return the value of a variable, with the check that the run has bound it.
+
+    Raises:
+        UnboundLocalError: it is known to be unbound; NameError if it is a function's around it.
+    """
+    value = evaluate(thunk)
+    if value is not UNBOUND and not isinstance(value, BoundInRun):
+        return value
+    text = f"cannot access local variable '{name}' where it is not associated with a value"
+    error: type[NameError] = UnboundLocalError
+    if is_free:
+        error = NameError
+        text = (
+            f"cannot access free variable '{name}' where it is not associated with a value in "
+            "enclosing scope"
+        )
+    if not isinstance(value, BoundInRun):
+        raise error(text)
+    raise_if(logical_not(value.is_bound), error, text)
+    return value.value
 
 
 def is_maybe_bound(thunk: Callable[[], Any]) -> bool:
@@ -77,17 +128,14 @@ def require_bound(value: Any, name: str) -> Any:
     return value
 
 
-def _flatten(maybe_bound: Any) -> tuple[Any, Any, None]:
-    return (maybe_bound.value,), None, None
+def _register(cls: Any, flatten: Callable[[Any], Any]) -> None:
+    optree.register_pytree_node(
+        cls,
+        flatten,
+        lambda _, values: cls(*values),
+        namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # there is no public name for it
+    )
 
 
-def _unflatten(_: Any, values: Any) -> Any:
-    return MaybeBound(*values)
-
-
-optree.register_pytree_node(
-    MaybeBound,  # type: ignore[arg-type]  # it has the methods that optree needs
-    _flatten,
-    _unflatten,
-    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # there is no public name for it
-)
+_register(MaybeBound, lambda bound: ((bound.value,), None, None))
+_register(BoundInRun, lambda bound: ((bound.value, bound.is_bound), None, None))
