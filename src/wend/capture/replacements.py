@@ -25,7 +25,7 @@ from wend.capture.stage.operators import check_filter, contains, is_, is_not, no
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import is_weak
 from wend.ir.dtypes import SHORT_NAMES
-from wend.numpy import creating, decompositions, indexing, ranges, rearranging, shaping, views
+from wend.numpy import creating, decompositions, fft, indexing, ranges, rearranging, shaping, views
 from wend.numpy.public import STAGED
 from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.arrays.shown_text import ShownText
@@ -70,6 +70,8 @@ _STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.identity: ranges.identity,
     np.arange: ranges.arange,
     np.linspace: ranges.linspace,
+    np.fft.fftfreq: fft.fftfreq,
+    np.fft.rfftfreq: fft.rfftfreq,
     **math_module.STAGED,
 }
 
