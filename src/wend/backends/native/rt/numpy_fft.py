@@ -53,12 +53,13 @@ def is_available(stem: str, dtype: np.dtype) -> bool:
 
 @cache
 def _address(stem: str, dtype: np.dtype) -> int:
-    ufunc = getattr(importlib.import_module("numpy.fft._pocketfft_umath"), stem, None)
+    try:
+        ufunc = getattr(importlib.import_module("numpy.fft._pocketfft_umath"), stem, None)
+    except ImportError:  # the module is not public
+        return 0
     real, complex = dtype.char, complex_of(dtype).char
-    source, target = {"fft": (complex, complex), "irfft": (complex, real)}.get(
-        stem, (real, complex)
-    )
-    type = f"{source}{real}->{target}"
+    source = real if stem.startswith("rfft") else complex
+    type = f"{source}{real}->{real if stem == 'irfft' else complex}"
     if not isinstance(ufunc, np.ufunc) or type not in ufunc.types:
         return 0
     table = ctypes.c_void_p.from_address(id(ufunc) + _FUNCTIONS_OFFSET).value or 0
