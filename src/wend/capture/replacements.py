@@ -250,13 +250,25 @@ def replacement_of(fun: Any) -> Any:
     return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun
 
 
+# How many arrays the methods of ufuncs take, if not one
+_ARRAYS_OF_METHODS = {"outer": 2, "at": 3}
+
+
+def _is_ufunc_method(fun: Any) -> bool:
+    return isinstance(fun, types.BuiltinMethodType) and isinstance(fun.__self__, np.ufunc)
+
+
 def _is_array_function(fun: Any) -> bool:
     module = getattr(fun, "__module__", None)
-    return isinstance(fun, np.ufunc) or (
-        callable(fun)
-        and not isinstance(fun, (type, types.MethodType))
-        and isinstance(module, str)
-        and f"{module}.".startswith(("numpy.", "wend.numpy."))
+    return (
+        isinstance(fun, np.ufunc)
+        or _is_ufunc_method(fun)
+        or (
+            callable(fun)
+            and not isinstance(fun, (type, types.MethodType))
+            and isinstance(module, str)
+            and f"{module}.".startswith(("numpy.", "wend.numpy."))
+        )
     )
 
 
@@ -292,6 +304,8 @@ def _is_array_parameter(name: str) -> bool:
 
 def _array_parameters(fun: Callable[..., Any], count: int) -> list[bool]:
     """Return for each positional argument of an array function whether it is an array."""
+    if _is_ufunc_method(fun):
+        return [k < _ARRAYS_OF_METHODS.get(fun.__name__, 1) for k in range(count)]
     if isinstance(fun, np.ufunc):
         return [k < fun.nin for k in range(count)]
     try:
