@@ -27,6 +27,7 @@ import wend  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
 SECTIONS = {
+    "fft": "`wend.numpy.fft`",
     "linalg": "`wend.numpy.linalg`",
     "special": "`wend.numpy.special`",
     "": "`wend.numpy`",
@@ -131,7 +132,7 @@ def page(passes: Passes = passes) -> str:
     for sample in SAMPLES:
         by_name.setdefault(sample.name, []).append(sample)
     parts = [HEAD]
-    for prefix in ("", "linalg", "special"):
+    for prefix in ("", "linalg", "fft", "special"):
         names = sorted(name for name in by_name if name.rpartition(".")[0] == prefix)
         parts.append(f"\n## {SECTIONS[prefix]}: {len(names)} functions\n")
         parts.append(_TITLES)

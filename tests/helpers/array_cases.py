@@ -257,6 +257,15 @@ _add("iinfo", call=lambda f: f(np.int8).max)
 if hasattr(np, "__array_namespace_info__"):  # NumPy 2.1
     _add("__array_namespace_info__", call=lambda f: len(f().dtypes()), traced=False)
 
+# Fourier transforms
+_add("fft.fft fft.ifft fft.hfft", X + 1j * Y, axis=0, norm="ortho")
+_add("fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.irfft2 fft.irfftn", X + 1j * Y)
+_add("fft.fft fft.rfft fft.ihfft fft.irfft", VECTOR, n=6)
+_add("fft.irfft", VECTOR + 1j, n=7)
+_add("fft.rfft2 fft.rfftn", STACK, axes=(0, 2))
+_add("fft.fftshift fft.ifftshift", X)
+_add("fft.fftfreq fft.rfftfreq", 0.5, call=lambda f, d: f(5, d), through=False)
+
 # Linear algebra
 
 

@@ -69,7 +69,7 @@ def test_options_of_ufuncs_work_on_plain_arrays_and_are_refused_by_name_on_trace
         wend.function(lambda x: wnp.add(x))(x)
 
 
-@pytest.mark.parametrize("function", [np.fft.fft, np.spacing, np.subtract.accumulate, np.packbits])
+@pytest.mark.parametrize("function", [np.spacing, np.packbits])
 def test_a_function_that_is_not_known_says_so(function: Any) -> None:
     with pytest.raises(TypeError, match=r"numpy\..* is not known for traced arrays"):
         wend.function(lambda x: function(x, 1))(np.ones(3))

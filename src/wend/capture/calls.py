@@ -235,7 +235,7 @@ def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any
     args = (*entered,)
     if type(callee) is np.ufunc and not kwargs and len(args) <= callee.nin:
         return fun(*args)
-    one_shot_iterators.check_method_call(callee)
+    one_shot_iterators.consume(getattr(callee, "__self__", None))
     arguments = (*args, *kwargs.values())
     log_write_mutated_by(callee, args)
     log_write_arrays_mutated_by(callee, args, kwargs)

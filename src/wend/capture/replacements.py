@@ -25,7 +25,7 @@ from wend.capture.stage.operators import check_filter, contains, is_, is_not, no
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import is_weak
 from wend.ir.dtypes import SHORT_NAMES
-from wend.numpy import creating, decompositions, indexing, ranges, rearranging, shaping, views
+from wend.numpy import creating, decompositions, fft, indexing, ranges, rearranging, shaping, views
 from wend.numpy.public import STAGED
 from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.arrays.shown_text import ShownText
@@ -70,6 +70,8 @@ _STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.identity: ranges.identity,
     np.arange: ranges.arange,
     np.linspace: ranges.linspace,
+    np.fft.fftfreq: fft.fftfreq,
+    np.fft.rfftfreq: fft.rfftfreq,
     **math_module.STAGED,
 }
 
@@ -248,13 +250,25 @@ def replacement_of(fun: Any) -> Any:
     return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun
 
 
+# How many arrays the methods of ufuncs take, if not one
+_ARRAYS_OF_METHODS = {"outer": 2, "at": 3}
+
+
+def _is_ufunc_method(fun: Any) -> bool:
+    return isinstance(fun, types.BuiltinMethodType) and isinstance(fun.__self__, np.ufunc)
+
+
 def _is_array_function(fun: Any) -> bool:
     module = getattr(fun, "__module__", None)
-    return isinstance(fun, np.ufunc) or (
-        callable(fun)
-        and not isinstance(fun, (type, types.MethodType))
-        and isinstance(module, str)
-        and f"{module}.".startswith(("numpy.", "wend.numpy."))
+    return (
+        isinstance(fun, np.ufunc)
+        or _is_ufunc_method(fun)
+        or (
+            callable(fun)
+            and not isinstance(fun, (type, types.MethodType))
+            and isinstance(module, str)
+            and f"{module}.".startswith(("numpy.", "wend.numpy."))
+        )
     )
 
 
@@ -290,6 +304,8 @@ def _is_array_parameter(name: str) -> bool:
 
 def _array_parameters(fun: Callable[..., Any], count: int) -> list[bool]:
     """Return for each positional argument of an array function whether it is an array."""
+    if _is_ufunc_method(fun):
+        return [k < _ARRAYS_OF_METHODS.get(fun.__name__, 1) for k in range(count)]
     if isinstance(fun, np.ufunc):
         return [k < fun.nin for k in range(count)]
     try:

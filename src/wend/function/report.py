@@ -16,6 +16,7 @@ from wend.function.signature.signature import Arguments
 from wend.ir.dtypes import short
 from wend.ir.graph import Graph, Node
 from wend.ir.types import Dim
+from wend.ops.effects import host_action
 from wend.ops.records import Record, records
 from wend.trace.recording.arguments import LeafType
 
@@ -198,10 +199,21 @@ def costs(graphs: Sequence[Graph], executables: Sequence[Executable]) -> list[st
     """
     explaining = [run for run in executables if isinstance(run, Explains)]
     loops = [loop for run in explaining for loop in run.fused_loops]
-    calls = [node for run in explaining for node in run.host_nodes]
+    calls = [node for run in explaining for node in run.host_nodes if not _remark_of(node)]
     in_python = [f"runs in Python: {node.op.name}{at(node.source)}" for node in calls]
+    noted = [
+        f"{_remark_of(node)}{at(node.source)}"
+        for graph in graphs
+        for node in graph.walk()
+        if _remark_of(node)
+    ]
     remarks = [*copied(graphs), *recomputed(graphs), *hoisted(graphs), *fused_loops(loops)]
-    return [*_kept_records(graphs), *remarks, *dict.fromkeys(in_python)]
+    return [*_kept_records(graphs), *remarks, *dict.fromkeys((*noted, *in_python))]
+
+
+def _remark_of(node: Node) -> str | None:
+    """Return what is said of a call of Python that the user's code makes, or None."""
+    return node.attrs["action"].remark if node.op is host_action else None
 
 
 def _kept_records(graphs: Sequence[Graph]) -> list[str]:

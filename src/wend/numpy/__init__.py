@@ -38,6 +38,7 @@ from numpy import uint32 as uint32
 from numpy import uint64 as uint64
 from numpy import unravel_index as unravel_index
 
+from wend.numpy import fft as fft
 from wend.numpy import linalg as linalg
 from wend.numpy import special as special
 from wend.numpy.calculus import convolve as convolve

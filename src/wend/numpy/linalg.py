@@ -81,7 +81,7 @@ def solve(a: Any, b: Any) -> Any:
 
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    """Compute the Cholesky decomposition of a real matrix; see `numpy.linalg.cholesky`."""
+    """Compute the Cholesky decomposition of a Hermitian matrix; see `numpy.linalg.cholesky`."""
     (a,) = promote_linalg(a)
     if not upper:
         return apply(ops.cholesky, a)

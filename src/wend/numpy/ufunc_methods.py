@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from wend.eager.dispatch import any_staged
 from wend.eager.promotion import as_array, cast, tensor_type
-from wend.numpy import calculus, reducing, shaping, special, updating
-from wend.numpy.operands import normalize_axes, slice_axis, staged, strong
+from wend.numpy import calculus, parts, reducing, shaping, special, updating
+from wend.numpy import elementwise as ew
+from wend.numpy.operands import dtype_of, normalize_axes, require, slice_axis, staged, strong
 from wend.numpy.outputs import put_into
 from wend.numpy.public import STAGED
+from wend.numpy.ranges import arange
 from wend.numpy.shaping import known_size
 from wend.numpy.signatures import not_taken
 from wend.numpy.ufuncs import call_ufunc
@@ -80,9 +84,9 @@ def _reduce(
     **options: Any,
 ) -> Any:
     x = staged(x)
-    if ufunc not in _ASSOCIATIVE:
-        raise unknown(ufunc, "reduce")
     computed = _result_dtype(ufunc, "reduce", x, axis=axis, dtype=dtype, keepdims=keepdims)
+    if ufunc not in STAGED:
+        raise unknown(ufunc, "reduce")
     if ufunc in _REDUCTIONS:
         return _REDUCTIONS[ufunc](x, axis, dtype, keepdims=keepdims, **options)
     for option in options:
@@ -93,7 +97,7 @@ def _reduce(
     x = cast(x, computed)
     axes = normalize_axes(x, axis)
     for k in axes:
-        x = _reduce_axis(ufunc, x, k)
+        x = (_reduce_axis if ufunc in _ASSOCIATIVE else _fold_axis)(ufunc, x, k)
     return x if keepdims else shaping.squeeze(x, axes)
 
 
@@ -118,17 +122,49 @@ def _reduce_axis(ufunc: Any, x: Any, axis: int) -> Any:
     return x
 
 
+_MAX_STEPS = 256  # of a fold that is recorded element by element
+
+
+def _fold_axis(ufunc: Any, x: Any, axis: int) -> Any:
+    """Combine the elements of an axis from first to last."""
+    *_, last = _partial_folds(ufunc, x, axis, "reduce")
+    return last
+
+
+def _partial_folds(ufunc: Any, x: Any, axis: int, method: str) -> list[Any]:
+    """Return what is left of an axis after its first element, its first two elements, …"""
+    size = known_size(x, axis, f"{ufunc.__name__}.{method}")
+    if size == 0 and method == "reduce":
+        what = f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+        raise ValueError(what)
+    if size > _MAX_STEPS:
+        raise not_taken(
+            f"{ufunc.__name__}.{method}", "axis", "write it as a loop: for y in x[1:]: r = r / y."
+        )
+    elements = [slice_axis(x, axis, slice(k, k + 1)) for k in range(size)]
+    folds = elements[:1]
+    for part in elements[1:]:
+        folds.append(STAGED[ufunc](folds[-1], part))
+    return folds
+
+
 def _accumulate(ufunc: Any, x: Any, axis: Any = 0, dtype: Any = None, out: None = None) -> Any:
     x = staged(x)
-    if ufunc not in _ASSOCIATIVE:
-        raise unknown(ufunc, "accumulate")
     computed = _result_dtype(ufunc, "accumulate", x, axis=axis, dtype=dtype)
+    if ufunc not in STAGED:
+        raise unknown(ufunc, "accumulate")
     (axis,) = normalize_axes(x, axis)
     if ufunc is np.add:
         return reducing.cumsum(x, axis, dtype)
     if ufunc is np.multiply:
         return calculus.cumprod(x, axis, dtype)
     x = cast(x, computed)
+    if ufunc is np.subtract:
+        first, others = slice_axis(x, axis, slice(None, 1)), slice_axis(x, axis, slice(1, None))
+        return reducing.cumsum(shaping.concatenate([first, -others], axis=axis), axis, computed)
+    if ufunc not in _ASSOCIATIVE:
+        folds = _partial_folds(ufunc, x, axis, "accumulate")
+        return shaping.concatenate(folds, axis=axis) if folds else x
     size = known_size(x, axis, f"{ufunc.__name__}.accumulate")
     step = 1
     while step < size:
@@ -147,13 +183,93 @@ def _outer(ufunc: Any, a: Any, b: Any) -> Any:
     return STAGED[ufunc](shaping.expand_dims(a, new_axes) if new_axes else a, b)
 
 
-def _at(ufunc: Any, x: Any, key: Any, value: Any = None) -> None:
-    if ufunc not in (np.add, np.subtract) or not hasattr(x, "replace"):
+def _reduceat(
+    ufunc: Any, x: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: None = None
+) -> Any:
+    x = staged(x)
+    (axis,) = normalize_axes(x, axis)
+    if any_staged([indices]):
+        return _reduceat_of_traced(ufunc, x, indices, axis, dtype)
+    positions = np.asarray(indices)
+    size = known_size(x, axis, f"{ufunc.__name__}.reduceat")
+    np.add.reduceat(np.zeros(size), positions)  # NumPy's errors
+    bounds = zip(positions, [*positions[1:], size], strict=True)
+    results = [
+        _reduce(
+            ufunc, slice_axis(x, axis, slice(k, end if k < end else k + 1)), axis, dtype, None, True
+        )
+        for k, end in bounds
+    ]
+    if not results:
+        return slice_axis(x, axis, slice(0, 0))
+    return shaping.concatenate(results, axis=axis)
+
+
+def _reduceat_of_traced(ufunc: Any, x: Any, indices: Any, axis: int, dtype: Any) -> Any:
+    """Return `reduceat` at positions of the run: of each row, the elements that do not count."""
+    if ufunc not in _REDUCTIONS:
+        raise unknown(ufunc, "reduceat")
+    identity = ufunc.identity
+    if identity is None:
+        limits = np.finfo if dtype_of(x).kind == "f" else np.iinfo
+        low, high = limits(dtype_of(x)).min, limits(dtype_of(x)).max
+        identity = low if ufunc is np.maximum else high
+        if dtype_of(x).kind == "f":
+            identity = -np.inf if ufunc is np.maximum else np.inf
+    x = shaping.moveaxis(x, axis, -1)
+    starts, size = as_array(indices), shaping.shape(x)[-1]
+    outside = ew.logical_or(starts < 0, starts >= size)
+    text = f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {{}})"
+    size = require(size, reducing.any(outside), IndexError, text)
+    ends = shaping.concatenate([starts[1:], shaping.reshape(staged(np.int64(0)) + size, (1,))])
+    ends = ew.where(ends > starts, ends, starts + 1)
+    k = arange(size)
+    counts = ew.logical_and(k >= starts[:, None], k < ends[:, None])
+    fill = np.asarray(identity, dtype_of(x))[()]
+    rows = ew.where(counts, shaping.expand_dims(x, -2), fill)
+    return shaping.moveaxis(_reduce(ufunc, rows, -1, dtype), -1, axis)
+
+
+def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
+    if ufunc not in STAGED or not hasattr(x, "replace") or len(values) != ufunc.nin - 1:
         raise unknown(ufunc, "at")
-    value = as_array(value)
-    if not np.can_cast(tensor_type(value).dtype, tensor_type(x).dtype, "same_kind"):
-        raise TypeError(f"cannot put {tensor_type(value)} into {tensor_type(x)} in place")
-    x.replace(updating.add_at(x, key, -value if ufunc is np.subtract else value))
+    values = tuple(map(as_array, values))
+    if ufunc in (np.add, np.subtract):
+        (value,) = values
+        if not np.can_cast(tensor_type(value).dtype, tensor_type(x).dtype, "same_kind"):
+            raise TypeError(f"cannot put {tensor_type(value)} into {tensor_type(x)} in place")
+        x.replace(updating.add_at(x, key, -value if ufunc is np.subtract else value))
+        return
+    if not tensor_type(x).is_static or parts.is_staged_key(key):
+        raise not_taken(
+            f"{ufunc.__name__}.at", "indices", "write it as a loop: for k in keys: x[k] = …"
+        )
+    _apply_at(ufunc, x, key, values)
+
+
+def _apply_at(ufunc: Any, x: Any, key: Any, values: Sequence[Any]) -> None:
+    """Apply a ufunc at known positions: at each of them once, then at those that are repeated."""
+    shape = tensor_type(x).dims
+    places = np.arange(math.prod(shape)).reshape(shape)[key]
+    flat, shape = np.ravel(places), np.shape(places)
+    order = np.argsort(flat, kind="stable")
+    starts = np.r_[True, np.diff(flat[order]) != 0][: flat.size]
+    firsts = np.maximum.accumulate(np.where(starts, np.arange(flat.size), 0))
+    turns = np.empty(flat.size, int)
+    turns[order] = np.arange(flat.size) - firsts
+    if turns.max(initial=0) > _MAX_STEPS:
+        raise not_taken(
+            f"{ufunc.__name__}.at", "indices", "write it as a loop: for k in keys: x[k] = …"
+        )
+    columns = [shaping.ravel(shaping.broadcast_to(value, shape)) for value in values]
+    vector = shaping.reshape(x, (-1,))
+    for turn in range(turns.max(initial=-1) + 1):
+        (now,) = np.nonzero(turns == turn)
+        result = STAGED[ufunc](vector[flat[now]], *(column[now] for column in columns))
+        if not np.can_cast(tensor_type(result).dtype, tensor_type(x).dtype, "same_kind"):
+            raise TypeError(f"cannot put {tensor_type(result)} into {tensor_type(x)} in place")
+        vector = updating.set_at(vector, flat[now], result)
+    x.replace(shaping.reshape(vector, tensor_type(x).shape))
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
@@ -161,6 +277,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "accumulate": _accumulate,
     "outer": _outer,
     "at": _at,
+    "reduceat": _reduceat,
 }
 
 

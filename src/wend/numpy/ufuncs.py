@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import Staged, any_staged, apply, read_all
-from wend.eager.promotion import as_array, broadcast, cast, promotion_kinds, tensor_type
+from wend.eager.promotion import as_array, broadcast, cast, is_weak, promotion_kinds, tensor_type
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.numpy.outputs import put_into
@@ -77,11 +77,13 @@ def call_ufunc(
     dtype, casting = options.get("dtype"), options.get("casting", "same_kind")
     if dtype is not None or casting != "same_kind":
         inputs = _as_dtype(original, inputs, dtype, casting)
+    where = options.get("where", True)
+    if where is not True:
+        inputs = [_defined_where(original, where, x) for x in inputs]
     returned = function(*inputs)
     outs = outs or options.get("out") or (None,) * original.nout
     outs = outs if isinstance(outs, tuple) else (outs,)
     results = returned if isinstance(returned, tuple) else (returned,)
-    where = options.get("where", True)
     if where is not True and None in [out if out is None else 0 for out in outs]:
         raise not_taken(
             name, "where", "give out=, too; or choose: np.where(condition, result, other)."
@@ -94,6 +96,17 @@ def call_ufunc(
         for result, out in zip(results, outs, strict=True)
     )
     return stored if isinstance(returned, tuple) else stored[0]
+
+
+def _defined_where(original: np.ufunc, where: Any, x: Any) -> Any:
+    """Return an operand, in the place of elements that are not computed a number that has a result.
+
+    NumPy does not look at those, so they must not make a derivative NaN.
+    """
+    x = as_array(x)
+    if is_weak(x) or tensor_type(x).dtype.kind not in "fc":
+        return x
+    return STAGED[np.where](where, x, 2.0 if original is np.arccosh else 0.5)
 
 
 def _as_dtype(original: np.ufunc, xs: Sequence[Any], dtype: Any, casting: Any) -> list[Any]:

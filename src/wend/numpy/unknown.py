@@ -45,7 +45,7 @@ def _counterpart(name: str) -> str | None:
 
 def _names() -> Iterator[tuple[str, str]]:
     wnp = sys.modules["wend.numpy"]  # not imported: its modules import this one
-    for module in (wnp.linalg, wnp.special, wnp):
+    for module in (wnp.linalg, wnp.fft, wnp.special, wnp):
         for name, function in vars(module).items():
             if callable(function) and not name.startswith("_"):
                 yield name, f"{module.__name__}.{name}"

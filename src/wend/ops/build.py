@@ -21,6 +21,7 @@ from wend.ops import (
     effects,
     elementwise,
     factors,
+    fourier,
     hosting,
     indexing,
     linalg,
@@ -61,6 +62,7 @@ FAMILIES = (
     scanning,
     decompositions,
     factors,
+    fourier,
     random,
     custom,
 )

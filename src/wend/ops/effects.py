@@ -81,28 +81,37 @@ print_ = Op("print", _infer_print, _kernel_print, no_gradient(), effect=Effect.W
 
 
 class HostAction(Protocol):
-    """A call of Python for its effect, such as a line of a log."""
+    """A call of Python for its effect, such as a line of a log or the draw of a random number."""
 
     name: str
+    errors: tuple[type[BaseException], ...]  # that it may raise
+    remark: str | None  # what `explain()` says of it, before its line
 
     def run(self, values: Sequence[Any]) -> Any:
-        """Make the call; return a number, or None."""
+        """Make the call; return an array or a number, or None."""
 
 
 def _infer_action(
-    token: Type, *values: Type, action: HostAction, result: str | None
+    token: Type, *values: Type, action: HostAction, result: TensorType | None
 ) -> tuple[Type, ...]:
     _check_token(token)
-    return (TOKEN,) if result is None else (TOKEN, TensorType(np.dtype(result), ()))
+    return (TOKEN,) if result is None else (TOKEN, result)
 
 
-def _kernel_action(token: Any, *values: Any, action: HostAction, result: str | None) -> Any:
-    number = action.run(values)
-    return token if result is None else (token, np.dtype(result).type(number))
+def _kernel_action(token: Any, *values: Any, action: HostAction, result: TensorType | None) -> Any:
+    x = action.run(values)
+    return token if result is None else (token, np.asarray(x, result.dtype)[()])
 
 
-# Calls Python; the dtype of its number is `result`, None if it gives none
-host_action = Op("host_action", _infer_action, _kernel_action, no_gradient(), effect=Effect.WORLD)
+# Calls Python; the type of what it gives is `result`, None if that is nothing
+host_action = Op(
+    "host_action",
+    _infer_action,
+    _kernel_action,
+    no_gradient(),
+    effect=Effect.WORLD,
+    raises=lambda node: node.attrs["action"].errors,
+)
 
 
 def error_note(node: Node) -> str:
@@ -110,7 +119,8 @@ def error_note(node: Node) -> str:
     if node.op is checked:
         return f"raised{at(node.source)}"
     if node.op is not raise_if:
-        return f"in {node.op.name}{at(node.source)}"
+        name = node.attrs["action"].name if node.op is host_action else node.op.name
+        return f"in {name}{at(node.source)}"
     is_assertion = error_class(node.attrs["error"]) is AssertionError
     return f"{'in assert' if is_assertion else 'raised'}{at(node.source)}"
 

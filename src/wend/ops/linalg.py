@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
-from wend.ir.dtypes import FLOATS, INEXACT
+from wend.ir.dtypes import INEXACT
 from wend.ir.op import Explicit, Op, Rounding
 from wend.ir.types import TensorType, Type
 from wend.ops.raising import LINALG
@@ -53,18 +53,26 @@ solve = Op(
 def _infer_cholesky(a: Type) -> TensorType:
     a = tensor_of(a)
     _check_square(a)
-    check_dtype(a, FLOATS, "the matrix")
     return a
 
 
 def _pull_back_cholesky(b: Any, node: Any, cts: Any) -> Any:
-    # Ā = Φ(X + Xᵀ), X = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹, Φ the lower triangle with half the diagonal; Murray,
-    # "Differentiation of the Cholesky decomposition" (2016), eqs. 9 and 10.
+    # Ā = Φ(X + Xᴴ), X = L⁻ᴴ Φ(Lᴴ L̄) L⁻¹, Φ the lower triangle with half the diagonal; Murray,
+    # "Differentiation of the Cholesky decomposition" (2016), eqs. 9 and 10. Of complex matrices
+    # the gradient is the conjugate of the cotangent (D19).
     (lower,) = node.results
-    half = b.half_lower(b.matmul(b.matrix_transpose(lower), cts[0]))
-    left = b.solve(b.matrix_transpose(lower), half)
-    inner = b.matrix_transpose(b.solve(b.matrix_transpose(lower), b.matrix_transpose(left)))
-    return (b.half_lower(b.add(inner, b.matrix_transpose(inner))),)
+    upper = _adjoint(b, lower)
+    left = b.solve(upper, b.half_lower(b.matmul(upper, _conjugate(b, cts[0]))))
+    inner = _adjoint(b, b.solve(upper, _adjoint(b, left)))
+    return (_conjugate(b, b.half_lower(b.add(inner, _adjoint(b, inner)))),)
+
+
+def _conjugate(b: Any, x: Any) -> Any:
+    return b.conj(x) if x.type.dtype.kind == "c" else x
+
+
+def _adjoint(b: Any, x: Any) -> Any:
+    return _conjugate(b, b.matrix_transpose(x))
 
 
 # Reads the lower triangle, and has its gradient there (D40)

@@ -55,15 +55,9 @@ class Drawing:
 
 
 REFUSED = {
-    "random": (lambda x: x + random.random(), "Random.random at .* draws"),
     "shuffle": (shuffled, "Random.shuffle at .* draws"),
-    "random_object": (lambda x: x + RANDOM.random(), "Random.random at .* draws"),
-    "unseeded_random": (lambda x: x + random.Random().random(), r"Random\(\) at .* draws"),
     "system_random": (lambda x: x + random.SystemRandom(3).random(), r"SystemRandom\(\) at"),
-    "numpy_legacy": (lambda x: x + np.random.rand(), "RandomState.rand at .* draws"),
-    "numpy_seed": (lambda x: np.random.seed(0), "numpy.random.seed at .* draws"),
-    "generator": (lambda x: x + RNG.normal(), "Generator.normal at .* draws"),
-    "unseeded": (lambda x: x + np.random.default_rng().normal(), r"default_rng\(\) at .* draws"),
+    "bytes": (lambda x: x + RNG.bytes(1)[0], "Generator.bytes at .* draws"),
     "shared_bits": (
         lambda x: x + np.random.Generator(RNG.bit_generator).normal(),
         "Generator of a PCG64 at .* draws",

@@ -85,10 +85,10 @@ def by_a_star(x):
     return y
 
 
-@case(SWALLOWED, np.arange(3.0), says="numpy.fft.fft is not known")
+@case(SWALLOWED, np.arange(3.0), says="numpy.spacing is not known")
 def of_an_unknown_function(x):
     try:
-        return np.abs(np.fft.fft(x)).sum()
+        return np.abs(np.spacing(x)).sum()
     except TypeError:
         return np.abs(x).sum()
 

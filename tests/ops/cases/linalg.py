@@ -29,6 +29,10 @@ def through_symmetric(x: Any) -> Any:
     return x @ np.swapaxes(x, -1, -2)
 
 
+def through_hermitian(x: Any) -> Any:
+    return x @ x.conj().T
+
+
 SKEW = np.triu(between(-1, 1, 3, 3, seed=6), 1)
 
 CASES = [
@@ -48,7 +52,10 @@ CASES = [
         "cholesky",
         stacked(lambda a: scipy.linalg.cholesky(a, lower=True)),
         [(through_symmetric(matrix(3, 3)),), (through_symmetric(matrix(2, 2, 2)),)],
-        [(through_symmetric(matrix(3, 3)) + SKEW,)],  # the lower triangle is read
+        [
+            (through_symmetric(matrix(3, 3)) + SKEW,),  # the lower triangle is read
+            (through_hermitian(matrix(3, 3) + 1j * matrix(3, 3, seed=1)) + 1j * SKEW,),
+        ],
         exact=False,
     ),
 ]

@@ -103,8 +103,8 @@ def test_numpy_functions_take_traced_arrays():
 def test_unknown_functions_are_refused_by_name():
     with pytest.raises(TypeError, match=r"numpy\.packbits"):
         wend.function(lambda x: np.packbits(x > 0))(X)
-    with pytest.raises(TypeError, match=r"numpy\.subtract\.accumulate"):
-        wend.function(np.subtract.accumulate)(X)
+    with pytest.raises(TypeError, match=r"numpy\.spacing\.at"):
+        wend.function(lambda x: np.spacing.at(x, 0))(X)
 
 
 def test_weakness():
@@ -198,7 +198,7 @@ def test_what_ufuncs_refuse():
         (lambda x: np.add(x, 1.0, where=x > 0), "where="),
         (lambda x: np.logaddexp.reduce(x, where=x > 0), "where="),
         (lambda x: np.logaddexp.reduce(x, initial=2.0), "initial="),
-        (lambda x: np.add.reduceat(x, [0, 1]), "reduceat"),
+        (lambda x: np.spacing.at(x, [0, 1]), "spacing.at"),
         (lambda x: np.sin.outer(x, x), "outer"),
     ):
         with pytest.raises((TypeError, ValueError), match=said):

@@ -8,11 +8,14 @@ import warnings
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from wend.base.source import user_frame, user_source
 from wend.capture.builtins import strings
 from wend.capture.builtins.refused_calls import CLOCK, Call, refusal, refusing
 from wend.capture.builtins.streams import check_managers
 from wend.capture.uncaptured import is_outlined
+from wend.ir.types import TensorType
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.state import effects
 from wend.trace.state.templates import Template, Text
@@ -32,7 +35,8 @@ _CLOCKS = {
 
 
 def _clock(fun: Call) -> Call:
-    return lambda: effects.call_in_run(f"time.{fun.__name__}", fun, result=_CLOCKS[fun])
+    result = TensorType(np.dtype(_CLOCKS[fun]), ())
+    return lambda: effects.call_in_run(f"time.{fun.__name__}", fun, result=result).as_weak()
 
 
 def _sleep(seconds: Any) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
-from wend.capture.builtins import host_calls
+from wend.capture.builtins import host_calls, random_draws
 from wend.capture.builtins.refused_calls import (
     CLOCK,
     DRAW,
@@ -40,23 +40,36 @@ from wend.capture.builtins.scipy_functions import of_distribution, of_scipy
 from wend.capture.builtins.streams import pprint_in_run, stream_method
 from wend.capture.libraries import is_library
 from wend.capture.state.made_objects import is_made_here, note_made
+from wend.eager.dispatch import Staged
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.recording.recording import is_traced_now
 from wend.trace.state.templates import Text
 
-_UNSEEDED = frozenset({"default_rng", "Random", "RandomState", "SeedSequence"})
-
 
 # What captured code makes itself
-def _made(make: Call, is_random: bool) -> Call:
+def _made(make: Call) -> Call:
     """Wrap a class whose objects the function may use while it is traced."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        seed = next(iter((*args, *kwargs.values())), None)
-        if is_random and (seed is None or make.__name__ == "SystemRandom"):
-            raise refusal(make.__name__ + "()", DRAW)
         check_arguments(make, (*args, *kwargs.values()))
         return note_made(make(*args, **kwargs))
+
+    return run
+
+
+def _made_generator(make: Call) -> Call:
+    """Wrap a class or function that makes random generators."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        seed = next(iter((*args, *kwargs.values())), None)
+        if make.__name__ == "default_rng" and type(seed).__name__ == "Generator":
+            return seed
+        if make.__name__ in random_draws.MAKERS and (seed is None or isinstance(seed, Staged)):
+            return random_draws.make_in_run(make, args, kwargs)
+        if seed is None or make.__name__ == "SystemRandom":
+            raise refusal(make.__name__ + "()", DRAW)
+        check_arguments(make, (*args, *kwargs.values()))
+        return random_draws.make_now(make, args, kwargs)
 
     return run
 
@@ -85,9 +98,10 @@ def check_arguments(fun: Any, arguments: tuple[Any, ...]) -> None:
             continue
         kind: Any = type(argument)
         family = _family_of_class(kind)
-        if family in ("random", "stream") and not is_made_here(argument):
-            reason = DRAW if family == "random" else FILE
-            raise refusal(f"{name_of(fun)} of a {kind.__name__}", reason)
+        if family == "random" and not random_draws.draws_now(argument):
+            raise refusal(f"{name_of(fun)} of a {kind.__name__}", DRAW)
+        if family == "stream" and not is_made_here(argument):
+            raise refusal(f"{name_of(fun)} of a {kind.__name__}", FILE)
 
 
 def check_uncaptured(fun: Any) -> None:
@@ -191,8 +205,8 @@ def _replacement_of_method(owner: Any, name: str) -> Call | None:
     match _family_of_class(kind):
         case "stream":
             return stream_method(owner, name)
-        case "random" if not is_made_here(owner):
-            return refusing(f"{kind.__name__}.{name}", DRAW)
+        case "random":
+            return random_draws.of_method(owner, name)
         case "date" if name in ("now", "today", "utcnow"):
             return refusing(f"{kind.__name__}.{name}", CLOCK)
         case "path" if name in PATH_FILES:
@@ -241,13 +255,9 @@ def _find_family(kind: type) -> str | None:
 
 
 def _of_random(fun: Any, module: str, name: str) -> Call | None:
-    if name in _UNSEEDED or (
-        isinstance(fun, type) and issubclass(fun, _random_kinds()) and name != "Generator"
-    ):
-        return _made(fun, is_random=True)
-    if name in ("seed", "ranf", "sample"):
-        return refusing(f"numpy.random.{name}", DRAW)
-    return _made(fun, is_random=False) if name == "Generator" else None
+    if name in random_draws.MAKERS or (isinstance(fun, type) and issubclass(fun, _random_kinds())):
+        return _made_generator(fun)
+    return random_draws.of_function(name) if module.startswith("numpy.random") else None
 
 
 def _of_numpy(fun: Any, module: str, name: str) -> Call | None:
@@ -258,7 +268,7 @@ def _of_numpy(fun: Any, module: str, name: str) -> Call | None:
 
 def _of_io(fun: Any, module: str, name: str) -> Call | None:
     if name in ("StringIO", "BytesIO"):
-        return _made(fun, is_random=False)
+        return _made(fun)
     return _of_system(fun, module, name)
 
 

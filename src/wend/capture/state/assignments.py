@@ -28,7 +28,7 @@ from wend.capture.state import one_shot_iterators
 from wend.capture.state.traced_index import item_at
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import parts
-from wend.trace.arrays.concrete_array import adopt, promotion_error
+from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
 from wend.trace.recording.recording import current
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -138,8 +138,8 @@ def note_attribute_write(owner: Callable[[], Any], name: str, label: str) -> Non
     if not is_write_logged():
         return
     target = evaluate(owner)
-    if isinstance(target, Staged):
-        return  # a traced array records its changes
+    if isinstance(target, Staged) or (name == "flat" and type(target) is ConcreteTracedArray):
+        return  # it records its changes
     if target is not UNBOUND:
         guard_setter(target, name)
     log_write_attribute(owner, name, label)

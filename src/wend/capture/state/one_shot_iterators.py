@@ -1,4 +1,4 @@
-"""Iterators, files and random generators, which yield each item once.
+"""Iterators and files, which yield each item once.
 
 A recorded loop or branch is traced once, however often it will run. Taking items from an iterator
 that existed before would take them once, so it is refused. An iterator that is created inside
@@ -8,7 +8,6 @@ is created, and consumed, in every run.
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Iterator
 from types import GeneratorType
 from typing import Any
@@ -103,32 +102,3 @@ def _note_advance(iterator: Any) -> None:
                 return
             recording = recording.parent
         note_write(PositionPlace(named(type(iterator)), iterator))
-
-
-def check_method_call(method: Any) -> None:
-    """Check a method written in C that is about to be called.
-
-    Raises:
-        StructureError: it advances an object of this kind, such as a file or random generator.
-    """
-    owner = getattr(method, "__self__", None)
-    if current_region() is not None and isinstance(owner, _random_generators()):
-        raise StructureError(
-            explain(
-                f"{type(owner).__name__}.{method.__name__} draws a number{at(user_source())}, in a "
-                "loop or branch that is recorded once: every run would have the same one.",
-                cure="draw with wend.random, or draw an array before and read it by position.",
-            )
-        )
-    consume(owner)
-
-
-def _random_generators() -> tuple[type, ...]:
-    """Return the classes of random generators, without importing their modules (7 ms)."""
-    random_module, numpy_random = sys.modules.get("random"), sys.modules.get("numpy.random")
-    classes = () if random_module is None else (random_module.Random,)
-    return (
-        classes
-        if numpy_random is None
-        else (*classes, numpy_random.Generator, numpy_random.RandomState)
-    )

@@ -233,10 +233,17 @@ class ConcreteTracedArray(np.ndarray):
 
     @property
     def flat(self) -> Any:
-        """Return `ndarray.flat`, read-only because writes to it would go unnoticed."""
+        """Return the array as a vector that is a view; else `ndarray.flat`, but read-only."""
+        if self.flags.c_contiguous:
+            return self.reshape(-1)
         plain = np.ndarray.view(self, np.ndarray)
         plain.flags.writeable = False
         return plain.flat
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        if self.size:
+            self[...] = STAGED[np.resize](values, self.shape)
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -364,6 +371,14 @@ class PromotedArray(Staged, ConcreteTracedArray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.read()[key] = value
+
+    @property
+    def flat(self) -> Any:
+        return self.read().flat
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        self.read().flat = values
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call_function(function, args, kwargs)

@@ -21,6 +21,7 @@ from wend.numpy import (
     indexing,
     orders,
     parts,
+    rearranging,
     reducing,
     shaping,
     ufunc_methods,
@@ -29,6 +30,7 @@ from wend.numpy import (
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
+from wend.ops import shaping as shaping_ops
 from wend.trace.arrays.attributes import (
     KEPT_BY_NUMBERS,
     attribute_of,
@@ -40,6 +42,7 @@ from wend.trace.arrays.methods import Methods
 from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufuncs
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
+from wend.trace.arrays.view_transforms import ViewTransform
 
 _MAX_LISTED = 256  # elements that `tolist` takes apart
 _PYTHON_DTYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
@@ -354,8 +357,15 @@ class Tracer(Operators, Methods):
 
     @property
     def flat(self) -> Any:
-        """The array as a vector, as by `reshape(-1)`."""
-        return self.reshape(-1)
+        """The array as a vector in C order; a write to it changes the array."""
+        vector = self.reshape(-1)
+        if vector is not self and self.type.is_static and vector._part is None:
+            vector.link_part(self, ViewTransform(shaping_ops.reshape, {"shape": vector.type.shape}))
+        return vector
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        self[...] = rearranging.resize(values, self.shape) if self.type.is_static else values
 
     @property
     def mT(self) -> Any:  # noqa: N802 - its name in NumPy

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from wend.ir.graph import Value
 from wend.ir.op import Op
 from wend.ir.types import Dim
-from wend.ops import creating, indexing, shaping
+from wend.ops import creating, fourier, indexing, shaping
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 
 
@@ -47,6 +47,13 @@ def _pad(
 ) -> Polynomial:
     size = facts.of_dim(operands[0].tensor.dims[axis])
     return size.plus(constant(sum(attrs["widths"][axis])))
+
+
+def _rfft(
+    facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
+) -> Polynomial:
+    size = facts.of_dim(operands[0].tensor.dims[axis])
+    return size.floor_div(2).plus(constant(1))
 
 
 def _slice(
@@ -131,6 +138,7 @@ def _nonzero(
 
 RULES: Mapping[Op, Rule] = {
     creating.iota: _iota,
+    fourier.rfft: _rfft,
     indexing.nonzero: _nonzero,
     shaping.concat: _concat,
     shaping.pad: _pad,

@@ -12,6 +12,7 @@ from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, raised_at, user_source
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import is_weak
+from wend.ir.types import TensorType
 from wend.numpy.elementwise import logical_not
 from wend.ops import effects as ops
 from wend.trace.arrays.shown_text import ShownText
@@ -112,10 +113,19 @@ class DeferredCall:
         function: what to call.
         arguments: its arguments: texts and numbers may be traced, the others are passed as they
             are.
+        errors: the exceptions that it may raise.
+        remark: what `explain()` says of it, before its line.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        self.name, self._function = name, function
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        errors: tuple[type[BaseException], ...] = (),
+        remark: str | None = None,
+    ) -> None:
+        self.name, self._function, self.errors, self.remark = name, function, errors, remark
         self.arrays: list[Any] = []
         self._makers = [self._maker(argument) for argument in arguments]
 
@@ -143,7 +153,12 @@ class DeferredCall:
 
 
 def call_in_run(
-    name: str, function: Callable[..., Any], *arguments: Any, result: str | None = None
+    name: str,
+    function: Callable[..., Any],
+    *arguments: Any,
+    result: TensorType | None = None,
+    errors: tuple[type[BaseException], ...] = (),
+    remark: str | None = None,
 ) -> Any:
     """Call Python when the function runs, in order with its other effects.
 
@@ -151,14 +166,16 @@ def call_in_run(
         name: its name for the user.
         function: what to call.
         *arguments: its arguments; texts and numbers may be traced.
-        result: the dtype of the number that it returns; None if the result is ignored.
+        result: the type of what it returns; None if that is ignored.
+        errors: the exceptions that it may raise, which handlers around it do not catch.
+        remark: what `explain()` says of it, before its line.
     """
     recording = current()
     assert recording is not None
-    action = DeferredCall(name, function, arguments)
+    action = DeferredCall(name, function, arguments, errors, remark)
     attrs = {"action": action, "result": result}
     results = recording.emit(ops.host_action, action.arrays, attrs)
-    return results[0].as_weak() if results else None
+    return results[0] if results else None
 
 
 def assert_(condition: Any, message: str = "", *values: Any, **fields: Any) -> None:

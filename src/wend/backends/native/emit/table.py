@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wend.backends.native.codegen.lowering import Emit
-from wend.backends.native.emit import contracting, linalg, loop_nest
+from wend.backends.native.emit import contracting, fourier, linalg, loop_nest
 from wend.backends.native.emit.array import (
     complexes,
     creating,
@@ -33,6 +33,7 @@ EMITTERS: Mapping[Op, Emit] = {
     **sorting.EMITTERS,
     **contracting.EMITTERS,
     **linalg.EMITTERS,
+    **fourier.EMITTERS,
     **indexing.EMITTERS,
     **positions.EMITTERS,
     **lists.EMITTERS,

@@ -11,7 +11,7 @@ from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.array import elementwise
 from wend.backends.native.emit.scalar.casting import emit_cast
-from wend.backends.native.target.kinds import Kind
+from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Node
@@ -68,6 +68,36 @@ def emit_conj(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         _store_pair(low, out, k, (real, low.w.define(f"fneg {kind.text} {imag}")))
 
     low.w.loop(low.arrays.count(out), each)
+    return [low.array_result(node, out)]
+
+
+def emit_complex_cast(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit the conversion of numbers to complex ones."""
+    source, target = (value.tensor.dtype for value in (node.operands[0], node.results[0]))
+    if target.kind != "c":
+        return elementwise.EMITTERS[ops.cast](low, node, operands)
+    if source.kind != "c" and source not in REGISTERS:
+        return NotImplemented
+    part = _part_kind(target)
+    if source.kind == "c":
+        source_part = _part_kind(source)
+
+        def pair(k: str) -> Pair:
+            real, imag = _load_pair(low, array, k)
+            return emit_cast(low.w, source_part, part, real), emit_cast(
+                low.w, source_part, part, imag
+            )
+
+    else:
+
+        def pair(k: str) -> Pair:
+            x = operands[0][0] if is_number else low.arrays.load(array, k)
+            return emit_cast(low.w, Kind(source), part, x), part.literal(0)
+
+    is_number = is_scalar(node.operands[0].type) and source in REGISTERS
+    array = Array("", source, ()) if is_number else low.array(node, 0)
+    out = low.new_result(node, array.dims)
+    low.w.loop(low.arrays.count(out), lambda k: _store_pair(low, out, k, pair(k)))
     return [low.array_result(node, out)]
 
 
@@ -129,6 +159,7 @@ EMITTERS: Mapping[Op, Emit] = {
     ops.imag: _to_real(lambda low, kind, pair: pair[1]),
     ops.complex_abs: _to_real(_absolute),
     ops.conj: emit_conj,
+    ops.cast: emit_complex_cast,
     ops.complex: emit_complex,
     **{
         op: _arithmetic(emit_pair, elementwise.EMITTERS[op])

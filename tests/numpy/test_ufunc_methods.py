@@ -1,0 +1,116 @@
+"""The methods of ufuncs beside NumPy, `where=`, and writes through `.flat`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+from tests.helpers.drawn import check
+from wend.testing import check_grads
+
+X = np.random.default_rng(0).normal(size=(3, 5))
+V = X[0]
+I = np.array([3, -1, 2, 7, 5])
+METHODS = [
+    *(lambda m, x, u=u: getattr(np, u).reduce(x) for u in ("subtract", "divide", "arctan2")),
+    *(lambda m, x, u=u: getattr(np, u).reduce(x, axis=1) for u in ("subtract", "hypot", "fmin")),
+    *(lambda m, x, u=u: getattr(np, u).accumulate(x, axis=1) for u in ("subtract", "divide")),
+    *(lambda m, x, u=u: getattr(np, u).reduceat(x, [0, 2, 4], axis=1)
+      for u in ("add", "maximum", "divide", "subtract")),
+    lambda m, x: np.multiply.reduceat(x[0], [3, 1, 1, 4]),
+    lambda m, x: np.power.reduce(np.abs(x), axis=1),
+    lambda m, x: np.maximum.reduce([x[0], x[1] * 2, x[2]]),
+    lambda m, x: np.subtract.outer(x[0], [1.0, 2.0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", METHODS)
+def test_methods_are_numpys(call: Any) -> None:
+    check(call, X, ulps=16, through=False)
+    check_grads(lambda x: np.sum(call(np, x) ** 2), (X,), order=1, rtol=1e-3, atol=1e-3)
+
+
+def test_methods_of_integers_and_their_errors() -> None:
+    for call in (
+        lambda m, x: np.subtract.accumulate(x),
+        lambda m, x: np.floor_divide.reduce(x),
+        lambda m, x: np.bitwise_or.reduceat(x, [0, 3]),
+        lambda m, x: np.add.reduceat(x, [0, 9]),
+        lambda m, x: np.add.reduceat(x, [-1]),
+        lambda m, x: np.sqrt.reduce(x),
+        lambda m, x: np.subtract.reduce(x[:0]),
+        lambda m, x: np.subtract.accumulate(x[:0]),
+    ):
+        check(call, I, through=False)
+
+
+def in_place(x: Any, k: Any) -> Any:
+    """Every position of `at` that repeats, of known keys; a traced key for sums."""
+    y = np.ones((4, 3)) * 2
+    np.multiply.at(y, ([0, 1, 1, 0], [2, 0, 0, 2]), x[0, :4])
+    np.maximum.at(y, [3, 3], x[:2, :3])
+    np.divide.at(y, 1, x[2, 2:])
+    np.negative.at(y, ([0, 0, 0], [1, 1, 1]))
+    np.hypot.at(y, (slice(0, 4, 3), 1), x[0, 0])
+    np.add.at(y, k, x[1, :3])
+    np.subtract.at(y, ([0, 0], [0, 0]), x[1, 3:])
+    return y
+
+
+def test_at() -> None:
+    k = np.array([1, 1, 2])
+    check(lambda m, x, k: in_place(x, k), X, k, ulps=4, through=False)
+    check_grads(lambda x: np.sum(np.sin(in_place(x, k))), (X,), order=1)
+    with pytest.raises(TypeError, match="write it as a loop"):
+        wend.function(lambda x, k: np.multiply.at(x, k, 2.0))(V, k)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_reduceat_of_traced_positions(backend: str) -> None:
+    def sums(x: Any, k: Any) -> Any:
+        return [u.reduceat(x, k, axis=1) for u in (np.add, np.multiply, np.maximum, np.minimum)]
+
+    run = wend.function(sums, backend=backend)
+    for k in ([0, 2, 4], [3, 1, 1], [4, 0, 2]):
+        for result, reference in zip(run(X, np.array(k)), sums(X, np.array(k)), strict=True):
+            np.testing.assert_allclose(result, reference, rtol=1e-14)
+    with pytest.raises(IndexError):
+        run(X, np.array([0, 5, 1]))
+
+
+def test_what_where_leaves_out_has_no_derivative() -> None:
+    def guarded(x: Any) -> Any:
+        ratio = np.divide(x, x - x[0], out=np.zeros_like(x), where=x != x[0])
+        root = np.sqrt(x, out=np.full(5, -1.0), where=x > 0)
+        log = np.log(x, out=np.zeros(5), where=x > 0)
+        angle = np.arccosh(x, out=np.zeros(5), where=x > 1)
+        return ratio * root + log * angle
+
+    check(lambda m, x: guarded(x), V, ulps=16, through=False)
+    gradient = wend.grad(lambda x: np.sum(guarded(x)[1:] ** 2))(V)
+    step = 1e-6 * np.eye(5)
+    ends = [[np.sum(guarded(V + sign * d)[1:] ** 2) for sign in (1, -1)] for d in step]
+    slopes = [(high - low) / 2e-6 for high, low in ends]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+def through_flat(x: Any, k: Any) -> Any:
+    """Reads, writes and iterates over arrays of several axes, and views of them."""
+    y, z = x.copy(), np.zeros((2, 3))
+    y.flat[3] = 7.0
+    y.flat[1:3] = [1.0, 2.0]
+    y.flat[[0, 5]] *= x[0, 0]
+    y.T.flat[2] = x[1, 1]
+    y.flat[k] = -1.0
+    z.flat = x.flat[:4]
+    z.flat[2] = x[0, 1]
+    z.T.flat[1] += 1.0
+    return y, z, x.flat[4], sum(x.flat), np.array([t * 2 for t in x.flat]), len(x.flat)
+
+
+def test_flat() -> None:
+    check(lambda m, x, k: through_flat(x, k), X, 11, ulps=4, through=False)
+    check_grads(lambda x: np.sum(through_flat(x, 11)[0] ** 2), (X,), order=2)
