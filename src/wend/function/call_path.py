@@ -15,7 +15,6 @@ from wend.eager.dispatch import recorder
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.fast_path import FastPath, LeafPlan
-from wend.ir.op import Effect
 from wend.trace.failed_traces import take_recorded
 from wend.trace.recording.recording import current
 
@@ -129,15 +128,10 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         raise
 
 
-def _run_recorded(
-    function: Function, error: Exception, arguments: Arguments, *, has_run: bool = False
-) -> None:
-    """Run what a trace has recorded before an error has ended it; inside another, record a call.
-
-    If a run has already failed there, only the changes of arguments are left to be made.
-    """
+def _run_recorded(function: Function, error: Exception, arguments: Arguments) -> None:
+    """Run what a trace has recorded before an error has ended it; inside another, record a call."""
     traced, recording = take_recorded(error), current()
-    if traced is None or (has_run and traced.graph.effects() - {Effect.CHECK}):
+    if traced is None:
         return
     if recording is not None:
         traced.call_in(recording, arguments.arrays, function.backend)
@@ -182,6 +176,6 @@ def _raise_static_shape_error(function: Function, arguments: Arguments) -> None:
     try:
         function._cache.build(arguments)
     except ShapeError as error:
-        _run_recorded(function, error, arguments, has_run=True)
+        take_recorded(error)  # the run has changed the arguments
         error.__traceback__ = user_traceback(error.__traceback__)
         raise error from None

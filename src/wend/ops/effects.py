@@ -17,7 +17,6 @@ from wend.ir.op import Effect, Linear, Op, no_gradient
 from wend.ir.types import TOKEN, TensorType, TokenType, Type
 from wend.ops import creating
 from wend.ops.shapes import tensor_of
-from wend.runtime.partial_writes import attach_contents
 
 
 class ErrorTemplate(Protocol):
@@ -166,7 +165,6 @@ def _infer_raise_if(
     *values: Type,
     error: ErrorClass,
     text: str | None,
-    written: tuple[int, ...] = (),
 ) -> TokenType:
     _check_token(token)
     if predicate != TensorType(BOOL, ()):
@@ -175,24 +173,14 @@ def _infer_raise_if(
 
 
 def _kernel_raise_if(
-    token: Any,
-    predicate: Any,
-    *values: Any,
-    error: ErrorClass,
-    text: str | None,
-    written: tuple[int, ...] = (),
+    token: Any, predicate: Any, *values: Any, error: ErrorClass, text: str | None
 ) -> Any:
     if predicate:
-        count = len(values) - len(written)
-        exception = _exception(error, text, values[:count])
-        if written:
-            attach_contents(exception, dict(zip(written, values[count:], strict=True)))
-        raise exception
+        raise _exception(error, text, values)
     return token
 
 
-# Raises an exception whose text is formatted from the values (D36). The last operands are what the
-# run has made of the arguments that are `written`, so that the caller gets it.
+# Raises an exception whose text is formatted from the values (D36)
 raise_if = Op(
     "raise_if",
     _infer_raise_if,

@@ -1,4 +1,4 @@
-"""A callee's checks, also carrying what the caller has written to its own arguments (D36)."""
+"""A callee's frame states, also of what the caller has written to its own arguments (D36)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes
-from wend.ir.types import Type
+from wend.ir.types import TOKEN, Type
 from wend.ops.control import call, if_, while_
-from wend.ops.effects import raise_if
+from wend.ops.frame_states import frame_state
 
 
 def attach_writes(
@@ -28,7 +28,7 @@ def attach_writes(
     nodes: list[Node] = []
     for node in graph.nodes:
         (copy,) = copy_nodes([node], mapping)
-        if node.op is raise_if:
+        if node.op is frame_state:
             copy = _with_writes(copy, renamed, dict(zip(written, extra, strict=True)))
         elif node.op in _TRANSPARENT and _has_checks(node):
             regions = [attach_writes(r, renamed, written, types) for r in node.regions]
@@ -51,13 +51,11 @@ def _has_checks(node: Node) -> bool:
 
 
 def _with_writes(node: Node, renamed: Mapping[int, int], outer: Mapping[int, Value]) -> Node:
-    """Return a check with the caller's writes; those of the callee to the same array are later."""
-    written: Sequence[int] = node.attrs.get("written", ())
-    count = len(node.operands) - len(written)
+    """Return a frame state with the caller's writes; those of the callee to an array are later."""
+    token, *values = node.operands
     contents = dict(outer)
-    for k, value in zip(written, node.operands[count:], strict=True):
+    for k, value in zip(node.attrs["written"], values, strict=True):
         if k in renamed:
             contents[renamed[k]] = value
-    attrs = {**node.attrs, "written": tuple(contents)}
-    operands = [*node.operands[:count], *contents.values()]
-    return Node(node.op, operands, attrs, (), [r.type for r in node.results], node.source)
+    attrs = {"written": tuple(contents)}
+    return Node(frame_state, [token, *contents.values()], attrs, (), [TOKEN], node.source)

@@ -93,7 +93,8 @@ class _Schedule:
                     before.add(first_of_symbol.setdefault(symbol, position))
             before.discard(position)
             # What may raise stays after the effects that precede it.
-            if last_effect is not None and not node.op.is_cheap:
+            may_raise = not node.op.is_cheap or node.op.may_fail(node)
+            if last_effect is not None and may_raise:
                 before.add(last_effect)
             if _has_effect(node):
                 last_effect = position

@@ -310,10 +310,16 @@ class Traced:
         extra_values = [outer.lift(x) for x in extra]
         operands = [*arguments, *world, *bindings, *extra_values]
         if outer.runs_now():
-            with self.run_context(leaves):
-                node = outer.call(graph, operands, backend)
+            try:
+                with self.run_context(leaves):
+                    node = outer.call(graph, operands, backend)
+            except BaseException as error:
+                take_contents(error)  # a tape may hold the arguments
+                raise
         else:
             graph = self._passed_to(graph, leaves)
+            if self.raises:
+                outer.save_frame()
             graph, contents = self.with_writes_of(outer, graph, leaves)
             node = outer.call(graph, [*operands, *contents], backend)
         changed = node.results[len(self.result_types) :]

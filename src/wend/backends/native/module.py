@@ -13,6 +13,7 @@ from wend.backends.native.codegen import arithmetic, instrument
 from wend.backends.native.codegen.arenas import GROW
 from wend.backends.native.codegen.list_arguments import load_list, mark_shared
 from wend.backends.native.codegen.lowering import Lowering
+from wend.backends.native.codegen.traps import FrameState
 from wend.backends.native.emit.array.elementwise import computes_elements
 from wend.backends.native.emit.control.host import (
     call_host,
@@ -55,6 +56,7 @@ from wend.backends.native.target.value_layout import (
 )
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Symbol, TensorType, Type
+from wend.ops.frame_states import frame_state
 
 
 def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Program:
@@ -108,6 +110,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         exit_block,
         lambda node, operands: prepare_host_call(low, node, operands),
         lambda: call_host(low),
+        lambda state: _save_state(low, layout, state),
     )
     low.arenas.leave("%arenas", reset=True)
     uses_pool = low.arrays.uses_pool or bool(low.host_nodes) or any(map(_needs_pool, params))
@@ -166,7 +169,10 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         tuple(_host_call(node, list_classes, has_results) for node, has_results in low.host_nodes),
         tuple(low.slow_nodes),
         tuple(fused_loops(graph)),
-        low.traps.reasons,
+        tuple(
+            (reason, node, None if state is None else _host_call(state, list_classes, False))
+            for reason, node, state in low.traps.reasons
+        ),
         uses_pool,
         uses_python,
         low.safepoints.count > 0
@@ -175,6 +181,13 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         low.instrumentation,
         bool(low.outlined_functions),
     )
+
+
+def _save_state(low: Lowering, layout: Layout, state: FrameState) -> None:
+    """Store what the changed arguments hold in the block."""
+    offset = layout.contents
+    for value, slots in zip(state.node.operands, state.operands, strict=True):
+        offset = store_slots(low, "%block", offset, value.type, slots)
 
 
 def _outlined_function(low: Lowering, head: str, lines: Sequence[str]) -> Sequence[str]:
@@ -247,7 +260,10 @@ def _layout(graph: Graph, arenas: int) -> Layout:
     frame_at = pool_at + SLOT_BYTES + python_callbacks.BYTES + redzone
     kernel_nodes = (node for node in graph.walk() if not node.regions or node.op is loop_nest)
     frame = max(map(frame_size, kernel_nodes), default=0)
-    return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + redzone)
+    contents_at = frame_at + frame
+    states = (node for node in graph.walk() if node.op is frame_state)
+    end = contents_at + max(map(frame_size, states), default=0)
+    return Layout(results_at, arenas_at, pool_at, frame_at, contents_at, end + redzone)
 
 
 def _needs_pool(type: Type) -> bool:

@@ -50,6 +50,7 @@ class Layout:
     arenas: int
     pool: int
     frame: int
+    contents: int
     size: int
 
     @property
@@ -87,7 +88,7 @@ class Program:
         host_calls: the nodes that Python may have to run.
         slow_nodes: those of `host_calls` that have no native code.
         fused_loops: the operations of each fused loop, for `explain`.
-        traps: for each status from 1 on, the reason and the node.
+        traps: for each status from 1 on, the reason, the node, and the frame state.
         uses_pool: whether it allocates arrays from a pool.
         uses_python: whether it calls the interpreter.
         may_take_long: whether its running time is unbounded by the sizes of its arguments.
@@ -104,7 +105,7 @@ class Program:
     host_calls: tuple[HostCall, ...]
     slow_nodes: tuple[Node, ...]
     fused_loops: tuple[FusedLoop, ...]
-    traps: tuple[tuple[int, Node | None], ...]
+    traps: tuple[tuple[int, Node | None, HostCall | None], ...]
     uses_pool: bool
     uses_python: bool
     may_take_long: bool

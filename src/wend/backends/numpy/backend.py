@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +17,9 @@ from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.ir.graph import Graph
 from wend.ops.effects import error_note
+from wend.ops.frame_states import contents_of
 from wend.runtime.array_boundary import HOST, ArrayBoundary
+from wend.runtime.partial_writes import attach_contents
 
 _program_numbers = itertools.count()
 
@@ -36,6 +38,7 @@ class NumpyExecutable:
                 return results
         except Exception as error:
             _add_source_note(error, self._program, self._file)
+            _attach_contents(error, self._program, self._file)
             raise
 
 
@@ -77,6 +80,24 @@ def _add_source_note(error: Exception, program: PythonProgram, file: str) -> Non
         trace = trace.tb_next
     if node is not None and node.source is not None:
         error.add_note(error_note(node))
+
+
+def _attach_contents(error: Exception, program: PythonProgram, file: str) -> None:
+    """Attach the contents of changed arguments that the innermost frame state tells."""
+    trace: TracebackType | None = error.__traceback__
+    contents: Mapping[int, Any] = {}
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_filename == file:
+            lines = range(trace.tb_lineno, frame.f_code.co_firstlineno, -1)
+            state = next((program.states[k] for k in lines if k in program.states), None)
+            if state is not None:
+                node, names = state
+                scope = {**frame.f_globals, **frame.f_locals}
+                contents = contents_of(node, [scope[name] for name in names])
+        trace = trace.tb_next
+    if contents:
+        attach_contents(error, contents)
 
 
 BACKEND = NumpyBackend()

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from wend.ir.graph import Graph, Node, Value
 from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_
+from wend.ops.frame_states import current_states, frame_state
 
 # NumPy's operators run the ufuncs, but are faster on scalars.
 _INFIX = {
@@ -50,12 +51,17 @@ class Observer(Protocol):
 
 @dataclass(slots=True)
 class PythonProgram:
-    """The text of a program, its global names, and the node of each line."""
+    """The text of a program, its global names, and the node of each line.
+
+    Attributes:
+        states: the frame state on each line that has one, with the names of its operands.
+    """
 
     is_observed: bool = False
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
+    states: dict[int, tuple[Node, Sequence[str]]] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)  # by id(graph)
 
     def add(self, line: str, node: Node | None = None) -> None:
@@ -134,6 +140,10 @@ class _Body:
             return
         text = self.expression(node, operands)
         targets = [self.define(result) for result in node.results]
+        if node.op is frame_state:
+            self.program.add(f"  {targets[0]} = {operands[0]}", node)
+            self.program.states[len(self.program.lines)] = node, operands
+            return
         if len(targets) == 1 and not node.regions:
             self.program.add(f"  {targets[0]} = {text}", node)
         else:
@@ -192,8 +202,10 @@ class _Body:
 def _last_uses(graph: Graph) -> dict[int, list[Value]]:
     """Return, for each node position, the values that are dead after it."""
     last: dict[Value, int] = dict.fromkeys(graph.params, 0) if graph.nodes else {}
+    states = current_states(graph)
     for position, node in enumerate(graph.nodes):
-        last.update(dict.fromkeys((*node.operands, *node.results), position))
+        contents = states[position].operands if position in states else ()
+        last.update(dict.fromkeys((*node.operands, *contents, *node.results), position))
     for result in graph.results:
         last.pop(result, None)
     dying: dict[int, list[Value]] = {}

@@ -25,6 +25,7 @@ from wend.ir.types import TOKEN, Dim, Shape, Type
 from wend.ops import effects
 from wend.ops.build import Build
 from wend.ops.effects import ErrorClass
+from wend.ops.frame_states import frame_state
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownField
@@ -127,6 +128,7 @@ class Recording(Recorder):
         self.world_param: Value | None = None
         self._world: Value | None = None
         self._checks: list[Node] = []
+        self._frame: dict[int, Value] = {}  # the operands of the last frame state
 
     # Recording
     def active(self) -> AbstractContextManager[Any]:
@@ -142,12 +144,16 @@ class Recording(Recorder):
             operands = [operands[0].lazy_ref(), *operands[1:]]
         values = [self.lift(operand) for operand in operands]
         if op.takes_token:
+            self.save_frame()
             node = self.b.emit_node(op, [self.world(), *values], **attrs)
             self._world = node.results[0]
             if op.raises:
                 self._note_errors(node)
             return tuple(map(self.wrap, node.results[1:]))
+        frame = self._frame_contents() if op.raises or op.traps else {}
         node = self.b.emit_node(op, values, **attrs)
+        if frame and op.may_fail(node):
+            self._emit_frame(frame, before=node)
         if op.raises:
             self._note_errors(node)
         results = tuple(map(self.wrap, node.results))
@@ -435,8 +441,29 @@ class Recording(Recorder):
     def restore_effects(self, state: EffectState) -> None:
         """Drop the effects since a state; their nodes become dead."""
         self._world = state.world or self.world_param
+        self._frame = {}
         self.mutations.restore(state.mutations)
         del self._checks[state.checks :]
+
+    def save_frame(self) -> None:
+        """Record what the arguments hold here, for an operation that may fail (D36)."""
+        self._emit_frame(self._frame_contents())
+
+    def _frame_contents(self) -> dict[int, Value]:
+        """Return the contents of the arguments that may be changed here, by number."""
+        if self.runs_now():
+            return {}
+        return {k: self.lift(ref) for k, ref in self.changed_arguments().items()}
+
+    def _emit_frame(self, contents: dict[int, Value], before: Node | None = None) -> None:
+        """Append a frame state, or put it before the last node; equal ones in a row are one."""
+        if not contents or contents == self._frame:
+            return
+        operands = [self.world(), *contents.values()]
+        state = self.b.emit_node(frame_state, operands, written=tuple(contents))
+        if before is not None:
+            self.b.nodes[-2:] = [state, before]
+        self._world, self._frame = state.results[0], contents
 
     def emit_raise(
         self,
@@ -447,13 +474,9 @@ class Recording(Recorder):
         source: Source | None = None,
     ) -> None:
         """Record that an exception is raised if a predicate holds, by default at this line."""
-        attrs: dict[str, Any] = {"error": error, "text": text}
-        changed = self.changed_arguments()
-        if changed:
-            attrs["written"] = tuple(changed)
         outer_source, self.b.source = self.b.source, source
         try:
-            self.emit(effects.raise_if, [predicate, *values, *changed.values()], attrs)
+            self.emit(effects.raise_if, [predicate, *values], {"error": error, "text": text})
         finally:
             self.b.source = outer_source
 

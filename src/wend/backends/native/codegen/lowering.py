@@ -19,7 +19,7 @@ from wend.backends.native.codegen.conversions import Conversions
 from wend.backends.native.codegen.instrument import Instrumentation
 from wend.backends.native.codegen.refcounts import References
 from wend.backends.native.codegen.safepoints import Safepoints
-from wend.backends.native.codegen.traps import BAD_SHAPE, Traps
+from wend.backends.native.codegen.traps import BAD_SHAPE, FrameState, Traps
 from wend.backends.native.target.metadata import LoopMetadata
 from wend.backends.native.target.sizes import SizeArithmetic
 from wend.backends.native.target.value_layout import (
@@ -33,6 +33,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, Type
 from wend.ops import elementwise, lists, maybe
+from wend.ops.frame_states import current_states
 
 # An emitter maps the registers of the operands to those of each result. If it returns
 # NotImplemented, having emitted nothing, the node runs its NumPy kernel instead.
@@ -130,8 +131,8 @@ class Lowering:
         """
         self.values.update(zip(graph.params, params, strict=True))
         self.find_sincos_pairs(graph)
-        outer, self.last_uses = self.last_uses, LastUses(graph)
-        uses = self.last_uses
+        outer, self.last_uses = self.last_uses, LastUses(graph, current_states(graph))
+        uses, outer_state = self.last_uses, self.traps.state
         for k, param in enumerate(graph.params):
             if held is not None and held[k]:
                 self.refcounts.hold(param)
@@ -140,6 +141,7 @@ class Lowering:
         for position, node in enumerate(graph.nodes):
             self._emit_node(node, position, uses)
         self.traps.node, self.last_uses = None, outer
+        self._restore_state(outer_state)
         return [
             self.refcounts.to_owned(
                 value, self.slots(graph, k, value), moves=value not in graph.results[k + 1 :]
@@ -150,6 +152,7 @@ class Lowering:
     def emit_hoisted(self, node: Node) -> None:
         """Emit a node on scalars ahead of its region, which then skips it."""
         self.hoisted_nodes.add(node)
+        self.traps.state = None
         operands = [self.slots(node, k, value) for k, value in enumerate(node.operands)]
         self.traps.node, self.traps.operands = node, operands
         results = self._emitter(node)(self, node, operands)
@@ -158,8 +161,8 @@ class Lowering:
     def _emit_node(self, node: Node, position: int, uses: LastUses) -> None:
         if node in self.hoisted_nodes:
             return
-        self.traps.node = node
-        refcounts = self.refcounts
+        self.traps.node, refcounts = node, self.refcounts
+        self._restore_state(self.traps.state)
         refcounts.begin_node(
             node, {v for v in node.operands if uses.is_sole_last_use(v, node, position)}
         )
@@ -176,11 +179,16 @@ class Lowering:
         for result, slots in zip(node.results, results, strict=True):
             self.values[result] = slots
             refcounts.add(result)
-        for value in dict.fromkeys((*node.operands, *node.results)):
+        for value in dict.fromkeys((*node.operands, *node.results, *uses.states(position))):
             if uses.is_last(value, position):
                 refcounts.drop(value, self.values[value])
                 for pointer in self.product_operands.pop(value, ()):
                     self.arrays.release(pointer)
+
+    def _restore_state(self, state: FrameState | None) -> None:
+        """Set the frame state of the nodes that follow; None if its registers are not valid."""
+        is_valid = state is not None and state.held <= self.refcounts.held
+        self.traps.state = state if is_valid else None
 
     def _emitter(self, node: Node) -> Emit:
         """Return a node's emitter; Python runs operations on arrays of unknown rank."""

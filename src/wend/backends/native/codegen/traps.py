@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import Registers
 from wend.backends.native.target.writer import Writer
-from wend.ir.graph import Node
+from wend.ir.graph import Node, Value
 
 # Reasons. HOST: Python raised an exception, which is stored.
 DONE, NO_MEMORY, BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED, HOST = range(7)
 # Errors for which the NumPy kernel of the node raises the exception
 _RAISED_BY_KERNEL = (BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class FrameState:
+    """A `frame_state` node, and the registers of its operands.
+
+    Attributes:
+        held: its operands that the region holds; their registers are valid as long as it does.
+    """
+
+    node: Node
+    operands: Sequence[Registers]
+    held: Set[Value]
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -23,14 +36,17 @@ class Traps:
     Attributes:
         node: the node that is being lowered.
         operands: the registers of its operands, or None if some of them are not in memory.
+        state: what its exits leave of the arguments that are changed in place.
         blocks: the exit block for each reason and node; its number is the status that is returned.
     """
 
     w: Writer
     node: Node | None = None
     operands: Sequence[Registers] | None = ()
+    state: FrameState | None = None
     blocks: dict[tuple[int, Node | None], str] = field(default_factory=dict)
     _operands: dict[str, Sequence[Registers] | None] = field(default_factory=dict)
+    _states: dict[str, FrameState | None] = field(default_factory=dict)
 
     def check(self, flag: str, reason: int) -> None:
         """Trap unless a flag holds."""
@@ -43,18 +59,23 @@ class Traps:
         if key not in self.blocks:
             self.blocks[key] = f"exit{len(self.blocks) + 1}"
             self._operands[self.blocks[key]] = self.operands
+            self._states[self.blocks[key]] = self.state
         return self.blocks[key]
 
     @property
-    def reasons(self) -> tuple[tuple[int, Node | None], ...]:
-        """The reason and node of each status, the first being 1."""
-        return tuple(self.blocks)
+    def reasons(self) -> tuple[tuple[int, Node | None, Node | None], ...]:
+        """The reason, the node and the frame state of each status, the first being 1."""
+        return tuple(
+            (reason, node, None if (state := self._states[label]) is None else state.node)
+            for (reason, node), label in self.blocks.items()
+        )
 
     def write(
         self,
         done: str,
         pass_operands: Callable[[Node, Sequence[Registers]], None],
         run_kernel: Callable[[], object],
+        save: Callable[[FrameState], None],
     ) -> str:
         """Emit the exit blocks and the block they lead to; return the status.
 
@@ -63,11 +84,14 @@ class Traps:
             pass_operands: emits what passes a node and its operands to Python.
             run_kernel: emits the call of the kernel of that node, which raises the exception. It is
                 emitted once, since it stores back all arenas, of which there may be many.
+            save: emits what passes a frame state to Python.
         """
         sources, failed = [("0", done)], []
         for number, ((reason, node), label) in enumerate(self.blocks.items(), 1):
             self.w.start(label)
-            operands = self._operands[label]
+            operands, state = self._operands[label], self._states[label]
+            if state is not None:
+                save(state)
             if reason in _RAISED_BY_KERNEL and _can_run(node) and operands is not None:
                 assert node is not None
                 pass_operands(node, operands)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.target.loop_nest import loop_nest, run_body
 from wend.ir.graph import Node
 from wend.ir.op import Effect
+from wend.ops.frame_states import contents_of
 
 
 class HostNode:
@@ -52,6 +53,15 @@ class HostNode:
         self._result_struct.pack_into(
             workspace.block, frame + self._operand_struct.size, *result_slots
         )
+
+
+def read_contents(state: HostCall, workspace: Workspace, layout: Layout) -> Mapping[int, Any]:
+    """Return the contents of the changed arguments that a trap has left in the block."""
+    marshallers = [Marshaller(field) for field in state.operands]
+    slots = struct.Struct("".join(marshaller.format for marshaller in marshallers))
+    values = iter(slots.unpack_from(workspace.block, layout.contents))
+    contents = contents_of(state.node, [m.read(values, workspace) for m in marshallers])
+    return {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in contents.items()}
 
 
 def _kernel(node: Node) -> Callable[..., Any]:

@@ -9,11 +9,13 @@ from wend.backends.native.codegen import traps
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.program import Program
 from wend.backends.native.rt import python_callbacks
-from wend.backends.native.run.host import HostNode, host_runner
+from wend.backends.native.run.host import HostNode, host_runner, read_contents
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.base.source import at
+from wend.ir.graph import Node
 from wend.ops.effects import error_note
+from wend.runtime.partial_writes import attach_contents
 
 
 class WorkspacePool:
@@ -88,8 +90,14 @@ class WorkspacePool:
         return workspace
 
     def error(self, status: int, workspace: Workspace) -> BaseException:
-        """Return the exception for the status of a call."""
-        reason, node = self.program.traps[status - 1]
+        """Return the exception for the status of a call, with the contents of its frame state."""
+        reason, node, state = self.program.traps[status - 1]
+        error = self._error(reason, node, workspace)
+        if state is not None:
+            attach_contents(error, read_contents(state, workspace, self.program.layout))
+        return error
+
+    def _error(self, reason: int, node: Node | None, workspace: Workspace) -> BaseException:
         if self.program.uses_python:
             try:
                 python_callbacks.raise_pending(workspace.block, self.program.layout.python)

@@ -19,6 +19,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
 from wend.ops import indexing, shaping
 from wend.ops.control import IfParts, WhileParts, call, if_, while_
+from wend.ops.frame_states import frame_state
 
 # Operations that may stay loops between whole arrays; several of them fuse into one loop.
 _LOOP_OPS = {*ELEMENTS, shaping.broadcast_to, shaping.slice_, indexing.gather}
@@ -111,7 +112,7 @@ class SplitPlan:
             for result, *inner in zip(node.results, *branch_results, strict=True):
                 if self._is_whole(result):
                     yield from inner
-        elif not self._can_split(node):
+        elif node.op is not frame_state and not self._can_split(node):
             yield from node.operands
 
     def _is_whole(self, value: Value) -> bool:
@@ -179,7 +180,7 @@ class SplitPlan:
         elif node.op is call:
             params = [node.regions[0].params]
         else:
-            return not self.splits(node)
+            return node.op is not frame_state and not self.splits(node)
         return not any(
             operand is value and self.is_split(param)
             for region_params in params

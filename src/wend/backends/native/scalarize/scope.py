@@ -63,6 +63,11 @@ class ScalarScope:
         """Return the elements of a split value, or the whole as the only one."""
         return self.elements(value) if is_split else (self.whole(value),)
 
+    def present(self, value: Value) -> tuple[ScalarElements, bool]:
+        """Return a value in a form that it has, and whether that is its elements."""
+        has_elements = value not in self._whole and value in self._elements
+        return self.whole_or_elements(value, has_elements), has_elements
+
     def is_materialized_lazily(self, node: Node) -> bool:
         """Return whether the result of a node is created at each use, in the form requested."""
         (result, *others) = node.results

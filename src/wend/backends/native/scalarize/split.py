@@ -17,8 +17,9 @@ from wend.backends.native.target.small_arrays import (
 )
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
-from wend.ir.types import Type
+from wend.ir.types import TOKEN, Type
 from wend.ops.control import IfParts, WhileParts, call, if_, while_
+from wend.ops.frame_states import frame_state
 from wend.passes.algebra import algebra
 from wend.passes.cse import cse
 from wend.passes.dce import dce
@@ -86,6 +87,8 @@ class _Splitter:
                 self._while(scope, node)
             elif node.op is if_ or node.op is call:
                 self._branches(scope, node)
+            elif node.op is frame_state:
+                self._frame_state(scope, node)
             elif self._plan.splits(node):
                 results = RULES[node.op].expand(scope, node)
                 for result, elements in zip(node.results, results, strict=True):
@@ -95,6 +98,20 @@ class _Splitter:
                 scope.b.nodes.append(copy)
                 for result, whole in zip(node.results, copy.results, strict=True):
                     scope.put_whole(result, whole)
+
+    def _frame_state(self, scope: ScalarScope, node: Node) -> None:
+        """Emit a frame state on the forms that its operands have."""
+        token, *contents = node.operands
+        forms = [scope.present(value) for value in contents]
+        shapes = [
+            value.tensor.shape if is_split else None
+            for value, (_, is_split) in zip(contents, forms, strict=True)
+        ]
+        operands = [scope.whole(token), *(x for elements, _ in forms for x in elements)]
+        attrs = {**node.attrs, "shapes": tuple(shapes)} if any(shapes) else node.attrs
+        copy = Node(node.op, operands, attrs, (), [TOKEN], node.source)
+        scope.b.nodes.append(copy)
+        scope.put_whole(node.results[0], copy.results[0])
 
     # Regions
     def _while(self, scope: ScalarScope, node: Node) -> None:

@@ -138,6 +138,8 @@ def _emit_scatter(
     expected_dims, row = (*_index_dims(low, node, indices), *row_dims), low.sizes.product(row_dims)
     if not is_scalar(x):
         low.check_equal_dims(low.array(node, 1).dims, expected_dims)
+    if low.traps.state is not None and not is_scalar(node.operands[2].type):
+        for_each_indexed_row(low, node, indices, array, lambda number, at: None)  # before a write
     target = writable(low, node, 0)
 
     def update(number: str, at: str) -> None:

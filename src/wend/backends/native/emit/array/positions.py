@@ -59,6 +59,8 @@ def _scatter_along(
     source, positions = low.array(node, 1), low.array(node, 2)
     low.check_equal_dims(low.array(node, 0).dims, positions.dims, node.attrs["axis"])
     low.check_equal_dims(source.dims, positions.dims)
+    if low.traps.state is not None:
+        _for_each_position(low, node, low.array(node, 0), positions, lambda k, at: None)
     target = writable(low, node, 0)
     _for_each_position(low, node, target, positions, lambda k, at: update(target, at, source, k))
     return [low.array_result(node, target)]

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import FAILED, HOST
+from wend.backends.native.codegen.traps import FAILED, HOST, FrameState
 from wend.backends.native.emit.array.shaping import emit_identity, share_operand
 from wend.backends.native.emit.control.host import call_host, prepare_host_call
 from wend.backends.native.target.value_layout import Registers
 from wend.ir.graph import Node
 from wend.ir.op import Op
-from wend.ops import effects, state
+from wend.ops import effects, frame_states, state
 
 
 def emit_raise_if(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
@@ -23,6 +23,14 @@ def emit_raise_if(low: Lowering, node: Node, operands: Sequence[Registers]) -> S
 
 def emit_token(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Emit nothing: the order of nodes is that of tokens."""
+    return [()]
+
+
+def emit_frame_state(
+    low: Lowering, node: Node, operands: Sequence[Registers]
+) -> Sequence[Registers]:
+    """Emit nothing: the exits of the nodes that follow pass the operands to Python."""
+    low.traps.state = FrameState(node, operands, low.refcounts.held & {*node.operands})
     return [()]
 
 
@@ -57,6 +65,7 @@ def emit_store(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequ
 EMITTERS: Mapping[Op, Emit] = {
     effects.raise_if: emit_raise_if,
     effects.token: emit_token,
+    frame_states.frame_state: emit_frame_state,
     effects.after: emit_after,
     effects.checked: emit_checked,
     state.store: emit_store,
