@@ -34,6 +34,7 @@ from wend.capture.stage.guard import (
     check_caught,
     translate_errors,
 )
+from wend.capture.stage.handlers import try_, try_finally
 from wend.capture.stage.loops import for_, while_
 from wend.capture.stage.operators import (
     and_,
@@ -185,4 +186,6 @@ vars(RUNTIME_FUNCTIONS).update(
     log_write_contents=log_write_contents,
     log_write_variable=log_write_variable,
     while_=while_,
+    try_=try_,
+    try_finally=try_finally,
 )

@@ -14,6 +14,7 @@ from wend.base.errors import AliasError, ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.container_phis import is_same_object
 from wend.capture.libraries import is_library
+from wend.capture.stage import raises
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import as_test, is_traced, truth
@@ -218,6 +219,9 @@ def assert_(test: Any, message: Thunk) -> None:
     test = as_test(test)
     if is_traced(test):
         message_value = message()
+        arguments = [] if message_value is None else [message_value]
+        if raises.divert(not_(test), AssertionError, arguments):
+            return
         text = () if message_value is None else ("{}", message_value)
         effects.raise_if(not_(test), AssertionError, *text)
     elif __debug__ and not test:

@@ -102,6 +102,13 @@ class State:
         self.promoted_lists: list[tuple[int, Location]] = []  # (index, the former location)
         self.unpromoted: list[Any] = []  # the values before the first promotion
 
+    def unopened(self) -> State:
+        """Return the same state before the objects that it names are resolved."""
+        readers, setter = self.readers, self.setter
+        return State(
+            self.variables, readers, setter, self.heap, [*self.not_live], [*self.in_place]
+        )
+
     def open_heap(self) -> State:
         """Resolve the objects that the attributes and containers belong to now; return self."""
         self._adopt_arrays()
