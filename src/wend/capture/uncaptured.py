@@ -8,7 +8,6 @@ import os
 import weakref
 from types import CodeType
 
-from wend.base import handlers
 from wend.base.errors import ConcreteValueError, explain
 from wend.capture.libraries import is_library
 
@@ -46,9 +45,6 @@ def is_captured(code: CodeType) -> bool:
     """Return whether code is the captured form of a user's function."""
     marker = code.co_consts[-1] if code.co_consts else None
     return marker is WHOLE_FUNCTION or marker is OUTLINED_PART
-
-
-handlers.is_rewritten = is_captured
 
 
 def is_part_of_captured(code: CodeType) -> bool:

@@ -7,7 +7,15 @@ import ast
 from wend.base.handlers import only_reraises
 from wend.capture.rewrite.blocks import Blocks
 from wend.capture.rewrite.state import state_of
-from wend.capture.rewrite.syntax import assign, at_first_line, located, name, runtime, strings, thunk
+from wend.capture.rewrite.syntax import (
+    assign,
+    at_first_line,
+    located,
+    name,
+    runtime,
+    strings,
+    thunk,
+)
 from wend.capture.syntax.names import RETURNED, changed, live_before, read
 
 # What NumPy may make of a floating-point error
@@ -17,11 +25,11 @@ _FLOAT_ERRORS = frozenset(["FloatingPointError", "RuntimeWarning", "Warning"])
 class Handlers(Blocks):
     """Rewriting of `try`: its parts become functions.
 
-        try: a              def _wend_try1(): a
-        except E as e: b    def _wend_except2(_wend_error3): e = _wend_error3; b
-        else: c         ->  def _wend_else4(): c
-                            _wend_.try_(_wend_try1, ((lambda: E, True, 2, _wend_except2),),
-                                        _wend_else4, live variables, state)
+    try: a              def _wend_try1(): a
+    except E as e: b    def _wend_except2(_wend_error3): e = _wend_error3; b
+    else: c         ->  def _wend_else4(): c
+                        _wend_.try_(_wend_try1, ((lambda: E, True, 2, _wend_except2),),
+                                    _wend_else4, live variables, state)
     """
 
     cleanups = 0  # how many blocks with a `finally` are around

@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from wend.base import refusals, trees
-from wend.base.errors import CarryError, StructureError, explain
+from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
@@ -282,9 +280,9 @@ class _StagedIf:
             if merged_pair is not None:
                 carried.append(k)
                 pairs.append(merged_pair)
-            elif is_same(*pair):
-                results[k] = pair[0]
-            elif self.then_returns and k < len(self.state.variables) and pair[1] is UNBOUND:
+            elif is_same(*pair) or (
+                self.then_returns and k < len(self.state.variables) and pair[1] is UNBOUND
+            ):
                 results[k] = pair[0]
             else:
                 results[k] = UNBOUND
@@ -352,9 +350,9 @@ class _StagedIf:
 
     def _merge_pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """Return a variable's values at the end of both arms, if they are graph values."""
-        if name == RETURN_VALUE:
-            pair = _fill_missing(pair)
-        elif self.then_returns and pair[1] is UNBOUND and name in self.state.variables:
+        if name == RETURN_VALUE or (
+            self.then_returns and pair[1] is UNBOUND and name in self.state.variables
+        ):
             pair = _fill_missing(pair)
         elif self.gives_value and name in self.state.variables:
             pair = self._maybe_bound_pair(name, pair)
@@ -380,6 +378,10 @@ class _StagedIf:
                 cure=_cure_of(pair, "; give it the same kind of value on both paths"),
             )
         )
+
+    def _is_unread(self, name: str, value: Any) -> bool:
+        """Return whether a variable is unbound if the test holds, and is not read then."""
+        return self.then_returns and value is UNBOUND and name in self.state.variables
 
     def _maybe_bound_pair(self, name: str, pair: list[Any]) -> list[Any]:
         """Wrap what `:=` binds in one operand only; reading it checks that it is bound."""

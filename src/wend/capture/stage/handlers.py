@@ -110,8 +110,8 @@ class _Statement(raises.Extent):
         """Yield its handlers, the first first."""
         raise NotImplementedError
 
-    def handle(self, error: BaseException) -> None:
-        """Run what handles an error, which is active; raise it again if nothing does."""
+    def handle(self, error: BaseException) -> bool:
+        """Run what handles an error, which is active; return whether something does."""
         raise NotImplementedError
 
     def go_on(self) -> None:
@@ -144,8 +144,9 @@ class _Statement(raises.Extent):
         if self.outer is None or self.outer.runs_now():
             try:
                 body()
-            except BaseException as error:  # noqa: BLE001  # handlers may catch any
-                self.handle(error)
+            except BaseException as error:  # handlers may catch any
+                if not self.handle(error):
+                    raise
             else:
                 self.go_on()
             return
@@ -154,9 +155,10 @@ class _Statement(raises.Extent):
             try:
                 with write_log(self.log), raises.extent(self):
                     end = self._record(body)
-            except BaseException as error:  # noqa: BLE001  # handlers may catch any
+            except BaseException as error:  # handlers may catch any
                 self._hand_on(error)
-                self.handle(error)
+                if not self.handle(error):
+                    raise
                 return
             if end is not None:
                 break
@@ -296,10 +298,9 @@ class _Statement(raises.Extent):
         error = raised.exception()
         try:
             raise error
-        except BaseException:  # noqa: BLE001  # handlers may catch any
-            if raised.statement is not self:
+        except BaseException:  # handlers may catch any
+            if raised.statement is not self or not self.handle(error):
                 raise
-            self.handle(error)
 
 
 def _owner_of(location: Location) -> Any:
@@ -364,12 +365,12 @@ class _Handled(_Statement):
             source = self.source(clause.line)
             yield Handler("except", source, classes, statement, clause.passes_on)
 
-    def handle(self, error: BaseException) -> None:
+    def handle(self, error: BaseException) -> bool:
         for clause in self.clauses:
             if clause.matches(error):
                 clause.body(error)
-                return
-        raise
+                return True
+        return False
 
     def returns(self, error: BaseException) -> bool:
         clause = next((c for c in self.clauses if c.matches(error)), None)
@@ -388,9 +389,9 @@ class _Finally(_Statement):
     def handlers(self) -> Iterator[Handler]:
         yield Handler("finally", self.source(self.line), (BaseException,), self, passes_on=True)
 
-    def handle(self, error: BaseException) -> None:
+    def handle(self, error: BaseException) -> bool:
         self.final()
-        raise
+        return False
 
     def go_on(self) -> None:
         self.final()

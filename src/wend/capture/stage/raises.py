@@ -24,7 +24,7 @@ from wend.base.context_values import scoped
 from wend.base.errors import StagedRaiseError, explain
 from wend.base.handlers import entered_count, entered_managers, first_catching
 from wend.base.source import at, frames, raised_at, user_frame, user_source
-from wend.capture.heap.locations import UNBOUND, Attribute, Location, WriteLog
+from wend.capture.heap.locations import Attribute, Location, WriteLog
 from wend.capture.heap.locations import Contents as ContentsLocation
 from wend.capture.stage.placeholders import zeros_of
 from wend.capture.stage.reachable import Contents, leaves_of, map_leaves, reachable
@@ -243,9 +243,7 @@ def _reaches(statement: Extent) -> bool:
     return False
 
 
-def open_rest(
-    test: Any, alternatives: list[Alternative], raised: Recording | None = None
-) -> None:
+def open_rest(test: Any, alternatives: list[Alternative], raised: Recording | None = None) -> None:
     """Record what follows for the runs in which a test does not hold.
 
     Args:
@@ -298,6 +296,21 @@ def divert(test: Any, kind: type[BaseException], arguments: Sequence[Any]) -> bo
         return False
     open_rest(test, [(None, Raised.now(statement, error))])
     return True
+
+
+def divert_operation(
+    test: Callable[[], Any], kind: type[BaseException], text: Callable[[], str]
+) -> bool:
+    """Lead the runs in which an operation raises an error to its handler.
+
+    Return whether there is one that can be recorded.
+    """
+    if not is_handled_here():
+        return False
+    caught = first_catching([kind], frames())
+    if caught is None or not isinstance(caught[0].statement, Extent):
+        return False
+    return divert(test(), kind, [text()])
 
 
 class Normal:
@@ -395,10 +408,14 @@ class _Closing:
             if self.normal is not None:
                 self.normal.map(mapping(0))
             return [
-                *((flag(k, 0), x.mapped(mapping(0)))
-                  for k, (_, x) in zip(inner_flags, self.inner, strict=True)),
-                *((flag(k, 1), x.mapped(mapping(1)))
-                  for k, (_, x) in zip(outer_flags, rest.alternatives, strict=True)),
+                *(
+                    (flag(k, 0), x.mapped(mapping(0)))
+                    for k, (_, x) in zip(inner_flags, self.inner, strict=True)
+                ),
+                *(
+                    (flag(k, 1), x.mapped(mapping(1)))
+                    for k, (_, x) in zip(outer_flags, rest.alternatives, strict=True)
+                ),
             ]
 
     def _flag(self, flag: Any, side: int) -> int | None:

@@ -50,7 +50,7 @@ class Contents:
 
     @staticmethod
     def of(owner: Any) -> Contents | None:
-        """Return what an object holds now, or None if it is no object that captured code changes."""
+        """Return what an object holds now, or None if captured code cannot change it."""
         if isinstance(owner, dict):
             return Contents(owner, list(dict.items(owner)))
         if isinstance(owner, (list, deque)):

@@ -124,6 +124,7 @@ class StagedLoop:
         tested: the same as `left_before`, which `after` continues with.
         set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
         slots: what it carries for exceptions that end it.
+        log: the heap writes of the last trace.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class StagedLoop:
         self.refs = list(self.expected_refs)
         self.slots: list[raises.RaiseSlot] = []
         self.new_slots: list[raises.RaiseSlot] = []
+        self.log: WriteLog = {}
 
     def trace(self, test: Thunk, body: Thunk) -> None:
         """Trace both regions until the carry's types reach a fixpoint."""
@@ -154,11 +156,12 @@ class StagedLoop:
         discovery = Discovery(self.state)
         while True:
             with write_log() as log:
+                self.log = log
                 log_write_operands()
                 try:
                     with refuse_escaping_errors(self.where):
-                        predicate = self._trace_before(test, log)
-                        ends = self._trace_after(body, log)
+                        predicate = self._trace_before(test)
+                        ends = self._trace_after(body)
                 finally:
                     discovered = discovery.undo(log)
             if discovery.needs_retrace(discovered) or self._add_slots():
@@ -223,7 +226,7 @@ class StagedLoop:
         values = [self.start[k] for k in self.carried]
         self.types = CarriedTypes(self.where, [names[k] for k in self.carried], values)
 
-    def _trace_before(self, test: Thunk, log: WriteLog) -> Any:
+    def _trace_before(self, test: Thunk) -> Any:
         self.before = Recording(
             "before", self.outer, is_region=True, role=f"the test of {self.where}"
         )
@@ -242,7 +245,7 @@ class StagedLoop:
                 truth(condition) if isinstance(condition, Staged) else np.bool_(bool(condition))
             )
             if extent.rests:
-                predicate, flags = self._close_rests(extent, log, "test", predicate)
+                predicate, flags = self._close_rests(extent, "test", predicate)
                 for flag in (*(slot.value[0] for slot in self.slots), *flags):
                     predicate = logical_and(predicate, logical_not(flag))
         self.left_before = self.tested = self.state.get()
@@ -250,7 +253,7 @@ class StagedLoop:
         self._check_not_carried(self.tested)
         return predicate
 
-    def _trace_after(self, body: Thunk, log: WriteLog) -> list[Any]:
+    def _trace_after(self, body: Thunk) -> list[Any]:
         self.after = Recording(
             "after", self.outer, is_region=True, role=f"the body of {self.where}"
         )
@@ -271,7 +274,7 @@ class StagedLoop:
         with self.after.active(), raises.in_region(self.after) as extent:
             body()
             if extent.rests:
-                self._close_rests(extent, log, "body", None)
+                self._close_rests(extent, "body", None)
         container_phis.check_replacements(
             nested_before, self.state.nested_containers(), self.where, self.outer
         )
@@ -280,14 +283,12 @@ class StagedLoop:
         self._check_not_carried(ends)
         return ends
 
-    def _close_rests(
-        self, extent: raises.Extent, log: WriteLog, part: str, value: Any
-    ) -> Any:
+    def _close_rests(self, extent: raises.Extent, part: str, value: Any) -> tuple[Any, list[Any]]:
         """Close the rests of a region, and keep what it may raise.
 
         Return a value of its end, and the flags of what it may raise.
         """
-        locations = [location for location, _ in log.values()]
+        locations = [location for location, _ in self.log.values()]
         value, alternatives = close_rests(extent, self.state, locations, (value,))
         for number, (flag, raised) in enumerate(alternatives):
             leaves = raised.local_leaves(extent.base)

@@ -105,9 +105,7 @@ class State:
     def unopened(self) -> State:
         """Return the same state before the objects that it names are resolved."""
         readers, setter = self.readers, self.setter
-        return State(
-            self.variables, readers, setter, self.heap, [*self.not_live], [*self.in_place]
-        )
+        return State(self.variables, readers, setter, self.heap, [*self.not_live], [*self.in_place])
 
     def open_heap(self) -> State:
         """Resolve the objects that the attributes and containers belong to now; return self."""
