@@ -54,7 +54,7 @@ def noting(
     """
 
     def run(x: Any, y: Any) -> Any:
-        if isinstance(y, Staged) and symbol in _DIVISIONS:
+        if symbol in _DIVISIONS and (isinstance(y, Staged) or fails(y)):
             if not divert(lambda: y == 0, ZeroDivisionError, lambda: _text(symbol, x, y)):
                 may_raise(symbol, (ZeroDivisionError,))
         elif isinstance(y, Staged) or fails(y):

@@ -32,7 +32,7 @@ from wend.capture.state import unbound, unbound_attributes
 from wend.eager.dispatch import Staged
 from wend.trace.recording.recording import current
 from wend.trace.recording.run_errors import escaped
-from wend.trace.state.raised_errors import carried_errors, is_carried
+from wend.trace.state.raised_errors import carried_errors, is_noted
 
 
 class RecursionWithoutEnd(WendError, RecursionError):
@@ -173,7 +173,7 @@ def is_raised(error: BaseException, handled: BaseException | None) -> bool:
     return (
         isinstance(error, SystemExit)
         or error is handled
-        or is_carried(error)
+        or is_noted(error)
         or any(
             _raises_at(entry) and uncaptured.is_captured(entry.tb_frame.f_code)
             for entry in _traceback_entries(error.__traceback__)
@@ -204,7 +204,7 @@ _STAND_IN = re.compile(r"\b(Tracer|TensorList|TracedRange|ZippedIterable)\b|<tra
 
 def _is_about_traced(error: BaseException) -> bool:
     """Return whether Python or a library has raised an error about what stands for a value."""
-    if is_carried(error):
+    if is_noted(error):
         return False
     if isinstance(error, AttributeError):
         name = error.name or ""

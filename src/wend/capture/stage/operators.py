@@ -29,6 +29,7 @@ from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.arrays.tracer import TracedNumber, Tracer
 from wend.trace.state import effects
+from wend.trace.state.raised_errors import note_raised
 from wend.trace.state.templates import Text
 
 Thunk = Callable[[], Any]
@@ -226,4 +227,6 @@ def assert_(test: Any, message: Thunk) -> None:
         effects.raise_if(not_(test), AssertionError, *text)
     elif __debug__ and not test:
         message_value = message()
-        raise AssertionError(*([] if message_value is None else [message_value]))
+        error = AssertionError(*([] if message_value is None else [message_value]))
+        note_raised(error)
+        raise error

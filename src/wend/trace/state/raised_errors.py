@@ -52,7 +52,7 @@ class RaisedError(DeferredCall):
         return error
 
 
-# The exceptions of the trace that handlers get
+# The exceptions of the trace that handlers get, or that stand for those of an `assert`
 _carried: ContextVar[list[BaseException] | None] = ContextVar("wend_carried_errors", default=None)
 
 
@@ -71,8 +71,8 @@ def carried_errors() -> Iterator[None]:
                 carried.__traceback__ = None
 
 
-def is_carried(error: BaseException) -> bool:
-    """Return whether an exception is one that the run raises, and the trace hands to a handler."""
+def is_noted(error: BaseException) -> bool:
+    """Return whether an exception is noted as one that the code of the user raises."""
     return any(error is other for other in _carried.get() or ())
 
 
@@ -82,7 +82,7 @@ class CarriedError(RaisedError):
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
         self.original = error
-        _note_carried(error)
+        note_raised(error)
 
     def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
         start = len(self.arrays)
@@ -102,13 +102,14 @@ class CarriedError(RaisedError):
             return self.original
         error: BaseException = self.run(arrays)
         error.__context__ = self.original.__context__
-        _note_carried(error)
+        note_raised(error)
         return error.with_traceback(self.original.__traceback__)
 
 
-def _note_carried(error: BaseException) -> None:
+def note_raised(error: BaseException) -> None:
+    """Note an exception that the code of the user raises, though not by a `raise` of its own."""
     errors = _carried.get()
-    if errors is not None and not is_carried(error):
+    if errors is not None and not is_noted(error):
         errors.append(error)
 
 
