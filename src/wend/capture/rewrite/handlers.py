@@ -71,7 +71,7 @@ class Handlers(Blocks):
             function = self.handler(handler, after)
             out.append(function)
             kind = handler.type
-            fields = [
+            fields: list[ast.expr] = [
                 ast.Constant(None) if kind is None else thunk(self.visit(kind)),
                 ast.Constant(kind is None or _is_static(kind)),
                 ast.Constant(handler.lineno),
@@ -98,7 +98,8 @@ class Handlers(Blocks):
             ]
             bound = [assign(handler.name, name(error)), ast.Try(body, [], [], unbind)]
             body = located(bound, handler.body[0])
-        function = self.scope.function(self.scope.new("except"), body, [handler])
+        origin = ast.Try([], [handler], [], [])
+        function = self.scope.function(self.scope.new("except"), body, [origin])
         function.args = ast.arguments([], [ast.arg(error)], None, [], [], None, [])
         return function
 

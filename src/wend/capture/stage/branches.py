@@ -24,6 +24,7 @@ from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.guard import is_raised
 from wend.capture.stage.placeholders import placeholder, zeros_of
+from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
@@ -126,12 +127,12 @@ class _ArmEnd:
     values: list[Any] = field(default_factory=list)
     returned: Any = None
     raises: bool = False
-    alternatives: list[raises.Alternative] = field(default_factory=list)
+    alternatives: list[Alternative] = field(default_factory=list)
 
 
 def close_rests(
     extent: raises.Extent, state: State, locations: Sequence[Location], value: Any
-) -> tuple[Any, list[raises.Alternative]]:
+) -> tuple[Any, list[Alternative]]:
     """Close the rests of an extent; return a value that its end gives, and what it may raise."""
     normal = raises.Normal([*map(evaluate, state.readers), value], locations)
     alternatives = raises.close(extent, normal, [])
@@ -304,13 +305,10 @@ class _StagedIf:
         for (raised, leaves), value in zip(alternatives, values[len(carried) :], strict=False):
             flag, *arrays = value
             by_id = dict(zip(leaves, arrays, strict=True))
-            mapped = raised.mapped(lambda leaf, by_id=by_id: by_id.get(id(leaf), leaf))
-            raises.open_rest(flag, [(None, mapped)])
+            raises.open_rest(flag, [(None, raised.replaced(by_id))])
         return values[-1]
 
-    def _add_alternatives(
-        self, pairs: list[list[Any]]
-    ) -> list[tuple[raises.Raised, dict[int, Any]]]:
+    def _add_alternatives(self, pairs: list[list[Any]]) -> list[tuple[Raised, dict[int, Any]]]:
         """Add what the arms may raise to the pairs: a flag, and the arrays that the handler needs.
 
         Return the exceptions, and their arrays by id.

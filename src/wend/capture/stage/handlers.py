@@ -18,18 +18,18 @@ from wend.base.source import Source, user_frame
 from wend.capture.heap.locations import (
     Attribute,
     AttributeOrder,
+    Contents,
     Location,
     WriteLog,
     evaluate,
     log_write,
     write_log,
 )
-from wend.capture.heap.locations import Contents as ContentsLocation
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_
 from wend.capture.stage.cleanup import Cleanup
 from wend.capture.stage.guard import is_raised
-from wend.capture.stage.reachable import Contents
+from wend.capture.stage.reachable import HeldValues
 from wend.capture.state.state import State, is_same
 from wend.eager.dispatch import recorder
 from wend.trace.recording.recording import current
@@ -214,20 +214,20 @@ class _Statement(raises.Extent):
 
     def _first_own(self) -> int | None:
         """Return the position of the first rest of which this statement handles an exception."""
-        for k, rest in enumerate(self.rests):
-            if any(raised.statement is self for _, raised in rest.alternatives):
+        for k, following in enumerate(self.rests):
+            if any(raised.statement is self for _, raised in following.alternatives):
                 return k
         return None
 
     def _own(self) -> Iterator[raises.Raised]:
-        for rest in self.rests:
-            yield from (raised for _, raised in rest.alternatives if raised.statement is self)
+        for following in self.rests:
+            yield from (raised for _, raised in following.alternatives if raised.statement is self)
 
     def _complete(self) -> None:
         """Add what was written after a `raise` only to what is bound there."""
         for raised in self._own():
             for key, (location, old) in self.log.items():
-                is_known = isinstance(location, ContentsLocation) and (
+                is_known = isinstance(location, Contents) and (
                     id(location.container) in raised.contents
                 )
                 if key not in raised.written and not is_known:
@@ -275,8 +275,8 @@ class _Statement(raises.Extent):
                 self._enter(raised)
 
             fills = self.returns(raised.error.original)
-            rest = lambda: self._go_through(others, always)  # noqa: E731
-            if_(flag, handle, rest, self.live, state, returns=fills)
+            otherwise = lambda: self._go_through(others, always)  # noqa: E731
+            if_(flag, handle, otherwise, self.live, state, returns=fills)
 
     def _restore(self, raised: raises.Raised, copies: dict[int, Any]) -> None:
         """Give everything the values that it had at a `raise`.
@@ -306,7 +306,7 @@ class _Statement(raises.Extent):
 def _owner_of(location: Location) -> Any:
     if isinstance(location, (Attribute, AttributeOrder)):
         return location.owner
-    return location.container if isinstance(location, ContentsLocation) else None
+    return location.container if isinstance(location, Contents) else None
 
 
 def _copies(before: Sequence[Any], now: Sequence[Any]) -> dict[int, Any]:
@@ -328,15 +328,15 @@ def _copies(before: Sequence[Any], now: Sequence[Any]) -> dict[int, Any]:
     return copies
 
 
-def _write_contents(contents: Contents, copies: dict[int, Any]) -> None:
+def _write_contents(contents: HeldValues, copies: dict[int, Any]) -> None:
     """Give an object, or what stands for it in a branch, the contents that it had."""
     owner = copies.get(id(contents.owner), contents.owner)
     items = [(key, copies.get(id(value), value)) for key, value in contents.items]
-    contents, now = Contents(owner, items), Contents.of(owner)
+    contents, now = HeldValues(owner, items), HeldValues.of(owner)
     if now is None or contents.is_same(now):
         return
     if not contents.is_instance:
-        log_write(ContentsLocation(f"a {type(owner).__name__}", owner))
+        log_write(Contents(f"a {type(owner).__name__}", owner))
     else:
         old, new = dict(now.items), dict(contents.items)
         for name in {**old, **new}:

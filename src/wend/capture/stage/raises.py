@@ -24,10 +24,9 @@ from wend.base.context_values import scoped
 from wend.base.errors import StagedRaiseError, explain
 from wend.base.handlers import entered_count, entered_managers, first_catching
 from wend.base.source import at, frames, raised_at, user_frame, user_source
-from wend.capture.heap.locations import Attribute, Location, WriteLog
-from wend.capture.heap.locations import Contents as ContentsLocation
+from wend.capture.heap.locations import Attribute, Contents, Location, WriteLog
 from wend.capture.stage.placeholders import zeros_of
-from wend.capture.stage.reachable import Contents, leaves_of, map_leaves, reachable
+from wend.capture.stage.reachable import HeldValues, leaves_of, map_leaves, reachable
 from wend.eager.dispatch import recorder
 from wend.eager.promotion import as_array, cast
 from wend.ir.graph import Value
@@ -87,7 +86,7 @@ class Raised:
     statement: Extent
     error: CarriedError
     variables: list[Any]
-    contents: dict[int, Contents]
+    contents: dict[int, HeldValues]
     written: dict[Hashable, tuple[Location, Any]]
     arrays: list[Any] = field(default_factory=list)
 
@@ -96,8 +95,8 @@ class Raised:
         """Return an exception that is raised now."""
         variables, log = statement.bound_now()
         locations = [location for location, _ in log.values()]
-        written = {x.key: (x, x.read()) for x in locations if not isinstance(x, ContentsLocation)}
-        owners = [x.container for x in locations if isinstance(x, ContentsLocation)]
+        written = {x.key: (x, x.read()) for x in locations if not isinstance(x, Contents)}
+        owners = [x.container for x in locations if isinstance(x, Contents)]
         owners += [x.owner for x in locations if isinstance(x, Attribute)]
         values = [value for _, value in written.values()]
         contents = reachable([*variables, *owners, *values])
@@ -126,6 +125,10 @@ class Raised:
             [map_leaves(x, leaf) for x in self.arrays],
         )
 
+    def replaced(self, arrays: dict[int, Any]) -> Raised:
+        """Return it with arrays in place of its own, by the ids of those."""
+        return self.mapped(lambda leaf: arrays.get(id(leaf), leaf))
+
     def exception(self) -> BaseException:
         """Return the exception, as the handler gets it."""
         return self.error.remade(self.arrays)
@@ -137,7 +140,7 @@ Alternative = tuple[Any, Raised]
 
 @dataclass(slots=True)
 class Rest:
-    """What follows a `raise`, as it is recorded.
+    """The code that follows a `raise`, as it is recorded.
 
     Attributes:
         outer: the recording around it.
@@ -255,7 +258,7 @@ def open_rest(test: Any, alternatives: list[Alternative], raised: Recording | No
     assert outer is not None
     role = f"what follows a `raise`{at(user_source())}"
     raised = raised or Recording("raised", outer, is_region=True, role=role)
-    region = Recording("rest", outer, is_region=True, role=role)
+    region = Recording("following", outer, is_region=True, role=role)
     around.rests.append(Rest(outer, test, region, raised, alternatives))
     recorder.set(region)
 
@@ -314,7 +317,7 @@ def divert_operation(
 
 
 class Normal:
-    """What the code after an extent may read, if nothing is raised in it.
+    """The values that the code after an extent may read, if nothing is raised in it.
 
     Args:
         values: the variables, and what is returned.
@@ -323,9 +326,9 @@ class Normal:
 
     def __init__(self, values: Sequence[Any], locations: Sequence[Location]) -> None:
         self.values = list(values)
-        self.locations = [x for x in locations if not isinstance(x, ContentsLocation)]
+        self.locations = [x for x in locations if not isinstance(x, Contents)]
         self.written = [x.read() for x in self.locations]
-        owners = [x.container for x in locations if isinstance(x, ContentsLocation)]
+        owners = [x.container for x in locations if isinstance(x, Contents)]
         self.contents = reachable([*self.values, *self.written, *owners])
 
     def leaves(self) -> Iterator[Any]:
@@ -365,9 +368,9 @@ def close(
         what may be raised, with flags.
     """
     while len(open_extent.rests) > first:
-        rest = open_extent.rests.pop()
-        recorder.set(rest.outer)
-        alternatives = _Closing(rest, normal, alternatives).closed()
+        following = open_extent.rests.pop()
+        recorder.set(following.outer)
+        alternatives = _Closing(following, normal, alternatives).closed()
     return alternatives
 
 
@@ -380,25 +383,25 @@ def _is_local(leaf: Any, region: Recording) -> bool:
 
 
 class _Closing:
-    """The end of a rest."""
+    """The end of a following."""
 
-    def __init__(self, rest: Rest, normal: Normal | None, inner: list[Alternative]) -> None:
-        self.rest, self.normal, self.inner = rest, normal, inner
-        self.regions = rest.region, rest.raised
+    def __init__(self, following: Rest, normal: Normal | None, inner: list[Alternative]) -> None:
+        self.following, self.normal, self.inner = following, normal, inner
+        self.regions = following.region, following.raised
         self.rows: list[tuple[Any, Any]] = []
         self.slots: tuple[dict[int, int], dict[int, int]] = ({}, {})  # id -> row, of either side
 
     def closed(self) -> list[Alternative]:
-        rest, outer = self.rest, self.rest.outer
+        following, outer = self.following, self.following.outer
         self._add_leaves()
         inner_flags = [self._flag(flag, 0) for flag, _ in self.inner]
-        outer_flags = [self._flag(flag, 1) for flag, _ in rest.alternatives]
+        outer_flags = [self._flag(flag, 1) for flag, _ in following.alternatives]
         tracers = self._joined()
 
         def flag(row: int | None, side: int) -> Any:
             if row is not None:
                 return tracers[row]
-            return rest.test if side else logical_not(rest.test)
+            return following.test if side else logical_not(following.test)
 
         def mapping(side: int) -> Callable[[Any], Any]:
             slots = self.slots[side]
@@ -414,7 +417,7 @@ class _Closing:
                 ),
                 *(
                     (flag(k, 1), x.mapped(mapping(1)))
-                    for k, (_, x) in zip(outer_flags, rest.alternatives, strict=True)
+                    for k, (_, x) in zip(outer_flags, following.alternatives, strict=True)
                 ),
             ]
 
@@ -427,9 +430,9 @@ class _Closing:
 
     def _add_leaves(self) -> None:
         """Add a row for each array that leaves a region; sides share rows of equal types."""
-        sources = (
+        sources: tuple[list[Normal | Raised], list[Normal | Raised]] = (
             [*([] if self.normal is None else [self.normal]), *(x for _, x in self.inner)],
-            [x for _, x in self.rest.alternatives],
+            [x for _, x in self.following.alternatives],
         )
         leaves: list[dict[int, Any]] = []
         for side in (0, 1):
@@ -457,7 +460,7 @@ class _Closing:
 
     def _joined(self) -> list[Any]:
         """Record the node; return its results, by row."""
-        outer = self.rest.outer
+        outer = self.following.outer
         types: list[LeafType] = []
         for row in self.rows:
             side = 1 if row[0] is None or row[0] is False else 0
@@ -474,7 +477,7 @@ class _Closing:
                     [region.lift(cast(x, t.type.dtype)) for x, t in zip(arrays, types, strict=True)]
                 )
                 leaves.append(arrays)
-        node = join_branches(outer, outer.lift(self.rest.test), self.regions, lifted)
+        node = join_branches(outer, outer.lift(self.following.test), self.regions, lifted)
         results = zip(node.results, types, strict=False)
         tracers: list[Any] = [outer.wrap_as(value, type) for value, type in results]
         record_merge(tracers, leaves, outer)
@@ -482,7 +485,7 @@ class _Closing:
 
 
 class RaiseSlot(Location):
-    """What a loop carries for an exception that ends it: a flag, and the arrays that it needs."""
+    """The carry of a loop for an exception that ends it: a flag, and the arrays that it needs."""
 
     def __init__(self, part: str, number: int, raised: Raised, leaves: dict[int, Any]) -> None:
         super().__init__("a `raise`", ("raise", id(self)))
@@ -511,8 +514,7 @@ class RaiseSlot(Location):
         flag, *arrays = self.value
         if isinstance(flag, Tracer):
             by_id = dict(zip(self.ids, arrays, strict=True))
-            raised = self.raised.mapped(lambda leaf: by_id.get(id(leaf), leaf))
-            open_rest(flag, [(None, raised)])
+            open_rest(flag, [(None, self.raised.replaced(by_id))])
 
 
 def _zeros_like(leaf: Any) -> Any:

@@ -37,7 +37,7 @@ def leaves_of(value: Any) -> Iterator[Any]:
         yield value
 
 
-class Contents:
+class HeldValues:
     """A mutable object, and what it holds: the items of a container, or the attributes.
 
     Attributes:
@@ -49,20 +49,20 @@ class Contents:
         self.owner, self.items = owner, items
 
     @staticmethod
-    def of(owner: Any) -> Contents | None:
+    def of(owner: Any) -> HeldValues | None:
         """Return what an object holds now, or None if captured code cannot change it."""
         if isinstance(owner, dict):
-            return Contents(owner, list(dict.items(owner)))
+            return HeldValues(owner, list(dict.items(owner)))
         if isinstance(owner, (list, deque)):
-            return Contents(owner, list(enumerate(owner)))
+            return HeldValues(owner, list(enumerate(owner)))
         if isinstance(owner, set):
-            return Contents(owner, [(item, item) for item in owner])
+            return HeldValues(owner, [(item, item) for item in owner])
         if isinstance(owner, (*_OPAQUE, tuple)):
             return None
         if type(owner).__module__.startswith(_OPAQUE_MODULES):
             return None
         attributes = instance_dict(owner)
-        return None if attributes is None else Contents(owner, list(attributes.items()))
+        return None if attributes is None else HeldValues(owner, list(attributes.items()))
 
     @property
     def is_instance(self) -> bool:
@@ -71,13 +71,13 @@ class Contents:
     def values(self) -> list[Any]:
         return [value for _, value in self.items]
 
-    def mapped(self, leaf: Callable[[Any], Any]) -> Contents:
+    def mapped(self, leaf: Callable[[Any], Any]) -> HeldValues:
         """Return contents with the arrays mapped."""
         if isinstance(self.owner, set):
             return self
-        return Contents(self.owner, [(key, map_leaves(x, leaf)) for key, x in self.items])
+        return HeldValues(self.owner, [(key, map_leaves(x, leaf)) for key, x in self.items])
 
-    def is_same(self, other: Contents) -> bool:
+    def is_same(self, other: HeldValues) -> bool:
         """Return whether both are the same objects, under the same keys."""
         return len(self.items) == len(other.items) and all(
             key == other_key and value is other_value
@@ -98,7 +98,7 @@ class Contents:
             attributes.update(self.items)
 
 
-def reachable(values: Iterable[Any]) -> dict[int, Contents]:
+def reachable(values: Iterable[Any]) -> dict[int, HeldValues]:
     """Return what the objects that values reach hold now, by their ids."""
     pending, seen = list(values), {}
     while pending:
@@ -108,7 +108,7 @@ def reachable(values: Iterable[Any]) -> dict[int, Contents]:
             continue
         if id(value) in seen or isinstance(value, (str, int, float, complex, bytes, type(None))):
             continue
-        contents = Contents.of(value)
+        contents = HeldValues.of(value)
         if contents is not None:
             seen[id(value)] = contents
             pending += contents.values()
