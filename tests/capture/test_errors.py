@@ -181,18 +181,18 @@ def test_recursion_on_traced_values() -> None:
     assert wend.function(factorial, static_argnums=0)(5) == 120
 
 
-def test_raise_in_a_branch_with_a_handler() -> None:
-    def f(x):
+def test_raise_in_a_branch_with_a_handler_of_a_computed_class() -> None:
+    def f(x, errors=(ValueError, KeyError)):
         try:
             if x > 0:
                 raise ValueError("no")
-        except ValueError:
+        except errors[0]:
             x = x + 1
         return x
 
     assert message_of(f, 1.0) == (
-        f"`raise` at {line_of(f, 3)} may raise ValueError when the function runs, and `except` "
-        f"at {line_of(f, 4)} would catch it: handlers are not recorded.\n"
+        f"`raise` at {line_of(f, 3)} of ValueError would be caught by `except` at "
+        f"{line_of(f, 4)}, but its class is computed.\n"
         "  To fix it: test for the case with `if` in place of the handler; or put the handler "
         "around the call of the traced function."
     )

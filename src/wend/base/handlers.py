@@ -16,12 +16,14 @@ import itertools
 import linecache
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType, FrameType, FunctionType, MethodType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+from wend.base.context_values import scoped
 from wend.base.source import PACKAGE, Source, is_users_file
 
 ErrorClass: TypeAlias = type[BaseException]
@@ -37,11 +39,15 @@ class Handler:
         what: how the user wrote it: `except`, or `with`.
         source: the line where it starts.
         classes: the exceptions that it may catch.
+        statement: the `try` of captured code that records it, if it can be recorded.
+        passes_on: whether it raises again what it has caught: a `finally`, a bare `raise`.
     """
 
     what: str
     source: Source
     classes: tuple[ErrorClass, ...]
+    statement: Any = None
+    passes_on: bool = False
 
     def catches(self, error: ErrorClass) -> bool:
         """Return whether it may catch an exception of a class; `Exception` stands for any."""
@@ -69,6 +75,38 @@ def note_entered(manager: Any, frame: FrameType) -> None:
 def note_left() -> None:
     """Note that the manager that was entered last is left."""
     _entered.set(_entered.get()[1:])
+
+
+class RecordedStatement(Protocol):
+    """A `try` of captured code whose block is running."""
+
+    def handlers(self) -> Iterable[Handler]:
+        """Yield its handlers, the first first; `finally` catches everything."""
+
+
+# The statements whose blocks are running, each with the frame that calls the block
+_statements: ContextVar[tuple[tuple[FrameType, RecordedStatement], ...]]
+_statements = ContextVar("wend_recorded_statements", default=())
+# Whether the handlers of code are recorded statements; set where code is rewritten
+is_rewritten: Callable[[CodeType], bool] = lambda code: False  # noqa: E731
+
+
+def noted_statement(
+    frame: FrameType, statement: RecordedStatement
+) -> AbstractContextManager[object]:
+    """Note that a frame calls the block of a statement, while it does."""
+    return scoped(_statements, ((frame, statement), *_statements.get()))
+
+
+def entered_count() -> int:
+    """Return how many managers captured code has entered."""
+    return len(_entered.get())
+
+
+def entered_managers(count: int) -> tuple[Entered, ...]:
+    """Return the managers that captured code has entered since there were so many."""
+    managers = _entered.get()
+    return managers[: max(0, len(managers) - count)]
 
 
 def _handlers_in_bytecode(frame: FrameType) -> Iterator[Handler]:
@@ -104,6 +142,7 @@ class _Block:
     Attributes:
         function: the name of the function that it belongs to, and that function's first line.
         first, column, last: its first line and the column where it starts, and its last line.
+        is_try: whether it is that of a plain `try`, which captured code replaces.
         clauses: the line of each handler, and what it catches: the class of an `except`, None if
             that has none, or an item of a `with`.
     """
@@ -113,6 +152,7 @@ class _Block:
     column: int
     last: int
     clauses: tuple[tuple[int, ast.expr | ast.withitem | None], ...]
+    is_try: bool
 
 
 # File -> its lines, as linecache holds them, and its blocks, the innermost last.
@@ -124,6 +164,9 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
     """Yield the handlers around the lines at which frames are, the innermost first."""
     for frame in frames:
         code = frame.f_code
+        for block_frame, statement in _statements.get():
+            if block_frame is frame:
+                yield from statement.handlers()
         entered = [entry for entry in _entered.get() if entry.frame is frame]
         for entry in entered:
             if classes := _swallowed_by_manager(entry.manager):
@@ -135,6 +178,8 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
             yield from _handlers_in_bytecode(frame)
             continue
         for block in reversed(_enclosing_blocks(frame)):
+            if block.is_try and is_rewritten(code):
+                continue
             for line, clause in block.clauses:
                 if not isinstance(clause, ast.withitem):
                     what, classes = "except", _classes(clause, _scopes(frame))
@@ -191,17 +236,18 @@ def _blocks_in(node: ast.AST, function: tuple[str, int]) -> Iterator[_Block]:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 inner = child.name, child.lineno
             case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers):
-                clauses = [(h.lineno, h.type) for h in handlers if not _only_reraises(h)]
+                clauses = [(h.lineno, h.type) for h in handlers if not only_reraises(h)]
             case ast.With(items=items):
                 clauses = [(child.lineno, item) for item in items]
         if clauses:
             assert isinstance(child, (ast.Try, ast.TryStar, ast.With))
             start, last = child.body[0], child.body[-1].end_lineno or child.lineno
-            yield _Block(function, start.lineno, start.col_offset, last, tuple(clauses))
+            is_try = isinstance(child, ast.Try)
+            yield _Block(function, start.lineno, start.col_offset, last, tuple(clauses), is_try)
         yield from _blocks_in(child, inner)
 
 
-def _only_reraises(handler: ast.ExceptHandler) -> bool:
+def only_reraises(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler is a bare `raise`."""
     (stmt, *others) = handler.body
     return isinstance(stmt, ast.Raise) and stmt.exc is None and not others
@@ -338,10 +384,15 @@ def _swallowed_by_generator(code: CodeType, scope: Mapping[str, Any]) -> tuple[E
 
 
 def first_catching(
-    errors: Iterable[ErrorClass], frames: Iterable[FrameType]
+    errors: Iterable[ErrorClass], frames: Iterable[FrameType], *, or_passes_on: bool = False
 ) -> tuple[Handler, ErrorClass] | None:
-    """Return the innermost active handler that may catch one of these, and which one."""
+    """Return the innermost active handler that may catch one of these, and which one.
+
+    `or_passes_on`: or one that passes the error on.
+    """
     for handler in active_handlers(frames):
+        if handler.passes_on and not or_passes_on:
+            continue
         for error in errors:
             if handler.catches(error):
                 return handler, error

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from wend.base import handlers
 from wend.base.errors import explain
 from wend.capture.attributes import attribute, method
 from wend.capture.builtins import patterns, strings
@@ -29,11 +30,13 @@ from wend.capture.managers import context
 from wend.capture.replacements import is_plain_function
 from wend.capture.stage.branches import if_, if_return
 from wend.capture.stage.cleanup import begin_finally, watch_finally
+from wend.capture.stage.failing_operations import divert_errors
 from wend.capture.stage.float_errors import refuse_float_operations
 from wend.capture.stage.guard import (
     check_caught,
     translate_errors,
 )
+from wend.capture.stage.handlers import try_, try_finally
 from wend.capture.stage.loops import for_, while_
 from wend.capture.stage.operators import (
     and_,
@@ -46,6 +49,7 @@ from wend.capture.stage.operators import (
     require_concrete,
     text,
 )
+from wend.capture.stage.raises import divert_operation
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.assignments import (
     change_attribute,
@@ -60,6 +64,9 @@ from wend.capture.state.assignments import (
 )
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import check_bound, is_maybe_bound, require_bound, unwrap
+from wend.capture.uncaptured import is_captured
+from wend.eager import raising
+from wend.trace.recording import recording
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -186,4 +193,10 @@ vars(RUNTIME_FUNCTIONS).update(
     log_write_contents=log_write_contents,
     log_write_variable=log_write_variable,
     while_=while_,
+    try_=try_,
+    try_finally=try_finally,
 )
+# What lower layers ask about handlers
+handlers.is_rewritten = is_captured
+raising.divert = divert_operation
+recording.divert_errors = divert_errors

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
-from wend.ir.dtypes import INEXACT
-from wend.ir.op import Explicit, Op, Rounding
+from wend.ir.dtypes import BOOL, INEXACT
+from wend.ir.op import Explicit, Op, Rounding, no_gradient
 from wend.ir.types import TensorType, Type
 from wend.ops.raising import LINALG
 from wend.ops.shapes import check_dtype, same_dim, tensor_of
@@ -84,3 +84,20 @@ cholesky = Op(
     raises=LINALG,
     rounding=Rounding.OF_FLOATS,
 )
+
+
+def _infer_has_factors(a: Type, *, factors: str) -> TensorType:
+    _check_square(tensor_of(a))
+    return TensorType(BOOL, ())
+
+
+def _kernel_has_factors(a: Any, *, factors: str) -> Any:
+    try:
+        (np.linalg.cholesky if factors == "cholesky" else np.linalg.inv)(a)
+    except np.linalg.LinAlgError:
+        return np.bool_(False)
+    return np.bool_(True)
+
+
+# Whether `cholesky`, or `solve` for "lu", raises no error for a matrix
+has_factors = Op("has_factors", _infer_has_factors, _kernel_has_factors, no_gradient())

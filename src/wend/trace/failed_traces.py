@@ -8,7 +8,7 @@ from wend.base import trees
 from wend.base.marked_text import has_marks
 from wend.eager.dispatch import Staged
 from wend.trace.recording.recording import Recording
-from wend.trace.state.effects import raise_in_run
+from wend.trace.state.raised_errors import raise_in_run
 
 _ATTRIBUTE = "_wend_recorded_before"
 

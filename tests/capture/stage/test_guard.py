@@ -295,7 +295,7 @@ def of_a_serializer(x):
 
 
 # Programs that catch an error of the run
-@case(AWAITED, 1.0, 0.0, says="`/`.*ZeroDivisionError.*`except`")
+@case(ALLOWED, 1.0, 0.0)
 def division(x, n):
     try:
         return x / n
@@ -303,7 +303,7 @@ def division(x, n):
         return -1.0
 
 
-@case(AWAITED, 1, 0, says="`//`.*ZeroDivisionError")
+@case(ALLOWED, 1, 0)
 def division_in_a_call(x, n):
     def divided(a, b):
         return a // b
@@ -314,7 +314,7 @@ def division_in_a_call(x, n):
         return -1
 
 
-@case(AWAITED, 7.0, 0.0, says="`%`.*ZeroDivisionError")
+@case(ALLOWED, 7.0, 0.0)
 def remainder(x, n):
     try:
         return x % n
@@ -322,7 +322,7 @@ def remainder(x, n):
         return -1.0
 
 
-@case(AWAITED, 7.0, 0.0, says="`divmod`")
+@case(ALLOWED, 7.0, 0.0)
 def both(x, n):
     try:
         return divmod(x, n)[0]
@@ -330,7 +330,7 @@ def both(x, n):
         return -1.0
 
 
-@case(AWAITED, 3.0, says="`/`.*ZeroDivisionError")
+@case(ALLOWED, 3.0)
 def division_of_a_constant(x):
     try:
         return 1 / x
@@ -402,7 +402,7 @@ def rounded(x):
         return -1
 
 
-@case(AWAITED, np.zeros((2, 2)), says="LinAlgError")
+@case(ALLOWED, np.zeros((2, 2)))
 def singular(a):
     try:
         return np.linalg.inv(a).sum()
@@ -410,7 +410,7 @@ def singular(a):
         return -1.0
 
 
-@case(AWAITED, -np.eye(2), says="LinAlgError")
+@case(ALLOWED, -np.eye(2))
 def indefinite(a):
     try:
         return np.linalg.cholesky(a).sum()
@@ -418,7 +418,7 @@ def indefinite(a):
         return -1.0
 
 
-@case(AWAITED, np.arange(3.0), 5, says="IndexError")
+@case(ALLOWED, np.arange(3.0), 5)
 def position(x, i):
     try:
         return x[i]
@@ -426,7 +426,7 @@ def position(x, i):
         return -1.0
 
 
-@case(AWAITED, np.arange(3.0), 5, says="IndexError")
+@case(ALLOWED, np.arange(3.0), 5)
 def stored_at_a_position(x, i):
     y = x.copy()
     try:
@@ -436,7 +436,7 @@ def stored_at_a_position(x, i):
     return y
 
 
-@case(AWAITED, 5, says="IndexError")
+@case(ALLOWED, 5)
 def position_in_a_list(i):
     try:
         return [1.0, 2.0, 3.0][i]
@@ -452,7 +452,7 @@ def size(n):
         return -1.0
 
 
-@case(AWAITED, -1.0, says="the check.*AssertionError")
+@case(ALLOWED, -1.0)
 def assertion(x):
     try:
         assert x > 0
@@ -493,7 +493,7 @@ def gradient_of_a_function(x, n):
         return -1.0
 
 
-@case(AWAITED, 8.0, 0.0, says="`/`")
+@case(ALLOWED, 8.0, 0.0)
 def in_a_loop(x, n):
     while x > 1:
         try:
@@ -503,7 +503,7 @@ def in_a_loop(x, n):
     return x
 
 
-@case(AWAITED, 8.0, 0.0, says="`/`")
+@case(ALLOWED, 8.0, 0.0)
 def around_a_loop(x, n):
     try:
         for _ in range(100):
@@ -513,7 +513,7 @@ def around_a_loop(x, n):
     return x
 
 
-@case(AWAITED, 8.0, 0.0, says="`/`")
+@case(ALLOWED, 8.0, 0.0)
 def around_a_branch(x, n):
     try:
         if x > 1:

@@ -58,4 +58,16 @@ CASES = [
         ],
         exact=False,
     ),
+    Case(
+        "has_factors",
+        lambda a, factors: np.bool_(scipy.linalg.svdvals(a).min() > 1e-9),
+        [(matrix(3, 3),), (np.ones((2, 2)),), (np.zeros((1, 1)),)],
+        attrs={"factors": "lu"},
+    ),
+    Case(
+        "has_factors",
+        lambda a, factors: np.bool_(np.linalg.eigvalsh(a).min() > 0),
+        [(through_symmetric(matrix(3, 3)),), (-np.eye(2, dtype=np.float32),)],
+        attrs={"factors": "cholesky"},
+    ),
 ]

@@ -131,6 +131,19 @@ def assign_contents(container: Any, value: Any, nested: NestedContainers | None 
             list.__setitem__(container, slice(None), new_items)
 
 
+def assign_items(container: Any, items: list[tuple[Any, Any]]) -> None:
+    """Give a list, deque or dict these very items, with their keys."""
+    if isinstance(container, dict):
+        kind = OrderedDict if isinstance(container, OrderedDict) else dict
+        kind.clear(container)
+        kind.update(container, items)
+    elif isinstance(container, deque):
+        container.clear()
+        container.extend(value for _, value in items)
+    else:
+        list.__setitem__(container, slice(None), [value for _, value in items])
+
+
 def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], nested: NestedContainers) -> None:
     merged = {
         key: _merge_item(nested.get(key, (dict.get(container, key), {})), item)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from wend.capture.rewrite.assignment_targets import split_targets
 from wend.capture.rewrite.compare_chains import expand_binding_chains
 from wend.capture.rewrite.expressions import strip_annotations
+from wend.capture.rewrite.handlers import Handlers
 from wend.capture.rewrite.jumps import LoopFlags
 from wend.capture.rewrite.loops import move_exits_out_of_else
 from wend.capture.rewrite.returns import Returns, has_return
@@ -43,8 +44,6 @@ from wend.capture.syntax.names import (
 )
 from wend.capture.syntax.nodes import by_kind, cloned
 
-# What NumPy may make of a floating-point error
-_FLOAT_ERRORS = frozenset(["FloatingPointError", "RuntimeWarning", "Warning"])
 # Statements that contain no others
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete)
 
@@ -65,7 +64,7 @@ def _rewrite(node: ast.FunctionDef, counter: list[int], enclosing: Enclosing) ->
     ).rewritten()
 
 
-class _FunctionRewriter(Returns):
+class _FunctionRewriter(Returns, Handlers):
     """Rewriting of one function."""
 
     def rewritten(self) -> ast.FunctionDef:
@@ -162,29 +161,10 @@ class _FunctionRewriter(Returns):
                 )
                 final_return: list[ast.stmt] = [ast.Return(name(temporary))]
                 return [assign(temporary, self.visit(value)), *resolutions, *final_return]
-            case (
-                ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final)
-                | ast.TryStar(body=body, handlers=handlers, orelse=orelse, finalbody=final)
-            ):
-                live_in_handlers = after | read([*handlers, *orelse, *final])
-                caught = [
-                    ast.copy_location(
-                        ast.ExceptHandler(
-                            h.type,
-                            h.name,
-                            [*self.check_caught(h), *self.block(h.body, live_in_handlers)],
-                        ),
-                        h,
-                    )
-                    for h in handlers
-                ]
-                rewritten = type(stmt)(
-                    self.watched(stmt, self.block(body, live_in_handlers)),
-                    caught,
-                    self.block(orelse, live_in_handlers),
-                    self.block(final, after),
-                )
-                return self.with_cleanup(rewritten) if final else [rewritten]
+            case ast.Try():
+                return self.try_(stmt, after)
+            case ast.TryStar():
+                return self.try_star(stmt, after)
         return [self.expressions.visit(cloned(stmt))]
 
     def nested(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
@@ -235,24 +215,3 @@ class _FunctionRewriter(Returns):
                 result.value = self.visit(mangled(value, owner))
                 return result
         return stmt
-
-    @staticmethod
-    def watched(stmt: ast.Try | ast.TryStar, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Return the rewritten body of a `try`, watched if a handler asks for float errors."""
-        types = [handler.type for handler in stmt.handlers if handler.type is not None]
-        asked = sorted(_FLOAT_ERRORS & read(types))
-        if not asked:
-            return body
-        watch = runtime("refuse_float_operations", ast.Constant(f"except {asked[0]}"))
-        return located([ast.With([ast.withitem(watch)], body)], body[0])
-
-    @staticmethod
-    def with_cleanup(stmt: ast.Try | ast.TryStar) -> list[ast.stmt]:
-        """Return a `try` whose `finally` is checked for effects."""
-        first = stmt.finalbody[0]
-        stmt.finalbody[:0] = located([ast.Expr(runtime("begin_finally"))], first)
-        return located([ast.With([ast.withitem(runtime("watch_finally"))], [stmt])], first)
-
-    @staticmethod
-    def check_caught(handler: ast.ExceptHandler) -> list[ast.stmt]:
-        return located([ast.Expr(runtime("check_caught"))], handler.body[0])

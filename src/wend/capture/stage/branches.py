@@ -15,9 +15,18 @@ from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
-from wend.capture.heap.locations import UNBOUND, AttributeNames, Location, write_log
+from wend.capture.heap.locations import (
+    UNBOUND,
+    AttributeNames,
+    Location,
+    evaluate,
+    write_log,
+)
 from wend.capture.heap.user_operators import log_write_operands
+from wend.capture.stage import raises
 from wend.capture.stage.guard import is_raised
+from wend.capture.stage.placeholders import placeholders, zeros_of
+from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
@@ -35,17 +44,27 @@ from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
 from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.state.creation import is_new
-from wend.trace.state.effects import raise_in_run
 from wend.trace.state.variable import Variable
 
 Arm = Callable[[], Any]
 
 
-def if_(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> None:
-    """Run `if test: then  else: other`; `live`: the variables that are read later."""
+def if_(
+    test: Any,
+    then: Arm,
+    other: Arm,
+    live: Sequence[str],
+    state: State,
+    *,
+    returns: bool = False,
+) -> None:
+    """Run `if test: then  else: other`; `live`: the variables that are read later.
+
+    `returns`: whether the function returns after `then`, so that no variable is read then.
+    """
     test = as_test(test)
     if is_traced(test):
-        StagedIf(test, state, live).record(then, other)
+        StagedIf(test, state, live, then_returns=returns).record(then, other)
     else:
         (then if test else other)()
 
@@ -101,6 +120,7 @@ class _ArmEnd:
         values: that, with copies of containers.
         returned: what it returned.
         raises: whether it ended with an exception.
+        alternatives: what it may raise for a handler of captured code.
     """
 
     region: Recording
@@ -109,6 +129,18 @@ class _ArmEnd:
     values: list[Any] = field(default_factory=list)
     returned: Any = None
     raises: bool = False
+    alternatives: list[Alternative] = field(default_factory=list)
+
+
+def close_rests(
+    extent: raises.Extent, state: State, locations: Sequence[Location], value: Any
+) -> tuple[Any, list[Alternative]]:
+    """Close the rests of an extent; return a value that its end gives, and what it may raise."""
+    normal = raises.Normal([*map(evaluate, state.readers), value], locations)
+    alternatives = raises.close(extent, normal, [])
+    *variables, value = normal.values
+    state.setter(variables)
+    return value, alternatives
 
 
 class StagedIf:
@@ -122,12 +154,13 @@ class StagedIf:
         *,
         kind: str = "if",
         gives_value: bool = False,
+        then_returns: bool = False,
     ) -> None:
         outer = current()
         if outer is None:
             raise test.leaked()
         self.outer, self.state, self.gives_value = outer, state.open_heap(), gives_value
-        self.live_variables = live
+        self.live_variables, self.then_returns = live, then_returns
         self.where = f"{kind}{at(user_source())}"
         self.entry: list[Any] | None = None
         self.test = truth(test)
@@ -148,7 +181,7 @@ class StagedIf:
             for index in order:
                 end, changed = self._record_arm(index, arms[index], discovery)
                 if end.raises:
-                    self._record_raise(index, end.region)
+                    self._record_raise(index, end)
                     return arms[1 - index]()
                 ends[index] = end
                 discovered += changed
@@ -161,8 +194,9 @@ class StagedIf:
                 self.entry = self.start
                 continue
             if not discovery.needs_retrace(discovered):
-                regions = [ends[index].region for index in (0, 1)]
-                return self._finish(regions, [ends[index].returned for index in (0, 1)], values)
+                self.ends = [ends[index] for index in (0, 1)]
+                regions = [end.region for end in self.ends]
+                return self._finish(regions, [end.returned for end in self.ends], values)
 
     def _record_arm(
         self, index: int, arm: Arm, discovery: Discovery
@@ -176,14 +210,24 @@ class StagedIf:
             try:
                 end.entered = self.state.set(self.start)
                 nested_before = self.state.nested_containers()
-                with region.active(), refuse_escaping_errors(self.where):
+                with (
+                    region.active(),
+                    refuse_escaping_errors(self.where),
+                    raises.in_region(region) as extent,
+                ):
                     try:
                         end.returned = arm()
                     except BaseException as error:
                         if refusals.is_refusal(error) or not is_raised(error, handled):
                             raise
-                        raise_in_run(error)
+                        end.alternatives = raises.end_raising(error)
                         end.raises = True
+                    else:
+                        if extent.rests:
+                            locations = [location for location, _ in log.values()]
+                            end.returned, end.alternatives = close_rests(
+                                extent, self.state, locations, end.returned
+                            )
                 nested_after = self.state.nested_containers()
                 end.left = self.state.get()
                 end.values = [copy_containers(value) for value in end.left]
@@ -193,9 +237,13 @@ class StagedIf:
         container_phis.check_replacements(nested_before, nested_after, self.where, self.outer)
         return end, changed
 
-    def _record_raise(self, index: int, region: Recording) -> None:
-        """Record the check for a branch that ends with an exception."""
-        outer, test = self.outer, self.test
+    def _record_raise(self, index: int, end: _ArmEnd) -> None:
+        """Record the check for a branch that ends with an exception, or what its handler reads."""
+        outer, test, region = self.outer, self.test, end.region
+        if end.alternatives:
+            is_raised = test if index else logical_not(test)
+            raises.open_rest(is_raised, end.alternatives, region)
+            return
         *others, node = region.b.nodes
         values = {param: outer_value for outer_value, param in region.region_params.items()}
         operands = node.operands[2:]
@@ -235,14 +283,18 @@ class StagedIf:
             if merged_pair is not None:
                 carried.append(k)
                 pairs.append(merged_pair)
-            elif is_same(*pair):
+            elif is_same(*pair) or (
+                self.then_returns and k < len(self.state.variables) and pair[1] is UNBOUND
+            ):
                 results[k] = pair[0]
             else:
                 results[k] = UNBOUND
                 if not isinstance(self.start[k], unbound.MaybeBound):
                     self.state.note_unbound(k, f"on one path of the {self.where}", "on both paths")
+        alternatives = self._add_alternatives(pairs)
         pairs.append(self._returned_pair(returned))
-        values = self._join(regions, pairs, [self.state.names[k] for k in carried])
+        names = [self.state.names[k] for k in carried]
+        values = self._join(regions, pairs, [*names, *("a `raise`" for _ in alternatives)])
         for k, value in zip(carried, values, strict=False):
             results[k] = value
         self.state.restore(results)
@@ -251,8 +303,30 @@ class StagedIf:
             [*(left[k] for k in carried), value]
             for left, value in zip(self.left, returned, strict=True)
         ]
-        container_phis.merge_paths(values, options, self.outer)
+        container_phis.merge_paths([*values[: len(carried)], values[-1]], options, self.outer)
+        for (raised, leaves), value in zip(alternatives, values[len(carried) :], strict=False):
+            flag, *arrays = value
+            by_id = dict(zip(leaves, arrays, strict=True))
+            raises.open_rest(flag, [(None, raised.replaced(by_id))])
         return values[-1]
+
+    def _add_alternatives(self, pairs: list[list[Any]]) -> list[tuple[Raised, dict[int, Any]]]:
+        """Add what the arms may raise to the pairs: a flag, and the arrays that the handler needs.
+
+        Return the exceptions, and their arrays by id.
+        """
+        alternatives = []
+        for index, end in enumerate(self.ends):
+            for flag, raised in end.alternatives:
+                leaves = raised.local_leaves(end.region)
+                pair: list[Any] = [None, None]
+                pair[index] = [flag, *leaves.values()]
+                with end.region.active():
+                    zeros = [zeros_of(leaf_type(as_array(leaf))) for leaf in leaves.values()]
+                pair[1 - index] = [False, *zeros]
+                pairs.append(pair)
+                alternatives.append((raised, leaves))
+        return alternatives
 
     def _merged_order(
         self, name: str, other: AttributeNames, then: AttributeNames
@@ -276,7 +350,9 @@ class StagedIf:
 
     def _merge_pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """Return a variable's values at the end of both arms, if they are graph values."""
-        if name == RETURN_VALUE:
+        if name == RETURN_VALUE or (
+            self.then_returns and pair[1] is UNBOUND and name in self.state.variables
+        ):
             pair = _fill_missing(pair)
         elif name in self.state.possibly_unbound and name not in unbound.reasons():
             pair = _bound_in_run(pair)
@@ -304,6 +380,10 @@ class StagedIf:
                 cure=_cure_of(pair, "; give it the same kind of value on both paths"),
             )
         )
+
+    def _is_unread(self, name: str, value: Any) -> bool:
+        """Return whether a variable is unbound if the test holds, and is not read then."""
+        return self.then_returns and value is UNBOUND and name in self.state.variables
 
     def _maybe_bound_pair(self, name: str, pair: list[Any]) -> list[Any]:
         """Wrap what `:=` binds in one operand only; reading it checks that it is bound."""
@@ -471,25 +551,6 @@ def _fill_missing(pair: list[Any]) -> list[Any]:
             pair = list(pair)
             pair[k] = placeholders(pair[1 - k])
     return pair
-
-
-def placeholders(like: Any) -> Any:
-    """Return zeros of the structure and types of a value, which are never read."""
-    return trees.tree_map(_placeholder, like)
-
-
-def _placeholder(like: Any) -> Any:
-    type = tensor_type(like)
-    if not type.is_static:
-        raise CarryError(
-            explain(
-                f"a value of rank {type.rank} is first bound or returned on some paths only, "
-                "and its size is only known when it runs.",
-                cure="give the variable a value of that size before.",
-            )
-        )
-    zeros = np.zeros([int(dim) for dim in type.dims if isinstance(dim, int)], type.dtype)
-    return zeros if zeros.ndim else zeros[()]
 
 
 def _keys(value: dict[Any, Any]) -> str:

@@ -32,6 +32,7 @@ from wend.capture.state import unbound, unbound_attributes
 from wend.eager.dispatch import Staged
 from wend.trace.recording.recording import current
 from wend.trace.recording.run_errors import escaped
+from wend.trace.state.raised_errors import carried_errors, is_noted
 
 
 class RecursionWithoutEnd(WendError, RecursionError):
@@ -48,6 +49,7 @@ def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
             with (
                 container_phis.tracking(),
                 unbound_attributes.tracking(),
+                carried_errors(),
                 refusals.final(),
                 _translated_array_stores(),
             ):
@@ -171,6 +173,7 @@ def is_raised(error: BaseException, handled: BaseException | None) -> bool:
     return (
         isinstance(error, SystemExit)
         or error is handled
+        or is_noted(error)
         or any(
             _raises_at(entry) and uncaptured.is_captured(entry.tb_frame.f_code)
             for entry in _traceback_entries(error.__traceback__)
@@ -201,6 +204,8 @@ _STAND_IN = re.compile(r"\b(Tracer|TensorList|TracedRange|ZippedIterable)\b|<tra
 
 def _is_about_traced(error: BaseException) -> bool:
     """Return whether Python or a library has raised an error about what stands for a value."""
+    if is_noted(error):
+        return False
     if isinstance(error, AttributeError):
         name = error.name or ""
         return isinstance(error.obj, Staged) and hasattr(_value_class(error.obj), name)

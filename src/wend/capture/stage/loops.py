@@ -12,6 +12,7 @@ from wend.base.errors import ConcreteValueError, WendError
 from wend.base.source import at, user_source
 from wend.capture.guards.outside import entered_items
 from wend.capture.heap.locations import Location, WriteLog, write_log
+from wend.capture.stage import raises
 from wend.capture.stage.branches import if_
 from wend.capture.stage.first_trip import FirstTrip
 from wend.capture.stage.iterables import IndexedIterable, ZippedIterable, as_indexed
@@ -263,6 +264,7 @@ class _StagingAttempt:
         self.effects = outer.effects()
         self.reasons = unbound.reasons()
         self._start_count = len(outer.b.nodes)
+        self._rests = raises.mark()
         self.failure: Exception | None = None
         self.first_trip_may_differ = False  # the reason of the failure
         self.peelable_trips = MAX_PEELED_TRIPS
@@ -273,6 +275,7 @@ class _StagingAttempt:
 
     def rewind(self) -> None:
         """Restore the state and effects from before the loop."""
+        raises.reinstate(self._rests)
         self.outer.restore_effects(self.effects)
         unbound.restore_reasons(self.reasons)
         self.state.restore([*self.start, *self.state.get()[len(self.start) :]])
@@ -289,7 +292,8 @@ class _StagingAttempt:
 
         They may change traced values by calls only, which no variable of the loop shows.
         """
-        return self.failure is None and len(self.outer.b.nodes) > self._start_count
+        has_nodes = len(self.outer.b.nodes) > self._start_count
+        return self.failure is None and (has_nodes or len(raises.mark()) > len(self._rests))
 
     def may_retry(self) -> bool:
         """Return whether staging was not tried, or failed for want of a concrete value."""
@@ -305,7 +309,7 @@ class _StagingAttempt:
 
     def try_stage_from_start(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
         """Record the loop with its first iterations, or continue from the current state."""
-        values, effects = self.state.get(), self.outer.effects()
+        values, effects, rests = self.state.get(), self.outer.effects(), raises.mark()
         heap_values = [(location, location.read()) for location, _ in self.log.values()]
         self.rewind()
         if self.try_stage(test, body, always=always):
@@ -316,6 +320,7 @@ class _StagingAttempt:
         for location, value in heap_values:
             location.write(value)
         self.outer.restore_effects(effects)
+        raises.reinstate(rests)
         return False
 
     def try_peeled(self, test: Thunk, body: Thunk, *, always: bool) -> bool:

@@ -14,6 +14,7 @@ from wend.base.errors import AliasError, ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.container_phis import is_same_object
 from wend.capture.libraries import is_library
+from wend.capture.stage import raises
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import as_test, is_traced, truth
@@ -28,6 +29,7 @@ from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.arrays.tracer import TracedNumber, Tracer
 from wend.trace.state import effects
+from wend.trace.state.raised_errors import note_raised
 from wend.trace.state.templates import Text
 
 Thunk = Callable[[], Any]
@@ -218,8 +220,13 @@ def assert_(test: Any, message: Thunk) -> None:
     test = as_test(test)
     if is_traced(test):
         message_value = message()
+        arguments = [] if message_value is None else [message_value]
+        if raises.divert(not_(test), AssertionError, arguments):
+            return
         text = () if message_value is None else ("{}", message_value)
         effects.raise_if(not_(test), AssertionError, *text)
     elif __debug__ and not test:
         message_value = message()
-        raise AssertionError(*([] if message_value is None else [message_value]))
+        error = AssertionError(*([] if message_value is None else [message_value]))
+        note_raised(error)
+        raise error

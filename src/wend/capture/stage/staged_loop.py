@@ -12,15 +12,17 @@ from wend.base.errors import CarryError, StructureError, explain
 from wend.base.refusals import refusal
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
-from wend.capture.heap.locations import UNBOUND, Attribute, write_log
+from wend.capture.heap.locations import UNBOUND, Attribute, WriteLog, write_log
 from wend.capture.heap.user_operators import log_write_operands
+from wend.capture.stage import raises
 from wend.capture.stage.branches import (
     as_bound_in_run,
     as_type,
+    close_rests,
     initial_values,
     leaf_labels,
-    placeholders,
 )
+from wend.capture.stage.placeholders import placeholders
 from wend.capture.stage.truth import truth
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
@@ -30,6 +32,7 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
+from wend.numpy.elementwise import logical_and, logical_not
 from wend.trace.aliasing.may_alias import alias_error, is_array, record_merge, roots
 from wend.trace.arrays.concrete_array import ref_of
 from wend.trace.arrays.tracer import Tracer
@@ -128,6 +131,8 @@ class StagedLoop:
         set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
         first_trip_may_differ: whether recording failed on a type, a structure or an unbound name,
             which the first trip may have otherwise than the others.
+        slots: what it carries for exceptions that end it.
+        log: the heap writes of the last trace.
     """
 
     def __init__(
@@ -143,6 +148,9 @@ class StagedLoop:
         refs = [ref for ref in map(ref_of, containers) if ref is not None]
         self.expected_refs = list({id(ref): ref for ref in refs}.values())
         self.refs = list(self.expected_refs)
+        self.slots: list[raises.RaiseSlot] = []
+        self.new_slots: list[raises.RaiseSlot] = []
+        self.log: WriteLog = {}
 
     def trace(self, test: Thunk, body: Thunk) -> None:
         """Trace both regions until the carry's types reach a fixpoint."""
@@ -160,6 +168,7 @@ class StagedLoop:
         discovery = Discovery(self.state)
         while True:
             with write_log() as log:
+                self.log = log
                 log_write_operands()
                 try:
                     with refuse_escaping_errors(self.where):
@@ -167,7 +176,7 @@ class StagedLoop:
                         ends = self._trace_after(body)
                 finally:
                     discovered = discovery.undo(log)
-            if discovery.needs_retrace(discovered):
+            if discovery.needs_retrace(discovered) or self._add_slots():
                 self._extend_carry()
                 continue
             if self._keep_new_variables(ends):
@@ -240,11 +249,17 @@ class StagedLoop:
             values[k] = value
         self.set_before = self.state.set(values)
         container_phis.enter_region(self._rebindable(self.start), self.set_before)
-        with self.before.active():
+        with self.before.active(), raises.in_region(self.before) as extent:
+            for slot in self.slots:
+                raises.open_rest(slot.value[0], [])
             condition = test()
             predicate = (
                 truth(condition) if isinstance(condition, Staged) else np.bool_(bool(condition))
             )
+            if extent.rests:
+                predicate, flags = self._close_rests(extent, "test", predicate)
+                for flag in (*(slot.value[0] for slot in self.slots), *flags):
+                    predicate = logical_and(predicate, logical_not(flag))
         self.left_before = self.tested = self._flagged(self.state.get())
         self.forwarded = self.state.carried_indices(self.tested)
         self._check_not_carried(self.tested)
@@ -268,8 +283,10 @@ class StagedLoop:
         self.set_after = self.state.set(values)
         container_phis.enter_region(self._rebindable(self.left_before), self.set_after)
         nested_before = self.state.nested_containers()
-        with self.after.active():
+        with self.after.active(), raises.in_region(self.after) as extent:
             body()
+            if extent.rests:
+                self._close_rests(extent, "body", None)
         container_phis.check_replacements(
             nested_before, self.state.nested_containers(), self.where, self.outer
         )
@@ -277,6 +294,31 @@ class StagedLoop:
         ends = [copy_containers(value) for value in self.left_after]
         self._check_not_carried(ends)
         return ends
+
+    def _close_rests(self, extent: raises.Extent, part: str, value: Any) -> tuple[Any, list[Any]]:
+        """Close the rests of a region, and keep what it may raise.
+
+        Return a value of its end, and the flags of what it may raise.
+        """
+        locations = [location for location, _ in self.log.values()]
+        value, alternatives = close_rests(extent, self.state, locations, (value,))
+        for number, (flag, raised) in enumerate(alternatives):
+            leaves = raised.local_leaves(extent.base)
+            slots = [slot for slot in self.slots if slot.fits(part, number, leaves)]
+            if slots:
+                slots[0].fill(flag, raised, leaves)
+            else:
+                self.new_slots.append(raises.RaiseSlot(part, number, raised, leaves))
+        return value[0], [flag for flag, _ in alternatives]
+
+    def _add_slots(self) -> bool:
+        """Carry what the last trace has found to be raised; return whether that is new."""
+        new, self.new_slots = self.new_slots, []
+        for slot in new:
+            slot.write(slot.start)
+        self.slots += new
+        self.state.extend(new, is_private=True)
+        return bool(new)
 
     def _find_in_place(self, ends: Sequence[Any]) -> bool:
         """Make variables that hold one array throughout, which changes, in-place variables."""
@@ -433,6 +475,8 @@ class StagedLoop:
         self.state.restore(values)
         self._check_aliases(tracers, unchanged)
         self._check_containers(values)
+        for slot in self.slots:
+            slot.reopen()
 
     def _rebindable(self, values: Sequence[Any]) -> list[Any]:
         """Return the values of the state except the contents of containers."""

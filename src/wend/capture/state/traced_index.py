@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ConcreteValueError, listed
+from wend.eager import raising
 from wend.eager.dispatch import Staged, read
 from wend.eager.promotion import PYTHON_SCALARS, cast, result_dtype
 from wend.ir.graph import Value
@@ -41,6 +42,18 @@ def item_at(items: Sequence[Any], index: Any) -> Any:
     if not all(_fits(type, types[0], dtype) for type in types):
         return _concrete_lookup(items, index, types)
     weak = all(type.weak for type in types)
+    count = len(items)
+    text = f"{type(items).__name__} index out of range"
+    if raising.divert(lambda: (index < -count) | (index >= count), IndexError, lambda: text):
+        with raising.checked():
+            return _item_at(items, index, dtype, weak=weak)
+    return _item_at(items, index, dtype, weak=weak)
+
+
+def _item_at(items: Sequence[Any], index: Any, dtype: np.dtype, *, weak: bool) -> Any:
+    recording = current()
+    assert recording is not None
+    index_value = read(index)
     result = recording.wrap(_stack(recording, items, dtype)[index_value].value, weak=weak)
     record_merge([result], [[item] for item in items], recording)
     return result

@@ -209,9 +209,8 @@ def contains(nodes: Iterable[ast.AST], kinds: tuple[type, ...], *, in_loops: boo
 
 def yields_in_control_flow(function: ast.FunctionDef) -> bool:
     """Return whether a `yield` stands in a part that would be outlined as a function."""
-    pending: list[ast.AST] = [
-        stmt for stmt in walk(function) if isinstance(stmt, (ast.If, ast.For, ast.While, ast.Match))
-    ]
+    outlined = (ast.If, ast.For, ast.While, ast.Match, ast.Try)
+    pending: list[ast.AST] = [stmt for stmt in walk(function) if isinstance(stmt, outlined)]
     while pending:
         node = pending.pop()
         if isinstance(node, (ast.Yield, ast.YieldFrom)):

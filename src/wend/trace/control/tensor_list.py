@@ -126,8 +126,8 @@ class TensorList:
                 "pop an item that is not its last",
                 "leave the items where they are, and count those that are taken: out[first].",
             )
+        raising.guard(lambda: self.length() == 0, "pop", IndexError, "pop from empty list")
         old = self.lists
-        raising.may_raise("pop", (IndexError,))
         pairs = [_emit_all(list_ops.list_pop, list) for list in old]
         self.lists = [remaining for remaining, _ in pairs]
         items = [item for _, item in pairs]
@@ -168,13 +168,18 @@ class TensorList:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise self._unsupported("be sliced", "slice wnp.stack(...) of it.")
-        raising.may_raise("[]", (IndexError,))
+        raising.guard(lambda: self._is_outside(index), "[]", IndexError, "list index out of range")
         position = self._position(index)
         items = [_emit(list_ops.list_get, list, position) for list in self.lists]
         for item, list in zip(items, self.lists, strict=True):
             if item.type.shape != ():
                 item.link_view(list)  # a write to it would change the list's item
         return trees.unflatten(self.treedef, items)
+
+    def _is_outside(self, index: Any) -> Any:
+        """Return whether there is no item at an index."""
+        length = self.length()
+        return (length <= index) | (index < -length)
 
     def __contains__(self, item: Any) -> bool:
         raise self._length_error(
@@ -194,7 +199,8 @@ class TensorList:
     def __setitem__(self, index: Any, item: Any) -> None:
         if isinstance(index, slice):
             raise self._unsupported("be assigned to by slices", "assign item by item.")
-        raising.may_raise("[]", (IndexError,))
+        text = "list assignment index out of range"
+        raising.guard(lambda: self._is_outside(index), "[]", IndexError, text)
         position = self._position(index)
         pairs = zip(self.lists, self._coerce_item(item, "put into"), strict=True)
         leaves = trees.flatten(item)[0]

@@ -18,6 +18,7 @@ from wend.base import refusals
 from wend.base.context_values import scoped
 from wend.base.source import Source, user_source
 from wend.eager.dispatch import Recorder, Staged, recorder
+from wend.eager.raising import checked, is_checked
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
@@ -43,6 +44,10 @@ from wend.trace.recording.variable_refs import VariableRefs
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 from wend.trace.sizes.result_sizes import reshape_sizes, slice_size
 from wend.trace.sizes.size_table import SizeTable
+
+# Leads the runs in which a node raises an error to its recorded handler, if there is one, and
+# returns whether there is; set where handlers are recorded
+divert_errors: Callable[[Recording, Node], bool] = lambda recording, node: False  # noqa: E731
 
 
 @dataclass(frozen=True)
@@ -152,9 +157,14 @@ class Recording(Recorder):
             return tuple(map(self.wrap, node.results[1:]))
         frame = self._frame_contents() if op.raises or op.traps else {}
         node = self.b.emit_node(op, values, **attrs)
+        if op.raises and not is_checked.get() and divert_errors(self, node):
+            self.b.nodes.remove(node)  # it is recorded in the region of what follows
+            with checked():
+                scope: Any = recorder.get()
+                return scope.emit(op, operands, attrs)  # type: ignore[no-any-return]
         if frame and op.may_fail(node):
             self._emit_frame(frame, before=node)
-        if op.raises:
+        if op.raises and not is_checked.get():
             self._note_errors(node)
         results = tuple(map(self.wrap, node.results))
         if op.view_of == 0 and isinstance(operands[0], Tracer) and results[0].type.shape != ():

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from types import WrapperDescriptorType
 from typing import Any
 
-from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
-from wend.base.source import at, raised_at, user_source
+from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import is_weak
 from wend.ir.types import TensorType
@@ -18,7 +16,7 @@ from wend.ops import effects as ops
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.recording.checks import check_predicate
 from wend.trace.recording.recording import current
-from wend.trace.state.templates import Template, Text
+from wend.trace.state.templates import Template
 
 
 def print(
@@ -243,68 +241,3 @@ def raise_if(
             raise error(*(() if format is None else (ops.format_values(format, template.arrays),)))
         return
     recording.emit_raise(ops.error_name(error), format, predicate, template.arrays)
-
-
-class _RaisedError(DeferredCall):
-    """How the run makes an exception that the user's code has made in the trace.
-
-    Its constructor does not run again: the exception gets the same arguments, attributes and cause.
-    """
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = type(error)
-        self._base = _builtin_base(self.error)
-        _, args, *state = self._base.__reduce__(error)
-        leaves, self._tree = trees.flatten(([*args], state, [error.__cause__]))
-        self._suppresses_context = error.__suppress_context__
-        texts = [Text.adopted(leaf) if isinstance(leaf, str) else leaf for leaf in leaves]
-        super().__init__(self.error.__name__, self._made, texts)
-
-    def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
-        if not isinstance(argument, BaseException):
-            return super()._maker(argument)
-        error, start = _RaisedError(argument), len(self.arrays)
-        self.arrays += error.arrays
-        stop = len(self.arrays)
-        return lambda values: error.run(values[start:stop])
-
-    def _made(self, *leaves: Any) -> BaseException:
-        args, state, (cause,) = trees.unflatten(self._tree, leaves)
-        error: BaseException = self._base.__new__(self.error, *args)
-        self._base.__init__(error, *args)
-        for attributes in state:
-            self._base.__setstate__(error, attributes)
-        error.__cause__, error.__suppress_context__ = cause, self._suppresses_context
-        return error
-
-
-def _builtin_base(error: type[BaseException]) -> Any:
-    return next(c for c in error.__mro__ if c.__module__ == "builtins")
-
-
-def raise_in_run(error: BaseException, predicate: Any = True) -> None:
-    """Record that an exception that the user's code has made is raised if a predicate holds."""
-    recording = current()
-    assert recording is not None
-    source = raised_at(error)
-    match error.args:
-        case (str() as text,) if _is_made_of_a_text(error):
-            template = Template()
-            template.shown(text)
-            name = ops.error_name(type(error))
-            recording.emit_raise(name, str(template), predicate, template.arrays, source)
-        case _:
-            remade = _RaisedError(error)
-            recording.emit_raise(remade, None, predicate, remade.arrays, source)
-
-
-def _is_made_of_a_text(error: BaseException) -> bool:
-    """Return whether calling its class with a text makes the error."""
-    if vars(error) or error.__cause__ is not None or error.__suppress_context__:
-        return False
-    return all(
-        isinstance(getattr(type(error), name), _BUILT_IN) for name in ("__init__", "__new__")
-    )
-
-
-_BUILT_IN = (WrapperDescriptorType, type(object.__new__))

@@ -109,6 +109,15 @@ class Template:
         """The values of the fields in order, as they were when the text was made."""
         return [part.array for part in self._parts if isinstance(part, TextField)]
 
+    def with_arrays(self, arrays: Sequence[Any]) -> Template:
+        """Return the template with other arrays for its fields."""
+        new, remaining = Template(), iter(arrays)
+        new._parts = [
+            part._replace(array=next(remaining)) if isinstance(part, TextField) else part
+            for part in self._parts
+        ]
+        return new
+
     def __str__(self) -> str:
         return "".join(
             str(part) if isinstance(part, TextField) else part.replace("{", "{{").replace("}", "}}")

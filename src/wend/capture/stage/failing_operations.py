@@ -1,0 +1,111 @@
+"""The operations whose errors handlers of captured code catch: a test comes before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wend.capture.stage.raises import is_handled_here
+from wend.eager import raising
+from wend.eager.dispatch import apply
+from wend.ir.graph import Node
+from wend.ops import indexing, linalg, parts, updating
+from wend.trace.recording.recording import Recording, current
+from wend.trace.state.templates import Text
+
+Failure = tuple[Callable[[], Any], type[BaseException], Callable[[], str]]
+
+
+def _positions(
+    recording: Recording, node: Node, pairs: Sequence[tuple[int, Any]]
+) -> Iterator[Failure]:
+    """Yield the failures of positions along axes of the first operand of a node."""
+    array = recording.wrap(node.operands[0])
+    for axis, position in pairs:
+        yield _Position(recording.wrap(position), axis, array.shape[axis]).failure()
+
+
+class _Position(NamedTuple):
+    """Positions along an axis of a size."""
+
+    index: Any
+    axis: int
+    size: Any
+
+    def failure(self) -> Failure:
+        return self.any_outside, IndexError, self.text
+
+    def outside(self) -> Any:
+        return (self.index < -self.size) | (self.index >= self.size)
+
+    def any_outside(self) -> Any:
+        return self.outside() if self.index.type.shape == () else self.outside().any()
+
+    def text(self) -> str:
+        """Return the text of NumPy's error, which names the first position."""
+        index = self.index
+        if index.type.shape != ():
+            index = index.reshape(-1)[self.outside().reshape(-1).argmax()]
+        middle = f" is out of bounds for axis {self.axis} with size "
+        return Text.of(("index ", (index, None, ""), middle, (self.size, None, "")))
+
+
+def _of_leading_axes(start: int) -> Callable[[Recording, Node], Iterator[Failure]]:
+    """Return the failures of an operation with positions on the leading axes."""
+
+    def failures(recording: Recording, node: Node) -> Iterator[Failure]:
+        moved = node.operands[0].node
+        if moved is not None and moved.op.name == "transpose":
+            return iter(())  # NumPy names another axis
+        return _positions(recording, node, [*enumerate(node.operands[start:])])
+
+    return failures
+
+
+def _of_parts(start: int) -> Callable[[Recording, Node], Iterator[Failure]]:
+    """Return the failures of an operation on a part of an array."""
+
+    def failures(recording: Recording, node: Node) -> Iterator[Failure]:
+        entries = parts.by_axis(node.attrs["entries"], node.operands[start:])
+        pairs = [(k, xs[0]) for k, (entry, xs) in enumerate(entries) if entry == parts.AT]
+        return _positions(recording, node, pairs)
+
+    return failures
+
+
+def _of_factors(factors: str, text: str) -> Callable[[Recording, Node], Iterator[Failure]]:
+    """Return the failure of an operation that factors its first operand."""
+
+    def failures(recording: Recording, node: Node) -> Iterator[Failure]:
+        a = recording.wrap(node.operands[0])
+        yield (
+            lambda: ~apply(linalg.has_factors, a, factors=factors),
+            np.linalg.LinAlgError,
+            lambda: text,
+        )
+
+    return failures
+
+
+_FAILURES = {
+    indexing.gather: _of_leading_axes(1),
+    updating.scatter_set: _of_leading_axes(2),
+    indexing.scatter_add: _of_leading_axes(2),
+    parts.take_part: _of_parts(1),
+    parts.set_part: _of_parts(2),
+    parts.add_part: _of_parts(2),
+    linalg.solve: _of_factors("lu", "Singular matrix"),
+    linalg.cholesky: _of_factors("cholesky", "Matrix is not positive definite"),
+}
+
+
+def divert_errors(recording: Recording, node: Node) -> bool:
+    """Lead the runs in which a node raises an error to its handler; return whether there is one."""
+    if not is_handled_here() or node.op not in _FAILURES or recording is not current():
+        return False
+    if not node.op.errors_of(node):
+        return False
+    failures = _FAILURES[node.op](recording, node)
+    return sum(raising.divert(*failure) for failure in failures) > 0  # each of them
