@@ -12,6 +12,7 @@ from wend.base.gc_pause import gc_paused as _gc_paused
 with _gc_paused():
     from wend import ir as ir
     from wend import numpy as numpy
+    from wend import tree as tree
     from wend.backends import native as _native  # noqa: F401 - loads LLVM
     from wend.base.config import config as config
     from wend.base.errors import RetraceWarning as RetraceWarning
@@ -50,6 +51,7 @@ with _gc_paused():
     from wend.trace.state.effects import print as print
     from wend.trace.state.effects import raise_if as raise_if
     from wend.trace.state.variable import Variable as Variable
+    from wend.tree.registry import register_pytree_node as register_pytree_node
 
 __version__ = "0.1.0"
 

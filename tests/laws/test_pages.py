@@ -6,6 +6,8 @@ import ast
 import contextlib
 import io
 import re
+import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,10 +53,16 @@ def outcome(code: str, file: Path, names: dict[str, object], before: str = "") -
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("name", PAGES)
 def test_every_block_does_what_the_page_shows(
-    name: str, backend: str, tmp_path: Path, request: pytest.FixtureRequest
+    name: str,
+    backend: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
-    names: dict[str, object] = {"__name__": "example"}
+    module = types.ModuleType("example")  # which dataclasses look up
+    monkeypatch.setitem(sys.modules, "example", module)
+    names = vars(module)
     counted = iter(range(10**6))
     program: list[str] = []
 

@@ -38,6 +38,30 @@ def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Tree:
     return optree.tree_unflatten(treedef, leaves)
 
 
+def register_node(
+    cls: type,
+    flatten_node: Callable[[Any], Any],
+    unflatten_node: Callable[[Any, Any], Any],
+    *,
+    by_attributes: bool = False,
+) -> None:
+    """Make the instances of a class nodes; see `wend.tree.register`.
+
+    Args:
+        cls: the class.
+        flatten_node: returns the children and metadata of a node, perhaps names of the children.
+        unflatten_node: makes a node of metadata and children.
+        by_attributes: whether the names are those of attributes, for paths.
+
+    Raises:
+        ValueError: the class is registered already.
+    """
+    entry_type = optree.GetAttrEntry if by_attributes else optree.AutoEntry
+    optree.register_pytree_node(
+        cls, flatten_node, unflatten_node, path_entry_type=entry_type, namespace=_NAMESPACE
+    )
+
+
 def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
     """Return the subtrees of `tree` that stand where `treedef` has its leaves.
 

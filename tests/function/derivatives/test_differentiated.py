@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import optree
 import pytest
 
 import wend
@@ -65,7 +64,5 @@ def test_the_cure() -> None:
     class Registered(Model):
         pass
 
-    optree.register_pytree_node(
-        Registered, lambda m: ([m.w], None), lambda _, w: Registered(*w), namespace="wend"
-    )
+    wend.register_pytree_node(Registered, lambda m: ([m.w], None), lambda _, w: Registered(*w))
     np.testing.assert_array_equal(wend.grad(loss)(Registered(np.ones(2)), 3.0).w, [3.0, 3.0])

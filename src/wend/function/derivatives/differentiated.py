@@ -199,7 +199,7 @@ def refuse_objects(what: str, arguments: Arguments, positions: Collection[int]) 
         kind, name = type(leaf).__name__, arguments.all_names()[k]
         cure = (
             f"pass the arrays of the {kind}, such as a dict of them, or register the class by "
-            f'optree.register_pytree_node({kind}, …, namespace="wend").'
+            f"wend.register_pytree_node({kind}, …)."
         )
         problem = f"{what}: argument {name} is an object of class {kind}, which is no pytree."
         raise NotDifferentiableError(explain(problem, cure=cure))
