@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -160,6 +161,36 @@ def test_gradients_and_checkpoints() -> None:
             except AssertionError:
                 assert n != 1
             assert a.tolist() == contents
+
+
+def test_a_function_with_a_rule_fails() -> None:
+    @wend.custom_vjp
+    def checked(x: Any, n: Any) -> Any:
+        assert n < 2
+        return wnp.sin(x)
+
+    def forward(x: Any, n: Any) -> Any:
+        return checked(x, n), (x, n)
+
+    def backward(residuals: Any, ct: Any) -> Any:
+        return ct * wnp.cos(residuals[0]), None
+
+    checked.defvjp(forward, backward)
+
+    def loss(x: Any, a: Any, n: Any) -> Any:
+        a[0] = 5.0
+        y = checked(x, n)
+        a[1] = 6.0
+        return y
+
+    for backend in ("numpy", "native"):
+        with wend.config(backend=backend):
+            for fun in (wend.grad(loss), wend.function(loss)):
+                for n, contents in ((1, [5.0, 6.0]), (3, [5.0, 0.0]), (3, [5.0, 0.0])):
+                    a = np.zeros(2)
+                    with contextlib.suppress(AssertionError):
+                        fun(2.0, a, n)
+                    assert a.tolist() == contents
 
 
 def test_a_read_only_argument_is_refused() -> None:

@@ -21,6 +21,7 @@ from wend.base.source import OUTERMOST, at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
+from wend.ops.frame_states import may_fail
 from wend.passes.attach_writes import attach_writes
 from wend.passes.strip_stores import retarget_stores
 from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
@@ -279,7 +280,12 @@ class Traced:
         return trees.unflatten(self.result_tree, results)
 
     def note_errors(self, outer: Recording) -> None:
-        """Note in a recording that calls this function what a run of it may raise."""
+        """Note in a recording that is to call this function what a run of it may raise.
+
+        If it may fail, what the arguments hold before it is recorded, too.
+        """
+        if any(map(may_fail, self.graph.nodes)):
+            outer.save_frame()
         for error, what in self.raises:
             outer.may_raise(what, (error,))
 
@@ -318,8 +324,6 @@ class Traced:
                 raise
         else:
             graph = self._passed_to(graph, leaves)
-            if self.raises:
-                outer.save_frame()
             graph, contents = self.with_writes_of(outer, graph, leaves)
             node = outer.call(graph, [*operands, *contents], backend)
         changed = node.results[len(self.result_types) :]

@@ -91,14 +91,25 @@ def deleted_on_one_path(x):
     return 1.0 if hasattr(thing, "q") else 2.0
 
 
-def found_missing_in_a_loop(x):
+def missing_in_a_loop_and_bound_in_its_branch(x):
     thing = Thing()
+    y = 0.0
     while x < 10.0:
-        if not hasattr(thing, "q"):
-            thing.q = 0.0
-        thing.q += x
-        x = x + thing.q
-    return x
+        y += getattr(thing, "q", 1.0)
+        if x > 5.0:
+            thing.q = y
+        x = x + 1.0
+    return y
+
+
+def missing_in_a_branch_of_a_loop(x):
+    thing = Thing()
+    y = 0.0
+    for k in range(10):
+        if k > x:
+            y += getattr(thing, "q", 1.0)
+            thing.q = y
+    return y
 
 
 def missing_in_a_method_of_a_loop(x):
@@ -151,7 +162,8 @@ def cached_in_a_loop(x):
         by_except,
         after_a_loop,
         deleted_on_one_path,
-        found_missing_in_a_loop,
+        missing_in_a_loop_and_bound_in_its_branch,
+        missing_in_a_branch_of_a_loop,
         missing_in_a_method_of_a_loop,
         missing_by_except_in_a_loop,
         cached_on_one_path,
@@ -248,7 +260,7 @@ def test_what_it_says():
     with pytest.raises(UnboundError, match=r"`Thing.q` is read at .*, but it is bound only on one"):
         wend.function(by_hasattr)(1.0)
     with pytest.raises(UnboundError, match=r"`thing.q` is found missing at .*, and bound in"):
-        wend.function(found_missing_in_a_loop)(1.0)
+        wend.function(missing_in_a_loop_and_bound_in_its_branch)(1.0)
 
 
 # Functions with a cache

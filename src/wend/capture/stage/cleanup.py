@@ -56,7 +56,7 @@ class Cleanup:
                 explain(
                     f"`{self.what}`{at(self.source)} prints, writes or assigns when its block is "
                     f"left, but a run would skip that if {effects.risk(risk)}{at(risk.source)} "
-                    "raises an error: handlers are not recorded.",
+                    "raises an error: such a handler is not recorded.",
                     cure="do it after the block; or put the block around the call of "
                     "the traced function.",
                 )

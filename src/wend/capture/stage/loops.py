@@ -353,7 +353,8 @@ class _StagingAttempt:
 
     def _record_trips(self, test: Thunk, body: Thunk) -> None:
         """Record one trip, and then the loop."""
-        body()
+        with one_shot_iterators.peeled_trip():
+            body()
         recording = current()
         assert recording is not None
         attempt = _StagingAttempt(recording, self.state.copy(), self.kind, *self.locations)

@@ -193,7 +193,9 @@ class StagedLoop:
                 break
         self.predicate, self.ends = predicate, ends
         for k, location in enumerate(self.state.locations, len(self.state.variables)):
-            if isinstance(location, Attribute) and self.entry[k] is UNBOUND is not ends[k]:
+            if not isinstance(location, Attribute) or self.entry[k] is not UNBOUND:
+                continue
+            if ends[k] is not UNBOUND or unbound_attributes.is_maybe_bound(location):
                 unbound_attributes.check_first_bound(location, self.where)
 
     def _keep_new_variables(self, ends: Sequence[Any]) -> bool:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import GeneratorType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from wend.base.context_values import scoped
 from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.places import PositionPlace, named
@@ -40,6 +43,20 @@ class _Created:
 
 _created: WeakKeyDictionary[Recording, _Created] = WeakKeyDictionary()
 
+# The recording of a first trip that may have to be undone, and the iterators created in it
+_peeled_trip: ContextVar[tuple[Recording, _Created] | None] = ContextVar(
+    "peeled_trip", default=None
+)
+
+
+@contextmanager
+def peeled_trip() -> Iterator[None]:
+    """Refuse to advance iterators from before: this trip is undone if the others fail."""
+    recording = current()
+    assert recording is not None
+    with scoped(_peeled_trip, (recording, _Created())):
+        yield
+
 
 def is_iterator(value: Any) -> bool:
     """Return whether an object yields its items once."""
@@ -57,6 +74,9 @@ def register(value: Any) -> Any:
     recording = current()
     if recording is not None and is_iterator(value):
         _created.setdefault(recording, _Created()).add(value)
+        trip = _peeled_trip.get()
+        if trip is not None and trip[0] is recording:
+            trip[1].add(value)
     return value
 
 
@@ -78,10 +98,13 @@ def consume(value: Any) -> Any:
         StructureError: it is an iterator from outside the loop or branch that is recorded.
     """
     if is_iterator(value):
-        region = current_region()
+        region, trip = current_region(), _peeled_trip.get()
         if region is None:
             _note_advance(value)
-        if region is not None and value not in _created.get(region, ()):
+        is_outer = region is not None and value not in _created.get(region, ())
+        if trip is not None and trip[0] is current():
+            is_outer = value not in trip[1]
+        if is_outer:
             raise StructureError(
                 explain(
                     f"a {value.__class__.__name__} gives its items once; it is advanced"

@@ -50,6 +50,12 @@ def note_unbound(location: Attribute, where: str, cure: str) -> None:
         attributes.unbound[key] = location.owner, f"bound only {where}", cure
 
 
+def is_maybe_bound(location: Attribute) -> bool:
+    """Return whether an attribute is bound in some runs only."""
+    attributes = _attributes.get()
+    return attributes is not None and (id(location.owner), location.name) in attributes.unbound
+
+
 def note_missing(owner: Any, name: str = _ALL) -> None:
     """Record that code has found an attribute missing, or has looked which ones exist.
 

@@ -41,7 +41,7 @@ def refuse_handlers(
     raise StagedRaiseError(
         explain(
             f"{what}{at(source)} may raise {name} when the function runs, and "
-            f"`{handler.what}`{at(handler.source)} would catch it: handlers are not recorded.",
+            f"`{handler.what}`{at(handler.source)} would catch it: such a handler is not recorded.",
             cure="test for the case with `if` in place of the handler; or put the handler around "
             "the call of the traced function.",
         )
