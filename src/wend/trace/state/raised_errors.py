@@ -58,7 +58,7 @@ _carried: ContextVar[list[BaseException] | None] = ContextVar("wend_carried_erro
 
 @contextmanager
 def carried_errors() -> Iterator[None]:
-    """Note exceptions that are carried to handlers in this block; at its end release their frames."""
+    """Note exceptions that are carried to handlers in this block; release their frames after it."""
     errors: list[BaseException] = []
     with scoped(_carried, errors):
         try:
