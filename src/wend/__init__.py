@@ -17,8 +17,10 @@ with _gc_paused():
     from wend.base.config import config as config
     from wend.base.errors import RetraceWarning as RetraceWarning
     from wend.base.errors import WendError as WendError
+    from wend.base.memory import Every as Every
     from wend.capture.convert import do_not_capture as do_not_capture
     from wend.capture.convert import source as source
+    from wend.capture.stage.iterables import loop as loop
     from wend.capture.stage.iterables import unroll as unroll
     from wend.function.concrete import ConcreteFunction as ConcreteFunction
     from wend.function.derivatives.gradient import grad as grad

@@ -19,12 +19,12 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
-    *("debugging.md", "performance.md", "../README.md"),
+    *("debugging.md", "memory.md", "performance.md", "../README.md"),
 )
 # What the reader is told to call the program; where nothing is said, each block is one.
 FILES = {"../README.md": "newton.py"}
 # Those that show every refusal.
-REFUSALS = ("python.md", "tape.md", "functions.md")
+REFUSALS = ("python.md", "tape.md", "functions.md", "memory.md")
 # A block of code, and what it prints or raises.
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<shown>.*?)```\n)?", re.DOTALL)
 

@@ -23,7 +23,12 @@ def jvp_while(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangen
     invariants = [t for t in tangents[len(w.carry) :] if not isinstance(t, Zero)]
     before, after = loop.before_graph(), loop.after_graph()
     results_and_tangents = b.while_(
-        [*w.carry, *carry], [*w.invariants, *invariants], before, after, memory=w.memory
+        [*w.carry, *carry],
+        [*w.invariants, *invariants],
+        before,
+        after,
+        memory=w.memory,
+        applied=w.applied,
     ).results
     results, result_tangents = (
         results_and_tangents[: len(w.forwarded)],

@@ -3,8 +3,8 @@
 Its `before` is the transpose of the forward `before`, its `after` that of `after`: so the former
 runs T + 1 times, the first time for the exit pass, and the latter T times. Neither evaluates the
 forward predicate again. Record t of the forward `before` and record t − 1 of `after` are read by
-position (D11), and the cotangents of invariants accumulate in carries. What is recorded is the
-choice of the loop's tape policy (`tape_policy.py`).
+position (D11), and the cotangents of invariants accumulate in carries. A loop with a tape policy
+other than `"keep"` is rewritten first (D31).
 """
 
 from __future__ import annotations
@@ -13,19 +13,25 @@ from collections.abc import Sequence
 
 from wend.autodiff.activity import loop_activity
 from wend.autodiff.cotangents import Cotangent
+from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, activity_fixpoint
-from wend.autodiff.tape_policy import POLICIES, DifferentiatedLoop, LoopAdjoint
+from wend.autodiff.rule_if import pull_back_call
+from wend.autodiff.strip_mine import rewritten
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
 _nonzero: Memo[LoopCotangentActivity] = Memo()
+_rewritten: Memo[Graph] = Memo()
 
 
 def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
-    """Append the backward `While` of a forward one."""
+    """Append the backward `While` of a forward one, as its policy wants it."""
+    if "memory" in node.attrs:
+        _pull_back_rewritten(t, bwd, node, cts)
+        return
     active_operands = tuple(operand in bwd.active for operand in node.operands)
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
     # The body of an enclosing loop is pulled back more than once.
@@ -37,6 +43,18 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
     if adjoint is not None:
         bwd.replaced[node] = adjoint.forward_nodes
         _append_backward(bwd, node, cts, adjoint)
+
+
+def _pull_back_rewritten(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> None:
+    """Differentiate what the policy makes of a loop in its place."""
+    b = Build("")
+    b.source = node.source
+    call = b.call(_rewritten(node, (), lambda: rewritten(node)), node.operands)
+    pull_back_call(t, bwd, call, cts)
+    if call in bwd.replaced:
+        bwd.replaced[node] = bwd.replaced.pop(call)
 
 
 def _adjoint(
@@ -51,7 +69,7 @@ def _adjoint(
     if not nonzero.forwarded:
         return None
     loop = DifferentiatedLoop(node, active_operands, activity, nonzero)
-    return POLICIES[w.memory].adjoint(t, loop)
+    return keep_all(t, loop)
 
 
 def _append_backward(
@@ -63,7 +81,7 @@ def _append_backward(
         _instantiated(b, bwd.cts.take(w.invariants[j]), w.invariants[j]) for j in nonzero.invariants
     ]
     carry = [adjoint.trips, *seeds, *sums]
-    backward = b.while_(carry, adjoint.outer, adjoint.before, adjoint.after, memory=w.memory)
+    backward = b.while_(carry, adjoint.outer, adjoint.before, adjoint.after, applied=w.applied)
     _, *results = backward.results
     carry_cts, sum_cts = results[: len(nonzero.carry)], results[len(nonzero.carry) :]
     for i, ct in zip(nonzero.carry, carry_cts, strict=True):

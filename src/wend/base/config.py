@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
+
+from wend.base.memory import Memory, memory_text, parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,7 @@ class Settings:
     backend: str = "native"  # which backend runs compiled functions: numpy or native
     verify: bool = False  # verify every graph after each pass
     verify_memory: bool = False  # check after each native call for writes past its arrays
+    memory: Memory = "keep"  # what loops keep for their backward pass: a policy
     guards: bool = True  # check at each call what a trace has read; else its values are frozen
     tape_keep: int = 1 << 27  # bytes of tape memory that a compiled function keeps between runs
     threads: int = 0  # threads for one large array loop; 0: the number of processors
@@ -31,6 +35,7 @@ class Settings:
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
+    "Memory": parsed,
     "bool": lambda text: text.lower() in ("1", "true", "on", "yes"),
     "int": int,
     "str": str,
@@ -47,7 +52,8 @@ def _from_environment() -> Settings:
 
 
 # By setting: raises an error unless a value is one of the setting. Filled when wend is imported.
-CHECKS: dict[str, Callable[[Any], None]] = {}
+CHECKS: dict[str, Callable[[Any], object]] = {}
+CHECKS["memory"] = memory_text
 _current: ContextVar[Settings] = ContextVar("wend_settings")
 
 
@@ -65,6 +71,16 @@ def settings_storage() -> tuple[ContextVar[Settings], list[Settings]]:
     return _current, _process
 
 
+@contextmanager
+def set_here(**changes: Any) -> Iterator[None]:
+    """Change settings in a block, for this context only."""
+    token = _current.set(replace(settings(), **changes))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 class config:  # noqa: N801 - used like a function, and as a context manager
     """Change settings: for the rest of the program, or inside a `with` block.
 
@@ -73,7 +89,7 @@ class config:  # noqa: N801 - used like a function, and as a context manager
 
     Raises:
         TypeError: a name is not a setting.
-        ValueError: there is no backend of that name.
+        ValueError: there is no backend, or no policy of `memory`, of that name.
         NotImplementedError: it is not built yet.
 
     Example:

@@ -173,7 +173,7 @@ class TraceCache:
 
         Only for calls outside of other traces.
         """
-        key = shape_key(arguments)
+        key = _shape_key(arguments)
         trace = self._by_shape.get(key)
         if trace is None:
             return None
@@ -191,7 +191,7 @@ class TraceCache:
 
     def remember_by_shape(self, arguments: Sequence[Any], trace: Trace) -> None:
         """Record which trace serves such arguments."""
-        key = shape_key(arguments)
+        key = _shape_key(arguments)
         if key is not None and trace.concrete.traced.is_closed():
             if len(self._by_shape) >= _MAX_LOOKUP_ENTRIES:
                 self._by_shape.clear()
@@ -424,3 +424,9 @@ def _is_alive(concrete: ConcreteFunction) -> bool:
             if ancestor is None or not ancestor.is_open:
                 return False
     return True
+
+
+def _shape_key(arguments: Sequence[Any]) -> Hashable:
+    """Return a key of the arguments and of the settings that a trace reads, or None."""
+    key, memory = shape_key(arguments), settings().memory
+    return key if key is None or memory == "keep" else (key, str(memory))

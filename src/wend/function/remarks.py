@@ -25,7 +25,7 @@ _FREE_OPS = {
     *(creating.constant, creating.iota, elementwise.cast, elementwise.stop_gradient),
     *(shaping.shape_of, shaping.dim_of, shaping.broadcast_shapes, shaping.broadcast_to),
     *(shaping.refine, shaping.keep_shape, shaping.reshape, shaping.transpose, shaping.slice_),
-    *(lists.list_get, maybe.present),
+    *(lists.list_new, lists.list_get, maybe.present),
 }
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
+from wend.base.config import settings
 from wend.base.keys import ByIdentity
+from wend.base.memory import Every, memory_text, parsed, shown
 from wend.base.source import at
 from wend.function.remarks import copied, fused_loops, hoisted, largest, recomputed
 from wend.function.signature.shape_relaxation import subsumes
@@ -16,6 +18,7 @@ from wend.function.signature.signature import Arguments
 from wend.ir.dtypes import short
 from wend.ir.graph import Graph, Node
 from wend.ir.types import Dim
+from wend.ops.control import WhileParts
 from wend.ops.effects import host_action
 from wend.ops.records import Record, records
 from wend.trace.recording.arguments import LeafType
@@ -41,12 +44,14 @@ class ArgumentSummary:
         texts: the texts of those.
         treedef: the structure of the arguments.
         parameters: the names of the positional parameters.
+        memory: the policy of `memory=` in force.
     """
 
     leaves: dict[str, LeafType | Hashable]
     texts: dict[str, str]
     treedef: trees.TreeDef
     parameters: tuple[str, ...]
+    memory: str
 
     def __str__(self) -> str:
         if not self.leaves:
@@ -73,7 +78,8 @@ def summarize(arguments: Arguments) -> ArgumentSummary:
             leaves[name], texts[name] = type, _type_text(type, symbol_names)
         else:
             leaves[name], texts[name] = next(static_keys), _value_text(arguments.leaves[k])
-    return ArgumentSummary(leaves, texts, arguments.treedef, arguments.parameters)
+    memory = memory_text(settings().memory)
+    return ArgumentSummary(leaves, texts, arguments.treedef, arguments.parameters, memory)
 
 
 def _type_text(type: LeafType, symbol_names: dict[Dim, str]) -> str:
@@ -110,6 +116,8 @@ def differences(new: ArgumentSummary, old: ArgumentSummary) -> list[str]:
     for name, leaf in new.leaves.items():
         if name in old.leaves and not _needs_no_trace(leaf, old.leaves[name]):
             texts.append(_leaf_difference(name, new, old))
+    if new.memory != old.memory:
+        texts.append(f"memory is {shown(new.memory)}, not {shown(old.memory)}")
     if not texts and new.leaves != old.leaves:
         texts.append("sizes that are one there differ")
     return texts
@@ -234,10 +242,24 @@ def _kept_records(graphs: Sequence[Graph]) -> list[str]:
             record.variable_part for record in loop_records if record.variable_part
         )
         size = " and its ".join([f"{fixed_bytes:,} bytes", *variable_parts])
-        sized_lines.append(
-            (fixed_bytes, f"keeps {record_names}, {size} a trip of the loop{at(loop.source)}")
-        )
+        line = f"keeps {record_names}, {size} {_frequency(loop)}{at(loop.source)}"
+        if loop_records[0].is_transient:
+            line += ", while it runs that again"
+        sized_lines.append((fixed_bytes, line + _policy(loop)))
     return largest(sized_lines)
+
+
+def _frequency(loop: Node) -> str:
+    """Return how often a loop keeps a record."""
+    policy = parsed(WhileParts.of(loop).applied)
+    trips = policy.trips if isinstance(policy, Every) else 1
+    return "a trip of the loop" if trips == 1 else f"every {trips} trips of the loop"
+
+
+def _policy(loop: Node) -> str:
+    """Return the policy of a loop that runs its trips again, in parentheses."""
+    policy = WhileParts.of(loop).applied
+    return f" (memory={shown(policy)}: runs each trip once more)" if policy else ""
 
 
 def memory(executables: Sequence[Executable]) -> list[str]:

@@ -457,9 +457,14 @@ class Build(Builder):
         after: Graph,
         *,
         memory: str = "keep",
+        applied: str = "",
     ) -> Node:
-        """Emit a loop; `memory` names the tape policy of its backward pass."""
+        """Emit a loop.
+
+        `memory` names the tape policy of its backward pass, `applied` the one that made it.
+        """
         operands, attrs = (*carry, *invariants), {} if memory == "keep" else {"memory": memory}
+        attrs |= {"applied": applied} if applied else {}
         return self.emit_node(control.while_, operands, (before, after), carry=len(carry), **attrs)
 
     def if_(self, selector: Value, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:

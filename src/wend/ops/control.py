@@ -58,7 +58,7 @@ def _outer_symbols(types: Iterable[Type]) -> set[Symbol]:
 
 
 def _infer_while(
-    *types: Type, carry: int, regions: Sequence[Graph], memory: str = "keep"
+    *types: Type, carry: int, regions: Sequence[Graph], memory: str = "keep", applied: str = ""
 ) -> tuple[Type, ...]:
     before, after = regions
     # A carry whose size changes has a separate symbol in the regions, not an outer one.
@@ -161,8 +161,8 @@ linear_block = Op("linear_block", _infer_block, None, ByRegions(), regions=("bod
 class WhileParts:
     """The parts of a `while` node, by name instead of by position.
 
-    `memory` names the tape policy of its backward pass (D31); `"keep"` is not an attribute of the
-    node.
+    `memory` names the tape policy of its backward pass (D31), and `applied` the one by which it has
+    been rewritten. `"keep"` and `""` are no attributes of the node.
     """
 
     carry: tuple[Value, ...]
@@ -171,14 +171,15 @@ class WhileParts:
     after: Graph
     source: Source | None = None
     memory: str = "keep"
+    applied: str = ""
 
     @staticmethod
     def of(node: Node) -> WhileParts:
         count = node.attrs["carry"]
         before, after = node.regions
         carry, invariants = node.operands[:count], node.operands[count:]
-        memory = node.attrs.get("memory", "keep")
-        return WhileParts(carry, invariants, before, after, node.source, memory)
+        memory, applied = node.attrs.get("memory", "keep"), node.attrs.get("applied", "")
+        return WhileParts(carry, invariants, before, after, node.source, memory, applied)
 
     @property
     def before_carry(self) -> tuple[Value, ...]:

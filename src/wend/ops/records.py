@@ -21,10 +21,12 @@ class Record:
     Attributes:
         push: the node that keeps it.
         loop: the innermost loop around that node.
+        is_transient: whether it is kept only while a backward pass runs the loop again.
     """
 
     push: Node
     loop: Node
+    is_transient: bool = False
 
     @property
     def value(self) -> Value:
@@ -69,10 +71,14 @@ class Record:
         return f"{self.name} {self.push.operands[1].type}"
 
 
-def records(graph: Graph, loop: Node | None = None) -> Iterator[Record]:
+def records(
+    graph: Graph, loop: Node | None = None, *, is_transient: bool = False
+) -> Iterator[Record]:
     """Yield every record of the loops in a graph, in order."""
     for node in graph.nodes:
         if node.op is lists.list_push and loop is not None:
-            yield Record(node, loop)
+            yield Record(node, loop, is_transient)
         for region in node.regions:
-            yield from records(region, node if node.op is while_ else loop)
+            again = is_transient or bool(node.attrs.get("recompute"))
+            inner = node if node.op is while_ else loop
+            yield from records(region, inner, is_transient=again)

@@ -482,7 +482,9 @@ def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Seq
         ]
         next_carry[i : i + 1] = _values(same[:1]) or [next_carry[i]]
     regions = before.b.finish(before.values(w.before)), after.b.finish(next_carry)
-    results = b.while_(carry, _values(invariants), *regions, memory=w.memory).results
+    results = b.while_(
+        carry, _values(invariants), *regions, memory=w.memory, applied=w.applied
+    ).results
     s.zeros.update(r for r, zero in zip(results, before.zeros[1:], strict=True) if zero)
     return results
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import ConcreteValueError, StructureError, explain
+from wend.base.memory import Memory, memory_text
 from wend.base.source import at, user_source
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, apply, recorder
@@ -76,6 +77,50 @@ def unroll(iterable: Any) -> Unrolled:
         }
     """
     return Unrolled(iterable)
+
+
+class LoopWithMemory:
+    """The result of `wend.loop`: an iterable, and what a loop over it keeps.
+
+    Attributes:
+        iterable: what the loop goes through.
+        memory: the policy.
+    """
+
+    def __init__(self, iterable: Any, memory: Memory) -> None:
+        self.iterable, self.memory = iterable, memory
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.iterable)
+
+
+def loop(iterable: Iterable[Any], *, memory: Memory) -> LoopWithMemory:
+    """Say what a captured `for` over `iterable` keeps for its backward pass.
+
+    It wins over `config(memory=…)`. Loops in the body do not inherit it. A loop that Python runs,
+    such as one outside of a `wend.function`, is not changed.
+
+    Args:
+        iterable: what the loop goes through: a range, an array, `zip(…)`, `enumerate(…)`.
+        memory: a policy: `"keep"`, `"recompute"` or `wend.Every(trips)`.
+
+    Raises:
+        ValueError: there is no policy of that name.
+        NotDifferentiableError: the loop prints, calls Python or assigns to a variable, which the
+            policy would repeat.
+
+    Example:
+        >>> import wend
+        >>> def power(x):
+        ...     y = x
+        ...     for k in wend.loop(range(100), memory=wend.Every(10)):
+        ...         y = y * x
+        ...     return y
+        >>> wend.grad(power)(1.0)
+        np.float64(101.0)
+    """
+    memory_text(memory)
+    return LoopWithMemory(iterable, memory)
 
 
 class TracedRange:

@@ -9,13 +9,19 @@ from typing import Any
 from wend.base import refusals
 from wend.base.context_values import scoped
 from wend.base.errors import ConcreteValueError, WendError
+from wend.base.memory import Memory, memory_text, shown
 from wend.base.source import at, user_source
 from wend.capture.guards.outside import entered_items
 from wend.capture.heap.locations import Location, WriteLog, write_log
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_
 from wend.capture.stage.first_trip import FirstTrip
-from wend.capture.stage.iterables import IndexedIterable, ZippedIterable, as_indexed
+from wend.capture.stage.iterables import (
+    IndexedIterable,
+    LoopWithMemory,
+    ZippedIterable,
+    as_indexed,
+)
 from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
@@ -101,18 +107,32 @@ def for_(
     iterable: Iterable[Any], body: Callable[[Any], Any], state: State, broken: Thunk | None
 ) -> None:
     """Run `for target in iterable: body(target)`; `broken` returns whether a `break` happened."""
-    outer = current()
+    outer, memory = current(), None
+    if isinstance(iterable, LoopWithMemory):
+        memory, iterable = iterable.memory, iterable.iterable
     iterable = entered_items(one_shot_iterators.consume(iterable))
     indexed = None if outer is None or outer.runs_now() else as_indexed(iterable)
     if outer is None or indexed is None:
+        _note_unused(memory, outer)
         _python_for(iterable, body, state, broken)
         return
     if isinstance(indexed.count, int) and indexed.count == 0:
         return
     loop = _IndexedFor(outer, indexed, body, state, broken)
+    loop.attempt.memory = memory
     loop.run(iterable)
+    if not loop.is_staged:
+        _note_unused(memory, outer)
     if loop.is_staged and isinstance(iterable, ZippedIterable):
         iterable.take(loop.attempt.where)
+
+
+def _note_unused(memory: Memory | None, recording: Recording | None) -> None:
+    """Note for `explain` that a policy has no effect, as Python runs the loop."""
+    if memory is not None and recording is not None:
+        policy = f"memory={shown(memory_text(memory))}"
+        text = f"{policy} of the for{at(user_source())} has no effect: Python runs the loop"
+        recording.notes[text] = None
 
 
 class _IndexedFor:
@@ -268,6 +288,7 @@ class _StagingAttempt:
         self.failure: Exception | None = None
         self.first_trip_may_differ = False  # the reason of the failure
         self.peelable_trips = MAX_PEELED_TRIPS
+        self.memory: Memory | None = None  # None: what the settings say
         self.iterated_arrays: Sequence[Any] = ()  # arrays whose rows are the items
         self.needed_concrete_value = False  # the reason of the failure, too
         self.python_may_run = True  # if the loop cannot be recorded as one node
@@ -360,6 +381,7 @@ class _StagingAttempt:
         attempt = _StagingAttempt(recording, self.state.copy(), self.kind, *self.locations)
         attempt.python_may_run = self.python_may_run and recording is self.outer
         attempt.peelable_trips = self.peelable_trips - 1
+        attempt.memory = self.memory
         if not (
             attempt.try_stage(test, body, always=False)
             or attempt.try_peeled(test, body, always=False)
@@ -371,7 +393,14 @@ class _StagingAttempt:
         """Record the loop from the current state; on failure set `failure`."""
         start = self.state.get()
         may_run = self.python_may_run
-        loop = StagedLoop(self.outer, self.state, self.where, always=always, python_may_run=may_run)
+        loop = StagedLoop(
+            self.outer,
+            self.state,
+            self.where,
+            always=always,
+            python_may_run=may_run,
+            memory=self.memory,
+        )
         by_python = may_run or python_may_run.get()
         try:
             with refusals.tentative(), refusals.final(), scoped(python_may_run, by_python):

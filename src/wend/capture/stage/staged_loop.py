@@ -9,6 +9,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
+from wend.base.memory import Memory
 from wend.base.refusals import refusal
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
@@ -40,7 +41,7 @@ from wend.trace.control.loop_types import LoopTypes
 from wend.trace.control.tensor_list import TensorList, is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording
-from wend.trace.recording.regions import add_mutated_refs, join_loop
+from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.state.creation import is_new
 
@@ -136,10 +137,18 @@ class StagedLoop:
     """
 
     def __init__(
-        self, outer: Recording, state: State, where: str, *, always: bool, python_may_run: bool
+        self,
+        outer: Recording,
+        state: State,
+        where: str,
+        *,
+        always: bool,
+        python_may_run: bool,
+        memory: Memory | None = None,
     ) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.python_may_run = python_may_run  # if the loop cannot be recorded
+        self.memory = memory
         self.first_trip_may_differ = False
         self.entry = initial_values(state, outer)
         self.start = list(self.entry)
@@ -251,7 +260,8 @@ class StagedLoop:
             values[k] = value
         self.set_before = self.state.set(values)
         container_phis.enter_region(self._rebindable(self.start), self.set_before)
-        with self.before.active(), raises.in_region(self.before) as extent:
+        scope = inner_loops_keep()
+        with self.before.active(), scope, raises.in_region(self.before) as extent:
             for slot in self.slots:
                 raises.open_rest(slot.value[0], [])
             condition = test()
@@ -285,7 +295,8 @@ class StagedLoop:
         self.set_after = self.state.set(values)
         container_phis.enter_region(self._rebindable(self.left_before), self.set_after)
         nested_before = self.state.nested_containers()
-        with self.after.active(), raises.in_region(self.after) as extent:
+        scope = inner_loops_keep()
+        with self.after.active(), scope, raises.in_region(self.after) as extent:
             body()
             if extent.rests:
                 self._close_rests(extent, "body", None)
@@ -456,7 +467,7 @@ class StagedLoop:
             following = self.types.next_carry(self._next_leaves(self.ends), after)
         start = self.types.start(outer)
         regions = before, [test, *forwarded], after, following
-        node = join_loop(outer, start, *regions, self.refs)
+        node = join_loop(outer, start, *regions, self.refs, memory=self.memory)
         tracers = [
             Tracer(value, outer, weak=t.weak, zero_dim=t.zero_dim)
             for value, t in zip(node.results, self.forward_types, strict=False)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.autodiff.tape_policy import POLICIES
 from wend.base import trees
+from wend.base.memory import Memory, memory_text
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import INT64
@@ -23,7 +23,7 @@ from wend.trace.control.loop_types import LoopTypes
 from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_functions, check_integer, check_predicate
 from wend.trace.recording.recording import Recording, current
-from wend.trace.recording.regions import add_mutated_refs, join_loop
+from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
 
 CondFun = Callable[[Any], Any]
@@ -39,7 +39,7 @@ def while_loop(
     maximum_iterations: Any = None,
     parallel_iterations: int | None = None,
     shape_invariants: Any = None,
-    memory: str | None = None,
+    memory: Memory | None = None,
     return_trips: bool = False,
     name: str | None = None,
 ) -> Any:
@@ -57,7 +57,8 @@ def while_loop(
             result, and has no effect yet, as `explain` says.
         shape_invariants: a pytree like `init` of shapes with None for sizes that change from
             trip to trip, or None for a leaf whose shape does not change.
-        memory: how the backward pass gets its residuals; `"keep"` (the default).
+        memory: what the loop keeps for the backward pass; by default what
+            `config(memory=…)` says.
         return_trips: also return the number of trips.
         name: a name for the loop in graphs and messages.
 
@@ -81,8 +82,8 @@ def while_loop(
         not isinstance(parallel_iterations, int) or parallel_iterations < 1
     ):
         raise TypeError(f"parallel_iterations must be a positive int, not {parallel_iterations!r}")
-    if memory not in (None, *POLICIES):
-        raise NotImplementedError(f"while_loop(memory={memory!r}) is not built yet")
+    if memory is not None:
+        memory_text(memory)
     where = f"{name or 'while_loop'}{at(user_source())}"
     if maximum_iterations is not None:
         check_integer(maximum_iterations, f"{where}: maximum_iterations")
@@ -108,7 +109,7 @@ def while_loop(
     types = LoopTypes(where, init, is_resizable=True)
     if shape_invariants is not None:
         types.relax(shape_invariants)
-    loop = _Loop(cond_fun, body_fun, types, memory or "keep")
+    loop = _Loop(cond_fun, body_fun, types, memory)
     return loop.record(maximum_iterations, return_trips)
 
 
@@ -116,7 +117,7 @@ class _Loop:
     """A `while_loop` that is being recorded."""
 
     def __init__(
-        self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes, memory: str = "keep"
+        self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes, memory: Memory | None
     ) -> None:
         self.cond_fun, self.body_fun, self.types, self.memory = cond_fun, body_fun, types, memory
         self.refs: list[Tracer] = []
@@ -168,18 +169,25 @@ class _Loop:
 
     def _trace_cond(self, outer: Recording) -> tuple[Recording, Any]:
         before, carry = self._open("before", "cond_fun", outer)
-        with before.active(), refuse_escaping_errors(self.types.where):
+        with before.active(), refuse_escaping_errors(self.types.where), inner_loops_keep():
             predicate = self.cond_fun(carry)
             check_predicate(predicate, self.types.where)
         return before, predicate
 
     def _trace_body(self, outer: Recording) -> tuple[Recording, list[Any]]:
         after, carry = self._open("after", "the body", outer)
-        with after.active(), refuse_escaping_errors(self.types.where):
+        with after.active(), refuse_escaping_errors(self.types.where), inner_loops_keep():
             return after, self.types.leaves_of(self.body_fun(carry))
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init: Any,
+    *,
+    memory: Memory | None = None,
+) -> Any:
     """Repeat `carry = body_fun(i, carry)` for i from `lower` to `upper` − 1; records one node.
 
     Args:
@@ -187,6 +195,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
         upper: the end of the range, exclusive; no trips if it is at most `lower`.
         body_fun: (i, carry) → the next carry.
         init: the carry to start from.
+        memory: what the loop keeps for the backward pass; by default what
+            `config(memory=…)` says.
 
     Returns:
         The last carry.
@@ -200,13 +210,18 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
     where = f"fori_loop{at(user_source())}"
     check_integer(lower, f"{where}: lower")
     check_integer(upper, f"{where}: upper")
+    if memory is not None:
+        memory_text(memory)
     if current() is None:
-        return run_now(lambda a, b, c: fori_loop(a, b, body_fun, c), lower, upper, init)
+        return run_now(
+            lambda a, b, c: fori_loop(a, b, body_fun, c, memory=memory), lower, upper, init
+        )
     types = LoopTypes(where, (lower, init), _counted_paths(init))
     loop = _Loop(
         lambda state: state[0] < upper,
         lambda state: (state[0] + 1, body_fun(state[0], state[1])),
         types,
+        memory,
     )
     return loop.record(None, return_trips=False)[1]
 

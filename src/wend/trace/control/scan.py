@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wend.autodiff.tape_policy import POLICIES
 from wend.base import trees
 from wend.base.errors import ShapeError, StructureError, explain
+from wend.base.memory import Memory, memory_text
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, tensor_type
@@ -23,7 +23,7 @@ from wend.trace.control.loop_types import LoopTypes
 from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_integer, check_leaves
 from wend.trace.recording.recording import Recording, current
-from wend.trace.recording.regions import add_mutated_refs, join_loop
+from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.sizes.lengths import items_shape
 
@@ -35,7 +35,7 @@ def scan(
     length: Any = None,
     reverse: bool = False,
     unroll: int = 1,
-    memory: str | None = None,
+    memory: Memory | None = None,
 ) -> tuple[Any, Any]:
     """Run `carry, y = f(carry, x)` over the rows x of `xs`, and stack the ys; records one node.
 
@@ -46,7 +46,8 @@ def scan(
         length: the number of steps if `xs` is None; an integer, plain or traced.
         reverse: go from the last row to the first; each y is stacked at the position of its x.
         unroll: steps per trip; only 1 is supported.
-        memory: how the backward pass gets its residuals; `"keep"` (the default).
+        memory: what the loop keeps for the backward pass; by default what
+            `config(memory=…)` says.
 
     Returns:
         The last carry, and the ys stacked along a new first axis.
@@ -64,8 +65,8 @@ def scan(
         raise TypeError(f"f must be callable, not {f!r}")
     if unroll != 1:
         raise NotImplementedError(f"scan(unroll={unroll!r}) is not built yet")
-    if memory not in (None, *POLICIES):
-        raise NotImplementedError(f"scan(memory={memory!r}) is not built yet")
+    if memory is not None:
+        memory_text(memory)
     if length is not None:
         check_integer(length, f"scan{at(user_source())}: length")
         length = length if isinstance(length, Staged) else int(length)
@@ -74,7 +75,7 @@ def scan(
             lambda c, rows: scan(f, c, rows, length, reverse, memory=memory), init, xs
         )
         return result
-    return _Scan(f, init, xs, length, reverse).record(memory or "keep")
+    return _Scan(f, init, xs, length, reverse).record(memory)
 
 
 class _Scan:
@@ -123,7 +124,7 @@ class _Scan:
         size = self.outer.b.size_of(self.outer.lift(self.rows[0]), 0)
         return Tracer(size, self.outer), sizes[0]
 
-    def record(self, memory: str) -> tuple[Any, Any]:
+    def record(self, memory: Memory | None) -> tuple[Any, Any]:
         outer = self.outer
         lists = [outer.b.list_unstack(outer.lift(row)) for row in self.rows]
         refs: list[Tracer] = []
@@ -189,7 +190,7 @@ class _Scan:
                 for list in lists
             ]
             following = [after.lift(index + 1)]
-            with refuse_escaping_errors(self.where):
+            with refuse_escaping_errors(self.where), inner_loops_keep():
                 result = self.f(carry, trees.unflatten(self.rows_tree, rows))
             if not isinstance(result, tuple) or len(result) != 2:
                 traced = isinstance(result, Tracer)
@@ -234,17 +235,19 @@ def _insert(region: Recording, param: Value, before_last: int) -> Value:
 _INDEX = TensorType(INT64, ())
 
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
+def map(f: Callable[[Any], Any], xs: Any, *, memory: Memory | None = None) -> Any:
     """Apply `f` to each row of `xs` and stack the results; records one node.
 
     Args:
         f: row → a pytree of arrays.
         xs: a pytree of arrays with first axes of one size.
+        memory: what the loop keeps for the backward pass; by default what
+            `config(memory=…)` says.
 
     Example:
         >>> import wend, wend.numpy as wnp
         >>> wend.map(lambda x: x * x, wnp.arange(3.0))
         array([0., 1., 4.])
     """
-    _, ys = scan(lambda carry, x: (carry, f(x)), None, xs)
+    _, ys = scan(lambda carry, x: (carry, f(x)), None, xs, memory=memory)
     return ys

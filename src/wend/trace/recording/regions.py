@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
+from wend.base.config import set_here, settings
+from wend.base.errors import NotDifferentiableError, explain
+from wend.base.memory import memory_text, shown
+from wend.base.refusals import refusal
+from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Effect
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
 
@@ -18,7 +25,7 @@ def join_loop(
     after_results: Sequence[Value],
     refs: Sequence[Tracer] = (),
     *,
-    memory: str = "keep",
+    memory: object = None,
 ) -> Node:
     """Close the two regions of a loop over the same invariants, and record its node.
 
@@ -31,7 +38,10 @@ def join_loop(
         after_results: the next carry.
         refs: outer arrays that the loop changes in place. Both regions were opened for them, after
             the params of the carry.
-        memory: how the backward pass gets its residuals.
+        memory: what it keeps for the backward pass; None: what the settings say.
+
+    Raises:
+        NotDifferentiableError: it has effects, which the policy would repeat.
     """
     for region, results in ((before, before_results), (after, after_results)):
         region.keep_unused_checks([*results, *(region.lift(ref) for ref in refs)])
@@ -44,13 +54,16 @@ def join_loop(
         if has_world:
             region.world()
     before_results = [*before_results, *region_values[0]]
+    policy = memory_text(settings().memory if memory is None else memory)
     node = outer.b.while_(
         [*carry, *outer_values, *world],
         invariants,
         before.finish_region(before_results, invariants, has_world=has_world),
         after.finish_region([*after_results, *region_values[1]], invariants, has_world=has_world),
-        memory=memory,
+        memory=policy,
     )
+    if policy != "keep":
+        _refuse_effects(node, policy)
     if has_world:
         outer.set_world(node.results[-1])
     first = len(before_results) - 1 - len(refs)
@@ -58,6 +71,27 @@ def join_loop(
         outer.assign(ref, value)
     _finish_trip_counters(outer, refs)
     return node
+
+
+def _refuse_effects(loop: Node, policy: str) -> None:
+    """Refuse to run trips again that have effects other than checks (D36)."""
+    for node in (node for region in loop.regions for node in region.walk()):
+        if node.op.effect in (Effect.WORLD, Effect.STATE):
+            raise refusal(
+                NotDifferentiableError(
+                    explain(
+                        f"the loop{at(loop.source)} has memory={shown(policy)}, and an effect: "
+                        f"{node.op.name}{at(node.source)}.",
+                        "it would happen again when the backward pass runs the trip again",
+                        cure='leave the effect out of the loop, or give it memory="keep".',
+                    )
+                )
+            )
+
+
+def inner_loops_keep() -> AbstractContextManager[None]:
+    """Return a context for the body of a loop: loops in it do not inherit its policy."""
+    return nullcontext() if settings().memory == "keep" else set_here(memory="keep")
 
 
 def _finish_trip_counters(outer: Recording, refs: Sequence[Tracer]) -> None:

@@ -1,0 +1,90 @@
+"""The policies of `memory=`: what a loop keeps for its backward pass (D31).
+
+A policy is a name or an object; a graph stores its text, such as `"recompute"` or `"Every(64)"`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from wend.base.errors import explain
+
+
+def _check_count(policy: object, count: object, what: str) -> None:
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        name = type(policy).__name__
+        raise ValueError(f"{name}({count!r}): the number of {what} must be a positive integer")
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Keep the carry of every `trips`-th trip of a loop, and run the trips between again.
+
+    The backward pass holds about T / trips + trips records for T trips, and runs each trip once
+    more.
+
+    Args:
+        trips: the number of trips from one record to the next, at least 1.
+
+    Raises:
+        ValueError: `trips` is no positive integer.
+
+    Example:
+        >>> import wend
+        >>> def power(x):
+        ...     return wend.fori_loop(0, 100, lambda k, y: y * x, x, memory=wend.Every(10))
+        >>> wend.grad(power)(1.0)
+        np.float64(101.0)
+    """
+
+    trips: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.trips, "trips")
+
+    def __str__(self) -> str:
+        return f"Every({self.trips})"
+
+
+Memory: TypeAlias = str | Every
+
+_NAMES = ("keep", "recompute")
+_RESERVED = ("thin", "spill")
+_CALL = re.compile(r"(Every|Checkpoints)\((\d+)\)")
+
+
+def memory_text(memory: object) -> str:
+    """Return the text of a policy, as graphs store it.
+
+    Raises:
+        ValueError: there is no policy of that name.
+        TypeError: it is neither a name nor a policy.
+        NotImplementedError: it is not built yet.
+    """
+    if isinstance(memory, Every):
+        return str(memory)
+    if not isinstance(memory, str):
+        raise TypeError(f"memory must be a policy, not {memory!r:.60}")
+    if memory in _RESERVED or memory.startswith("Checkpoints("):
+        raise NotImplementedError(f"memory={memory!r} is not built yet")
+    if memory not in _NAMES and isinstance(parsed(memory), str):
+        raise ValueError(
+            explain(
+                f"there is no policy memory={memory!r}.",
+                cure='use "keep", "recompute" or wend.Every(trips).',
+            )
+        )
+    return memory
+
+
+def shown(text: str) -> str:
+    """Return the text of a policy as a program would say it."""
+    return f'"{text}"' if isinstance(parsed(text), str) else f"wend.{text}"
+
+
+def parsed(text: str) -> Memory:
+    """Return the policy of a text: an object if it has a number, else the name itself."""
+    call = _CALL.fullmatch(text)
+    return text if call is None else Every(int(call[2]))

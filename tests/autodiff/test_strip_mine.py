@@ -1,0 +1,137 @@
+"""Strip-mined loops: the derivatives of the loop, with one record for many trips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+from wend.base.memory import Memory
+from wend.ir.graph import Graph, Node
+from wend.ops.control import while_
+
+TRIPS = [0, 1, 2, 7, 20, 100]
+POLICIES: list[Memory] = ["recompute", *map(wend.Every, (1, 2, 3, 5))]
+BACKENDS = ["numpy", "native"]
+
+
+def orbit(memory: Memory) -> Any:
+    """A loop with an invariant that is differentiated, too."""
+
+    def fun(x: Any, a: Any) -> Any:
+        return wend.while_loop(
+            lambda c: c[0] < 20.0,
+            lambda c: (c[0] + wnp.exp(a * wnp.sin(c[1])), c[1] * 1.1 + a * c[0]),
+            (x, x * 0.5),
+            memory=memory,
+        )[1]
+
+    return fun
+
+
+def rows(memory: Memory) -> Any:
+    def fun(x: Any, a: Any) -> Any:
+        steps = wnp.linspace(0.1, 1.0, 11)
+        last, ys = wend.scan(lambda c, t: (wnp.sin(c * a + t), c * t), x, steps, memory=memory)
+        return last + wnp.sum(ys * ys)
+
+    return fun
+
+
+def pendulum(memory: Memory, trips: int) -> Any:
+    """A plain loop with a branch and an early exit, over a vector."""
+
+    def fun(v: Any, a: Any) -> Any:
+        total = 0.0
+        for k in wend.loop(range(trips), memory=memory):
+            v = v + 0.1 * np.sin(a * v[::-1])
+            total = total + (v[0] * v[1] if v[1] > 0.3 else v[1]) / (k + 1.0)
+            if v[0] > 4.0:
+                break
+        return total + v[0]
+
+    return fun
+
+
+def derivatives(fun: Callable[..., Any], *args: Any) -> list[Any]:
+    """The value, both gradients, those of a gradient, and the tangent of a gradient."""
+    gradient = wend.grad(fun)
+    tangents = [np.ones_like(arg) for arg in args]
+    return [
+        fun(*args),
+        *wend.grad(fun, (0, 1))(*args),
+        *wend.grad(lambda *xs: np.sum(gradient(*xs)), (0, 1))(*args),
+        wend.jvp(gradient, args, tangents)[1],
+    ]
+
+
+def assert_same(actual: list[Any], expected: list[Any]) -> None:
+    for a, b in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [orbit, rows])
+@pytest.mark.parametrize("x", [0.5, 25.0])  # 25: the first loop makes no trip
+def test_policies_give_the_same_derivatives(program: Any, x: float, backend: str) -> None:
+    with wend.config(backend=backend):
+        expected = derivatives(program("keep"), x, 0.3)
+        for policy in POLICIES:
+            assert_same(derivatives(program(policy), x, 0.3), expected)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("trips", TRIPS)
+def test_any_number_of_trips(trips: int, policy: Memory, backend: str) -> None:
+    args = np.array([0.4, 0.2]), 1.3
+    with wend.config(backend=backend):
+        expected = derivatives(pendulum("keep", trips), *args)
+        assert_same(derivatives(pendulum(policy, trips), *args), expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_trips_that_run_again_make_no_checks(backend: str) -> None:
+    def fun(x: Any) -> Any:
+        def body(c: Any) -> Any:
+            wend.raise_if(c > 50.0, ValueError, "{:.1f} is large", c)
+            return c + wnp.exp(wnp.sin(c * x))
+
+        return wend.while_loop(lambda c: c < 20.0 * x, body, x, memory=wend.Every(4))
+
+    for transform in (wend.grad, lambda fun: wend.grad(wend.grad(fun))):
+        derivative = wend.function(transform(fun), backend=backend)
+        assert np.isfinite(derivative(0.5))
+        with pytest.raises(ValueError, match="is large"):
+            derivative(4.0)
+        assert derivative.get_concrete_function(0.5).graph.count("raise_if") == 1
+
+
+def loops(graph: Graph) -> list[Node]:
+    """The loops that are not run again, wherever they stand."""
+    nodes = [node for node in graph.nodes if not node.attrs.get("recompute")]
+    inner = [loop for node in nodes for region in node.regions for loop in loops(region)]
+    return [*(node for node in nodes if node.op is while_), *inner]
+
+
+def test_a_segment_keeps_what_it_starts_from_and_no_more() -> None:
+    graph = wend.grad(orbit(wend.Every(4))).get_concrete_function(0.5, 0.3).graph
+    forward, backward = loops(graph)
+    calls = [node for loop in (forward, backward) for node in loop.regions[1].nodes]
+    assert [node.attrs for node in calls if node.op.name == "call"] == [{"recompute": True}] * 2
+    (segment,) = [node for node in forward.regions[1].nodes if node.op.name == "call"]
+    pushed = [
+        node.operands[1]
+        for region in forward.regions
+        for node in region.nodes
+        if node.op.name == "list_push"
+    ]
+    assert pushed
+    assert {*pushed} <= {*forward.regions[1].params, *forward.regions[0].params}
+    assert segment.regions[0].count("list_push") == 0
+    assert [loop.attrs["applied"] for loop in (forward, backward)] == ["Every(4)"] * 2
