@@ -36,6 +36,7 @@ with _gc_paused():
     from wend.function.function import jit as jit
     from wend.function.host.progress import progress as progress
     from wend.function.host.py_function import py_function as py_function
+    from wend.function.mapping.vmap import vmap as vmap
     from wend.function.rules.checkpoint import checkpoint as checkpoint
     from wend.function.rules.custom_jvp import custom_jvp as custom_jvp
     from wend.function.rules.custom_vjp import custom_vjp as custom_vjp

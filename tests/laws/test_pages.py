@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
-    *("debugging.md", "memory.md", "performance.md", "../README.md"),
+    *("debugging.md", "memory.md", "performance.md", "vmap.md", "../README.md"),
 )
 # What the reader is told to call the program; where nothing is said, each block is one.
 FILES = {"../README.md": "newton.py"}

@@ -10,6 +10,7 @@ from wend.ir.op import Explicit, Linear, NoGradient, Partials
 from wend.ir.types import is_differentiable
 from wend.ops.control import CallParts, IfParts, WhileParts, if_, while_
 from wend.ops.custom import RULED, CustomJvpParts, CustomVjpParts, custom_jvp, has_rule
+from wend.ops.parallel_map import SUM, ParallelMapParts, parallel_map
 
 
 def active_values(graph: Graph, params: Iterable[Value]) -> set[Value]:
@@ -41,6 +42,8 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
         parts = WhileParts.of(node)
         activity = loop_activity(parts, flags)
         return [value in activity.before for value in parts.forwarded]
+    if node.op is parallel_map:
+        return _map_activity(ParallelMapParts.of(node), flags)
     if node.op in RULED:
         return _ruled_activity(node, flags)
     branches = IfParts.of(node).branches if node.op is if_ else (CallParts.of(node).callee,)
@@ -51,6 +54,17 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
             branch.results[i] in active for branch, active in zip(branches, per_branch, strict=True)
         )
         for i in range(count)
+    ]
+
+
+def _map_activity(p: ParallelMapParts, flags: Sequence[bool]) -> list[bool]:
+    """Return the activity of the results: that of the region's, or of where a sum starts."""
+    first, after = len(p.mapped), len(p.mapped) + len(p.starts)
+    active = branch_activity(p.body, (*flags[:first], *flags[after:]))
+    starts = iter(flags[first:after])
+    return [
+        (form == SUM and next(starts)) or value in active
+        for form, value in zip(p.forms, p.body.results, strict=True)
     ]
 
 

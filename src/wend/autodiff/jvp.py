@@ -8,6 +8,7 @@ from typing import NamedTuple
 from wend.autodiff.jvp_custom import ResultsAndTangents, jvp_custom_jvp, jvp_custom_vjp
 from wend.autodiff.jvp_if import jvp_call, jvp_graph, jvp_if
 from wend.autodiff.jvp_interpreter import JvpFrame, JvpInterpreter, JvpResult, Tangent
+from wend.autodiff.jvp_parallel_map import jvp_parallel_map
 from wend.autodiff.jvp_while import jvp_while
 from wend.autodiff.rule_hosting import jvp_host
 from wend.base.zero import ZERO, Zero
@@ -16,6 +17,7 @@ from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.ops.hosting import FORWARD
+from wend.ops.parallel_map import parallel_map
 from wend.passes.dedup_callees import dedup_callees
 
 
@@ -46,6 +48,7 @@ _interpreter = JvpInterpreter(
         while_: jvp_while,
         if_: jvp_if,
         call: jvp_call,
+        parallel_map: jvp_parallel_map,
         custom_jvp: _jvp_custom_jvp,
         custom_vjp: _jvp_custom_vjp,
         custom_vjp_forward: _jvp_custom_vjp,

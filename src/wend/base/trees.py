@@ -126,7 +126,7 @@ def first_difference(expected: Tree, actual: Tree, root: str = "") -> str | None
 
     The order of dict keys is part of the structure.
     """
-    expected_node, actual_node = _one_level(expected), _one_level(actual)
+    expected_node, actual_node = children_of(expected), children_of(actual)
     if expected_node is None and actual_node is None:
         return None
     if expected_node is None or actual_node is None or type(expected) is not type(actual):
@@ -148,7 +148,7 @@ def first_difference(expected: Tree, actual: Tree, root: str = "") -> str | None
 
 def first_reordered(expected: Tree, actual: Tree, root: str = "") -> str | None:
     """Return where the same dict keys are first in another order, by path; None if nowhere."""
-    expected_node, actual_node = _one_level(expected), _one_level(actual)
+    expected_node, actual_node = children_of(expected), children_of(actual)
     if not expected_node or not actual_node:
         return None
     expected_children, actual_children = dict(expected_node), dict(actual_node)
@@ -167,19 +167,19 @@ def _order(tree: Tree) -> str:
     return f"a {type(tree).__name__} in the order {', '.join(map(repr, tree)):.60}"
 
 
-def _one_level(tree: Tree) -> list[tuple[str, Tree]] | None:
-    """Return the children of a node with their path entries, or None for a leaf."""
-    children, treedef = optree.tree_flatten(
+def children_of(tree: Tree) -> list[tuple[str, Tree]] | None:
+    """Return the children of a node with the ends of their paths, or None for a leaf."""
+    nodes, treedef = optree.tree_flatten(
         tree, is_leaf=lambda node: node is not tree, namespace=_NAMESPACE
     )
     if treedef.is_leaf():
         return None
-    return list(zip(paths(treedef), children, strict=True))
+    return list(zip(paths(treedef), nodes, strict=True))
 
 
 def _kind(tree: Tree) -> str:
     if tree is None:
         return "None"
-    if _one_level(tree) is None:
+    if children_of(tree) is None:
         return "an array or number"
     return f"a {type(tree).__name__}"

@@ -28,6 +28,7 @@ from wend.ops import (
     linalg,
     lists,
     maybe,
+    parallel_map,
     parts,
     random,
     reducing,
@@ -60,6 +61,7 @@ FAMILIES = (
     state,
     hosting,
     control,
+    parallel_map,
     special,
     scanning,
     decompositions,
@@ -469,6 +471,19 @@ class Build(Builder):
 
     def if_(self, selector: Value, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
         return self.emit_node(control.if_, (selector, *operands), branches)
+
+    def parallel_map(
+        self,
+        mapped: Sequence[Value],
+        starts: Sequence[Value],
+        invariants: Sequence[Value],
+        body: Graph,
+        forms: Sequence[str],
+    ) -> Node:
+        """A region applied to each element of the mapped values; a form for each of its results."""
+        operands, count = (*mapped, *starts, *invariants), len(mapped)
+        op, results = parallel_map.parallel_map, tuple(forms)
+        return self.emit_node(op, operands, (body,), mapped=count, results=results)
 
     def linear_block(
         self, of: str, cotangents: Sequence[Value], forward: Sequence[Value], body: Graph

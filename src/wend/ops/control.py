@@ -33,7 +33,7 @@ from wend.ir.types import (
 PREDICATE = TensorType(BOOL, ())
 
 
-def _check_arguments(
+def check_arguments(
     what: str, params: Sequence[Type], arguments: Sequence[Type], outer: set[Symbol]
 ) -> None:
     """Check that arguments of a region fit its params; outer symbols are bound to themselves."""
@@ -45,7 +45,7 @@ def _check_arguments(
             raise TypeMismatchError(f"{what}: value {position} is {type}, expected {param}")
 
 
-def _as_seen_outside(types: Iterable[Type], outer: set[Symbol]) -> tuple[Type, ...]:
+def as_seen_outside(types: Iterable[Type], outer: set[Symbol]) -> tuple[Type, ...]:
     """Return types as seen outside a region: symbols that only it knows become new unknowns."""
     types = tuple(types)
     local = [s for type in types for s in symbols(type) if s not in outer]
@@ -53,7 +53,8 @@ def _as_seen_outside(types: Iterable[Type], outer: set[Symbol]) -> tuple[Type, .
     return tuple(substitute(type, names) for type in types)
 
 
-def _outer_symbols(types: Iterable[Type]) -> set[Symbol]:
+def outer_symbols(types: Iterable[Type]) -> set[Symbol]:
+    """Return the symbols of the sizes that are known around a region."""
     return {symbol for type in types for symbol in symbols(type)}
 
 
@@ -62,15 +63,15 @@ def _infer_while(
 ) -> tuple[Type, ...]:
     before, after = regions
     # A carry whose size changes has a separate symbol in the regions, not an outer one.
-    outer, invariants = _outer_symbols(types), types[carry:]
-    _check_arguments("before", before.param_types, types, outer)
+    outer, invariants = outer_symbols(types), types[carry:]
+    check_arguments("before", before.param_types, types, outer)
     if not before.results or before.result_types[0] != PREDICATE:
         predicate_type = before.result_types[0] if before.results else "nothing"
         raise TypeMismatchError(f"the predicate must be a bool scalar, not {predicate_type}")
     forwarded = before.result_types[1:]
-    _check_arguments("after", after.param_types, (*forwarded, *invariants), outer)
-    _check_arguments("the next carry", before.param_types[:carry], after.result_types, outer)
-    return _as_seen_outside(forwarded, outer)
+    check_arguments("after", after.param_types, (*forwarded, *invariants), outer)
+    check_arguments("the next carry", before.param_types[:carry], after.result_types, outer)
+    return as_seen_outside(forwarded, outer)
 
 
 def _join(a: Type, b: Type) -> Type | None:
@@ -107,9 +108,9 @@ def _join_shapes(a: TensorType, b: TensorType) -> TensorType | None:
 def _infer_if(selector: Type, *types: Type, regions: Sequence[Graph]) -> tuple[Type, ...]:
     if selector not in (PREDICATE, TensorType(INT64, ())):
         raise TypeMismatchError(f"the predicate must be a bool or i64 scalar, not {selector}")
-    outer = _outer_symbols(types)
+    outer = outer_symbols(types)
     for number, branch in enumerate(regions):
-        _check_arguments(f"branch {number}", branch.param_types, types, outer)
+        check_arguments(f"branch {number}", branch.param_types, types, outer)
         if len(branch.results) != len(regions[0].results):
             raise ShapeError("branches give different numbers of results")
     joined = []
@@ -121,7 +122,7 @@ def _infer_if(selector: Type, *types: Type, regions: Sequence[Graph]) -> tuple[T
                 raise TypeMismatchError(f"result {position} differs: {listed(options)}")
             type = both
         joined.append(type)
-    return _as_seen_outside(joined, outer)
+    return as_seen_outside(joined, outer)
 
 
 def infer_call(*types: Type, regions: Sequence[Graph], recompute: bool = False) -> tuple[Type, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import keep_names, rebuild_graph, with_operands
+from wend.ir.types import TensorType
 from wend.ops.control import (
     BlockParts,
     CallParts,
@@ -20,6 +21,7 @@ from wend.ops.control import (
     while_,
 )
 from wend.ops.custom import RULED
+from wend.ops.parallel_map import SUM, ParallelMapParts, parallel_map
 
 
 def dce(graph: Graph) -> Graph:
@@ -181,6 +183,25 @@ def _live_call(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts
     return _LiveParts(params, used, [callee], dict(node.attrs))
 
 
+def _live_map(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
+    """Keep the mapped operands that the body reads, or one that counts the elements."""
+    p = ParallelMapParts.of(node)
+    (params, (body,)), count = _live_branches([p.body], used, known), len(p.mapped)
+    if not any(i < count and isinstance(p.mapped[i].type, TensorType) for i in params):
+        arrays = [i for i, x in enumerate(p.mapped) if isinstance(x.type, TensorType)]
+        params = sorted({*params, *arrays[:1]} if arrays or params else {0})
+        body = _restrict(p.body, params, [p.body.results[i] for i in used], known)
+    starts = [p.forms[:i].count(SUM) for i in used if p.forms[i] == SUM]
+    operands = [
+        *(i for i in params if i < count),
+        *(count + k for k in starts),
+        *(i + len(p.starts) for i in params if i >= count),
+    ]
+    mapped = sum(i < count for i in params)
+    attrs = {"mapped": mapped, "results": tuple(p.forms[i] for i in used)}
+    return _LiveParts(operands, used, (body,), attrs)
+
+
 def _live_block(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
     """Keep all cotangents: the body runs if any of them is nonzero."""
     block = BlockParts.of(node)
@@ -205,5 +226,6 @@ _LIVE_PART_RULES = {
     if_: _live_if,
     call: _live_call,
     linear_block: _live_block,
+    parallel_map: _live_map,
     **dict.fromkeys(RULED, _live_ruled),
 }

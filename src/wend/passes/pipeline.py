@@ -23,6 +23,7 @@ from wend.passes.fold import fold
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
+from wend.passes.lower_parallel_maps import lower_parallel_maps
 from wend.passes.merge_ifs import merge_ifs
 from wend.passes.order_updates import order_updates
 from wend.passes.unshare_regions import unshare_regions
@@ -35,6 +36,7 @@ CANONICALIZE: Sequence[Transform] = (canonicalize_loops, dce, dedup_callees)
 OPTIMIZE: Sequence[Transform] = (
     lower_linear_blocks,
     inline_calls,
+    lower_parallel_maps,
     fold,
     algebra,
     merge_ifs,

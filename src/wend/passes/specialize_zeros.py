@@ -47,6 +47,7 @@ from wend.ops.control import (
     linear_block,
     while_,
 )
+from wend.ops.parallel_map import ParallelMapParts, element_type, parallel_map
 
 State: TypeAlias = Value | Zero
 _ZERO_OPS = {linear_block, maybe.zero, maybe.autograd_add}
@@ -489,6 +490,16 @@ def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Seq
     return results
 
 
+def _map(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    p = ParallelMapParts.of(node)
+    operands, count = _values(states), len(p.mapped)
+    types = [element_type(x.type) for x in operands[:count]]
+    types += [x.type for x in operands[count + len(p.starts) :]]
+    body = s.region(p.body, types)
+    graph = body.b.finish(body.values(p.body))
+    return b.emit_node(node.op, operands, (graph,), **node.attrs).results
+
+
 _RULES: Mapping[Op, Callable[[Specializer, Build, Node, Sequence[State]], Sequence[State]]] = {
     maybe.zero: _zero,
     linear_block: _block,
@@ -503,4 +514,5 @@ _RULES: Mapping[Op, Callable[[Specializer, Build, Node, Sequence[State]], Sequen
     call: _call,
     if_: _if,
     while_: _while,
+    parallel_map: _map,
 }

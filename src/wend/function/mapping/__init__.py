@@ -1,0 +1,1 @@
+"""Functions applied to every element of axes of their arguments."""

@@ -1,0 +1,122 @@
+"""`parallel_map`: a region applied to each element of some arrays, in no particular order (D32).
+
+Its operands are the mapped ones, where the sums start, and the invariants. A mapped operand is an
+array, whose first axis counts the elements, or a list of them. The region takes an element of each
+mapped operand, then the invariants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.source import Source
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import ByRegions, Op
+from wend.ir.types import Dim, ListType, Symbol, TensorType, Type, accepts, fresh, symbols
+from wend.ops.control import as_seen_outside, check_arguments, outer_symbols
+
+# How a result is made of those of the elements: an array with a new first axis, a list, or where
+# the sum starts plus all of them, in the order of the elements
+STACK, LIST, SUM = "stack", "list", "sum"
+
+
+def element_type(type: Type) -> Type:
+    """Return the type of an element of a mapped operand.
+
+    Raises:
+        TypeMismatchError: it has none.
+    """
+    match type:
+        case ListType(element=element):
+            return element
+        case TensorType(shape=(_, *dims)):
+            return type.with_shape(tuple(dims))
+    raise TypeMismatchError(f"{type} has no elements to map over")
+
+
+def is_stackable(type: Type, outer: set[Symbol]) -> bool:
+    """Return whether values that a region yields have one size, which is known outside."""
+    return (
+        isinstance(type, TensorType) and type.shape is not None and outer.issuperset(symbols(type))
+    )
+
+
+def _common_size(mapped: Sequence[Type]) -> Dim:
+    sizes = {type.dims[0] for type in mapped if isinstance(type, TensorType)}
+    if len(sizes) > 1:
+        raise ShapeError(f"the mapped operands have {' and '.join(map(str, sizes))} elements")
+    return sizes.pop() if sizes else fresh(0)
+
+
+def _infer(
+    *types: Type, mapped: int, results: tuple[str, ...], regions: Sequence[Graph]
+) -> tuple[Type, ...]:
+    (body,) = regions
+    starts = types[mapped : mapped + results.count(SUM)]
+    if not mapped or len(starts) < results.count(SUM) or len(body.results) != len(results):
+        raise ShapeError("operands or results of the region are missing")
+    elements = [element_type(type) for type in types[:mapped]]
+    outer = outer_symbols(types)
+    check_arguments("body", body.param_types, (*elements, *types[mapped + len(starts) :]), outer)
+    size, sums = _common_size(types[:mapped]), iter(starts)
+    inferred: list[Type] = []
+    for form, type in zip(results, body.result_types, strict=True):
+        if form == LIST:
+            inferred += [ListType(element) for element in as_seen_outside([type], outer)]
+        elif form == SUM:
+            inferred.append(next(sums))
+            if not accepts(inferred[-1], type, {symbol: symbol for symbol in outer}):
+                raise TypeMismatchError(f"{type} is added to {inferred[-1]}")
+        elif not isinstance(type, TensorType) or not is_stackable(type, {*outer}):
+            raise TypeMismatchError(f"{type} cannot be stacked: its size is known inside only")
+        else:
+            inferred.append(type.with_shape((size, *type.dims)))
+    return tuple(inferred)
+
+
+parallel_map = Op("parallel_map", _infer, None, ByRegions(), regions=("body",))
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelMapParts:
+    """The parts of a `parallel_map` node.
+
+    `forms` tells of each result whether it is a stack, a list or a sum.
+    """
+
+    mapped: tuple[Value, ...]
+    starts: tuple[Value, ...]
+    invariants: tuple[Value, ...]
+    body: Graph
+    forms: tuple[str, ...]
+    source: Source | None = None
+
+    @staticmethod
+    def of(node: Node) -> ParallelMapParts:
+        forms = node.attrs["results"]
+        first, after = node.attrs["mapped"], node.attrs["mapped"] + forms.count(SUM)
+        operands = node.operands
+        return ParallelMapParts(
+            operands[:first],
+            operands[first:after],
+            operands[after:],
+            node.regions[0],
+            forms,
+            node.source,
+        )
+
+    @property
+    def elements(self) -> tuple[Value, ...]:
+        """The params of the body that hold the elements."""
+        return self.body.params[: len(self.mapped)]
+
+    @property
+    def body_invariants(self) -> tuple[Value, ...]:
+        """The params of the body that hold the invariants."""
+        return self.body.params[len(self.mapped) :]
+
+    def start_of(self, result: int) -> Value:
+        """Return where a sum starts."""
+        return self.starts[self.forms[:result].count(SUM)]

@@ -1,0 +1,212 @@
+"""Calls of a traced function for each element of some arrays, as one `parallel_map` node (D32)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wend.base.errors import ShapeError, TypeMismatchError, VariableError, explain
+from wend.eager.promotion import tensor_type
+from wend.ir.graph import Value
+from wend.ir.op import Effect
+from wend.ir.types import Dim, symbols
+from wend.numpy import elementwise as ew
+from wend.numpy import reducing
+from wend.numpy.elementwise import where
+from wend.ops.parallel_map import LIST, STACK, element_type, is_stackable
+from wend.passes.dce import select_results
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.scan import scan
+from wend.trace.recording.recording import Recording, current
+from wend.trace.state.creation import described
+from wend.trace.traced import Traced
+
+
+class MappedCall:
+    """A function to be called for each element of some of its arguments.
+
+    Args:
+        what: the transform, for messages: "vmap of f".
+        traced: the function, traced for elements.
+        leaves: the array leaves of its arguments; the first axis of mapped ones counts elements.
+        is_mapped: which of the leaves are mapped.
+        size: the number of elements, where no leaf is mapped.
+        chunk_size: how many elements to compute together at most.
+
+    Raises:
+        VariableError: the function assigns to a variable.
+        TypeMismatchError: it changes an argument in place.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        traced: Traced,
+        leaves: Sequence[Any],
+        is_mapped: Sequence[bool],
+        size: int | None,
+        chunk_size: int | None,
+    ) -> None:
+        outer = current()
+        assert outer is not None
+        self.what, self.traced, self.outer = what, traced, outer
+        self.is_mapped = is_mapped
+        self._refuse_changes()
+        self.size, self.leaves = self._common_size(leaves, size)
+        self.chunk_size = chunk_size
+
+    def _refuse_changes(self) -> None:
+        for variable in self.traced.assigned:
+            if getattr(type(variable), "is_stream", False):
+                cure = "split a key, one for each element: vmap(f)(wend.random.split(key, n), …)."
+                problem = f"{self.what}: the elements draw from one Generator, in no order."
+            else:
+                cure = "return the value, and assign it after the vmap."
+                problem = f"{self.what}: the elements assign to {described(variable)} in no order."
+            raise VariableError(explain(problem, cure=cure))
+        for k in self.traced.written:
+            name = str(self.traced.graph.params[k].name).removeprefix("argument ")
+            raise TypeMismatchError(
+                explain(
+                    f"{self.what}: argument {name} is changed in place.",
+                    cure=f"change a copy of it: {name} = {name}.copy().",
+                )
+            )
+
+    def _common_size(self, leaves: Sequence[Any], size: int | None) -> tuple[Dim, list[Any]]:
+        """Return the number of elements, and the leaves with that size of the mapped axes."""
+        outer, b = self.outer, self.outer.b
+        mapped = [k for k, flag in enumerate(self.is_mapped) if flag]
+        sizes = [tensor_type(leaves[k]).dims[0] for k in mapped]
+        if not mapped:
+            assert size is not None
+            return size, list(leaves)
+        known = [dim for dim in (size, *sizes) if isinstance(dim, int)]
+        common: Dim = known[0] if known else sizes[0]
+        lifted: list[Any] = list(leaves)
+        for k, dim in zip(mapped, sizes, strict=True):
+            if dim == common:
+                continue
+            value = outer.lift(leaves[k])
+            count = outer.wrap(b.size_of(value, 0))
+            expected = (
+                common
+                if isinstance(common, int)
+                else outer.wrap(b.size_of(outer.lift(leaves[mapped[0]]), 0))
+            )
+            outer.emit_raise(
+                ShapeError,
+                f"{self.what}: the mapped axes have different sizes, {{}} and {{}}",
+                count != expected,
+                [expected, count],
+            )
+            lifted[k] = outer.wrap(
+                b.refine(value, value.tensor.with_shape((common, *value.tensor.dims[1:])))
+            )
+        return common, lifted
+
+    def depends_on_element(self, k: int) -> bool:
+        """Return whether a result may differ from element to element."""
+        graph = self.traced.graph
+        varying = {p for p, flag in zip(graph.params, self.is_mapped, strict=False) if flag}
+        for node in graph.nodes:
+            has_effects = node.op.effect is not Effect.NONE or any(
+                region.effects() for region in node.regions
+            )
+            if has_effects or not varying.isdisjoint(node.operands):
+                varying.update(node.results)
+        return graph.results[k] in varying
+
+    def record(self, shared: Sequence[int]) -> list[Tracer]:
+        """Record the calls.
+
+        Args:
+            shared: results that are the same for every element, and are not stacked.
+
+        Returns:
+            The results, stacked along a new first axis.
+        """
+        mapped = [k for k in range(len(self.traced.result_types)) if k not in shared]
+        results: dict[int, Any] = dict(zip(shared, self._record_shared(shared), strict=True))
+        record = self._record_in_order if self.traced.has_world else self._record_node
+        results.update(zip(mapped, record(mapped), strict=True))
+        return [results[k] for k in range(len(self.traced.result_types))]
+
+    def _record_shared(self, shared: Sequence[int]) -> list[Tracer]:
+        if not shared:
+            return []
+        graph, needed = select_results(self.traced.graph, shared)
+        count = len(self.leaves)
+        operands = [
+            self.outer.lift(self.leaves[k] if k < count else self.traced.bindings[k - count])
+            for k in needed
+        ]
+        return [self.outer.wrap(x) for x in self.outer.b.call(graph, operands).results]
+
+    def _call(self, region: Recording, rows: Sequence[Any]) -> Sequence[Value]:
+        """Record a call for one element in a region."""
+        remaining = iter(rows)
+        leaves = [
+            next(remaining) if flag else leaf
+            for leaf, flag in zip(self.leaves, self.is_mapped, strict=True)
+        ]
+        return self.traced.call_graph(region, self.traced.graph, leaves).results
+
+    @property
+    def _mapped(self) -> list[Any]:
+        mapped = [leaf for leaf, flag in zip(self.leaves, self.is_mapped, strict=True) if flag]
+        return mapped or [self.outer.wrap(self.outer.b.iota(self._static_size()))]
+
+    def _static_size(self) -> int:
+        assert isinstance(self.size, int)
+        return self.size
+
+    def _record_in_order(self, results: Sequence[int]) -> list[Tracer]:
+        """Record a loop, whose effects come in the order of the elements."""
+
+        def step(carry: None, rows: list[Any]) -> tuple[None, list[Any]]:
+            region = current()
+            assert region is not None
+            values = self._call(region, rows)
+            return carry, [region.wrap(values[k]) for k in results]
+
+        _, stacked = scan(step, None, self._mapped)
+        return list(stacked)
+
+    def _record_node(self, results: Sequence[int]) -> list[Tracer]:
+        outer = self.outer
+        mapped = [outer.lift(x) for x in self._mapped]
+        region = Recording("body", outer, is_region=True, role=f"the body of {self.what}")
+        elements = [region.wrap(region.b.param(element_type(x.type))) for x in mapped]
+        with region.active():
+            values = [self._call(region, elements)[k] for k in results]
+            outer_symbols = {s for x in (*mapped, *region.region_params) for s in symbols(x.type)}
+            ragged = [k for k, x in enumerate(values) if not is_stackable(x.type, outer_symbols)]
+            shapes = [region.b.shape_of(values[k]) for k in ragged]
+        invariants = list(region.region_params)
+        body = region.finish_region([*values, *shapes], invariants, has_world=False)
+        forms = [LIST if k in ragged else STACK for k in range(len(values))]
+        node = outer.b.parallel_map(
+            mapped, [], invariants, body, [*forms, *(STACK for _ in shapes)]
+        )
+        stacked = list(node.results[: len(values)])
+        for k, sizes in zip(ragged, node.results[len(values) :], strict=True):
+            stacked[k] = self._stack_of_equal(results[k], stacked[k], outer.wrap(sizes))
+        return [outer.wrap(x) for x in stacked]
+
+    def _stack_of_equal(self, number: int, items: Value, shapes: Tracer) -> Value:
+        """Return a stack of items whose shapes must be equal, which only the run can tell."""
+        outer, b = self.outer, self.outer.b
+        count = outer.wrap(b.size_of(outer.lift(shapes), 0))
+        differs = reducing.any(ew.not_equal(shapes, shapes[:1]), axis=1)
+        numbers = outer.wrap(b.iota(outer.lift(count)))
+        first = reducing.min(where(differs, numbers, count), initial=count)
+        outer.emit_raise(
+            ShapeError,
+            f"{self.what}: result {number} of element {{}} and that of element 0 differ in shape",
+            first < count,
+            [first],
+        )
+        sizes = reducing.max(shapes, axis=0, initial=0)
+        stacked = b.list_stack(items, outer.lift(sizes))
+        return b.refine(stacked, stacked.tensor.with_shape((self.size, *stacked.tensor.dims[1:])))
