@@ -81,10 +81,10 @@ def _adjoint(
     }
     params, count = {x: j for j, x in enumerate(p.body.params)}, len(p.mapped)
     reads = transposed.residuals(p.body.params)
-    kept = [x for x in reads if x not in params]
+    recorded = [x for x in reads if x not in params]
     read = [params[x] for x in reads if x in params]
     mapped, invariants = [j for j in read if j < count], [j for j in read if j >= count]
-    forward = _with_residuals(node, p, transposed, kept)
+    forward = _with_residuals(node, p, transposed, recorded)
     residuals = forward.results[len(p.forms) :]
     sums = [k for k in seeded if p.forms[k] == SUM]
     stacks = [k for k in seeded if p.forms[k] != SUM]
@@ -93,7 +93,7 @@ def _adjoint(
     b = Build(f"{p.body.name}_backward")
     mapping: dict[Value, Value] = {}
     for x in (
-        *kept,
+        *recorded,
         *(p.body.params[j] for j in mapped),
         *(transposed.seeds[k] for k in stacks),
         *(p.body.params[j] for j in invariants),
@@ -106,14 +106,14 @@ def _adjoint(
 
 
 def _with_residuals(
-    node: Node, p: ParallelMapParts, transposed: RegionTranspose, kept: Sequence[Value]
+    node: Node, p: ParallelMapParts, transposed: RegionTranspose, recorded: Sequence[Value]
 ) -> Node:
     """Return the forward node with the values to keep as further results."""
     outer = {*outer_symbols(x.type for x in node.operands)}
-    forms = [STACK if is_stackable(value.type, outer) else LIST for value in kept]
+    forms = [STACK if is_stackable(value.type, outer) else LIST for value in recorded]
     scratch = Build("")
     scratch.source = node.source
-    body = transposed.with_residuals(p.body.name, kept)
+    body = transposed.with_residuals(p.body.name, recorded)
     return scratch.parallel_map(p.mapped, p.starts, p.invariants, body, [*p.forms, *forms])
 
 
