@@ -17,6 +17,7 @@ with _gc_paused():
     from wend.base.config import config as config
     from wend.base.errors import RetraceWarning as RetraceWarning
     from wend.base.errors import WendError as WendError
+    from wend.base.memory import Checkpoints as Checkpoints
     from wend.base.memory import Every as Every
     from wend.capture.convert import do_not_capture as do_not_capture
     from wend.capture.convert import source as source

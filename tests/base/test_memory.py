@@ -12,7 +12,7 @@ import pytest
 import wend
 from wend.base.memory import memory_text, parsed, shown
 
-OBJECTS = [wend.Every(1), wend.Every(64)]
+OBJECTS = [wend.Every(1), wend.Every(64), wend.Checkpoints(1), wend.Checkpoints(64)]
 
 
 @pytest.mark.parametrize("policy", OBJECTS, ids=str)

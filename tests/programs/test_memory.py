@@ -14,7 +14,11 @@ from tests.helpers.plain_programs import PLAIN
 from tests.helpers.programs import PROGRAMS, Program
 from wend.base.memory import Memory
 
-POLICIES: list[Memory] = ["recompute", *map(wend.Every, (1, 2, 3, 5))]
+POLICIES: list[Memory] = [
+    "recompute",
+    *map(wend.Every, (1, 2, 3, 5)),
+    *map(wend.Checkpoints, (1, 2, 3, 5)),
+]
 
 
 def derivatives(fun: Callable[..., Any], program: Program) -> list[Any]:

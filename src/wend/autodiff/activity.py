@@ -11,6 +11,7 @@ from wend.ir.types import is_differentiable
 from wend.ops.control import CallParts, IfParts, WhileParts, if_, while_
 from wend.ops.custom import RULED, CustomJvpParts, CustomVjpParts, custom_jvp, has_rule
 from wend.ops.parallel_map import SUM, ParallelMapParts, parallel_map
+from wend.ops.schedules import ScheduledParts, scheduled
 
 
 def active_values(graph: Graph, params: Iterable[Value]) -> set[Value]:
@@ -46,6 +47,10 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
         return _map_activity(ParallelMapParts.of(node), flags)
     if node.op in RULED:
         return _ruled_activity(node, flags)
+    if node.op is scheduled:
+        plain = ScheduledParts.of(node).plain
+        active = branch_activity(plain, flags)
+        return [value in active for value in plain.results]
     branches = IfParts.of(node).branches if node.op is if_ else (CallParts.of(node).callee,)
     operand_flags = flags[1:] if node.op is if_ else flags
     per_branch = [branch_activity(branch, operand_flags) for branch in branches]

@@ -18,6 +18,7 @@ from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.ops.hosting import FORWARD
 from wend.ops.parallel_map import parallel_map
+from wend.ops.schedules import ScheduledParts, scheduled
 from wend.passes.dedup_callees import dedup_callees
 
 
@@ -43,12 +44,23 @@ def _jvp_host(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangen
     return JvpResult(*jvp_host(b, node, tangents))
 
 
+def _jvp_scheduled(
+    p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]
+) -> JvpResult:
+    """Append the plain form with its tangents, and the call itself for what only that computes."""
+    parts = ScheduledParts.of(node)
+    plain = jvp_graph(p, b, parts.plain, parts.operands, tangents, recompute=True)
+    run = b.scheduled(parts.operands, parts.callee, parts.plain, outs=parts.outs)
+    return JvpResult([*plain.results[: parts.outs], *run.results[parts.outs :]], plain.tangents)
+
+
 _interpreter = JvpInterpreter(
     {
         while_: jvp_while,
         if_: jvp_if,
         call: jvp_call,
         parallel_map: jvp_parallel_map,
+        scheduled: _jvp_scheduled,
         custom_jvp: _jvp_custom_jvp,
         custom_vjp: _jvp_custom_vjp,
         custom_vjp_forward: _jvp_custom_vjp,

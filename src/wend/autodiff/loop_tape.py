@@ -124,8 +124,8 @@ class _RecordingLoopBuilder:
         self, w: WhileParts, plan: TapePlan, before: Transposed, after: Transposed
     ) -> None:
         self.w, self.plan, self.before, self.after = w, plan, before, after
-        self.before_types = [_record_type(value) for value in plan.before_records]
-        self.after_types = [_record_type(value) for value in plan.after_records]
+        self.before_types = [record_type(value) for value in plan.before_records]
+        self.after_types = [record_type(value) for value in plan.after_records]
 
     def build(self, node: Node) -> RecordingLoop:
         b, w, plan = Build(""), self.w, self.plan
@@ -192,7 +192,7 @@ def _counters(w: WhileParts) -> dict[Value, Counter]:
     return counters
 
 
-def _record_type(value: Value) -> Type:
+def record_type(value: Value) -> Type:
     """Return the type of a record; sizes that may differ from trip to trip get new symbols."""
     names: dict[Symbol, Symbol] = {symbol: new_symbol() for symbol in symbols(value.type)}
     return substitute(value.type, names)

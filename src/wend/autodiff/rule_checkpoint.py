@@ -23,28 +23,35 @@ def pull_back_checkpoint(
     t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
 ) -> None:
     """Append the backward call, which recomputes the callee."""
-    b, parts = bwd.b, CallParts.of(node)
+    pull_back_recomputed(t, bwd, node, CallParts.of(node).callee, cts)
+
+
+def pull_back_recomputed(
+    t: Transposer, bwd: BackwardPass, node: Node, callee: Graph, cts: Sequence[Cotangent]
+) -> None:
+    """Append a backward call, which recomputes a graph of the node's operands and results."""
+    b, operands = bwd.b, node.operands
     instantiated_cts = [
         b.instantiate(ct, result) if isinstance(ct, Value) else ct
         for ct, result in zip(cts, node.results, strict=True)
     ]
-    active = [k for k, operand in enumerate(parts.operands) if operand in bwd.active]
-    recomputation = _recompute_and_transpose(t, parts.callee, active, instantiated_cts)
+    active = [k for k, operand in enumerate(operands) if operand in bwd.active]
+    recomputation = recompute_and_transpose(t, callee, active, instantiated_cts)
     if recomputation is None:
         return
     graph, grads, used = recomputation
-    arguments = [*parts.operands, *(ct for ct in instantiated_cts if isinstance(ct, Value))]
+    arguments = [*operands, *(ct for ct in instantiated_cts if isinstance(ct, Value))]
     backward = b.call(graph, [arguments[k] for k in used], recompute=True)
     for k, ct in zip(grads, backward.results, strict=True):
-        bwd.cts.add(b, parts.operands[k], ct)
+        bwd.cts.add(b, operands[k], ct)
 
 
-def _recompute_and_transpose(
+def recompute_and_transpose(
     t: Transposer, callee: Graph, active: Sequence[int], cts: Sequence[Cotangent]
 ) -> tuple[Graph, list[int], list[int]] | None:
     """Return the graph (operands, cotangents) → cotangents of operands, without unused params.
 
-    Also return which operands get a cotangent, and which params remain.
+    None if no operand gets a cotangent. Also return which operands get a cotangent, and which params remain.
     """
     seeds = {i: without_maybe(type) for i, type in seeds_of(cts, callee.result_types).items()}
     transposed = transpose_region(t, callee, active, seeds)

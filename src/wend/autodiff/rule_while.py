@@ -9,14 +9,17 @@ other than `"keep"` is rewritten first (D31).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from wend.autodiff.activity import loop_activity
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, activity_fixpoint
 from wend.autodiff.rule_if import pull_back_call
-from wend.autodiff.strip_mine import rewritten
+from wend.autodiff.checkpoints import pull_back_checkpointed
+from wend.autodiff.rotate import is_rotated, rotated
+from wend.autodiff.strip_mine import strip_mined
+from wend.base.memory import Checkpoints, Every, parsed
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
@@ -29,9 +32,41 @@ _rewritten: Memo[Graph] = Memo()
 
 def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Append the backward `While` of a forward one, as its policy wants it."""
-    if "memory" in node.attrs:
-        _pull_back_rewritten(t, bwd, node, cts)
-        return
+    w = WhileParts.of(node)
+    policy = parsed(w.memory)
+    match policy:
+        case Checkpoints(slots=slots) if is_rotated(w):
+            pull_back_checkpointed(t, bwd, node, cts, slots)
+        case Checkpoints():
+            _pull_back_as(t, bwd, node, cts, rotated)
+        case Every(trips=trips):
+            _pull_back_as(t, bwd, node, cts, lambda node: strip_mined(node, trips))
+        case "recompute":
+            _pull_back_as(t, bwd, node, cts, lambda node: strip_mined(node, 1))
+        case _:
+            _pull_back_kept(t, bwd, node, cts)
+
+
+def _pull_back_as(
+    t: Transposer,
+    bwd: BackwardPass,
+    node: Node,
+    cts: Sequence[Cotangent],
+    rewrite: Callable[[Node], Graph],
+) -> None:
+    """Differentiate a graph of the operands and results of a loop in its place."""
+    b = Build("")
+    b.source = node.source
+    call = b.call(_rewritten(node, (), lambda: rewrite(node)), node.operands)
+    pull_back_call(t, bwd, call, cts)
+    if call in bwd.replaced:
+        bwd.replaced[node] = bwd.replaced.pop(call)
+
+
+def _pull_back_kept(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> None:
+    """Keep the records of every trip."""
     active_operands = tuple(operand in bwd.active for operand in node.operands)
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
     # The body of an enclosing loop is pulled back more than once.
@@ -43,18 +78,6 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
     if adjoint is not None:
         bwd.replaced[node] = adjoint.forward_nodes
         _append_backward(bwd, node, cts, adjoint)
-
-
-def _pull_back_rewritten(
-    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
-) -> None:
-    """Differentiate what the policy makes of a loop in its place."""
-    b = Build("")
-    b.source = node.source
-    call = b.call(_rewritten(node, (), lambda: rewritten(node)), node.operands)
-    pull_back_call(t, bwd, call, cts)
-    if call in bwd.replaced:
-        bwd.replaced[node] = bwd.replaced.pop(call)
 
 
 def _adjoint(

@@ -18,6 +18,7 @@ from wend.autodiff.rule_custom import (
 from wend.autodiff.rule_hosting import pull_back_host
 from wend.autodiff.rule_if import pull_back_if
 from wend.autodiff.rule_parallel_map import pull_back_parallel_map
+from wend.autodiff.rule_scheduled import pull_back_scheduled
 from wend.autodiff.rule_while import pull_back_while
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.ir.graph import Graph, Value
@@ -29,6 +30,7 @@ from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.ops.hosting import FORWARD
 from wend.ops.parallel_map import parallel_map
+from wend.ops.schedules import scheduled
 from wend.passes.dedup_callees import dedup_callees
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 
@@ -41,6 +43,7 @@ _transposer = Transposer(
         custom_vjp: pull_back_custom_vjp,
         custom_vjp_forward: pull_back_custom_vjp_forward,
         custom_jvp: pull_back_custom_jvp,
+        scheduled: pull_back_scheduled,
         **dict.fromkeys(FORWARD, pull_back_host),
     }
 )

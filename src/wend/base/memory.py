@@ -48,7 +48,37 @@ class Every:
         return f"Every({self.trips})"
 
 
-Memory: TypeAlias = str | Every
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """Keep at most `slots` carries of a loop, wherever they save most, and run trips again.
+
+    The number of trips need not be known. T trips are run 2 T times as long as T is at most about
+    `slots`² / 2, and more often then: T · (1 + r) times, where `slots` + r over r is at least T.
+
+    Args:
+        slots: the number of carries that are kept at a time, at least 1.
+
+    Raises:
+        ValueError: `slots` is no positive integer.
+
+    Example:
+        >>> import wend
+        >>> def power(x):
+        ...     return wend.fori_loop(0, 1000, lambda k, y: y * x, x, memory=wend.Checkpoints(8))
+        >>> wend.grad(power)(1.0)
+        np.float64(1001.0)
+    """
+
+    slots: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.slots, "slots")
+
+    def __str__(self) -> str:
+        return f"Checkpoints({self.slots})"
+
+
+Memory: TypeAlias = str | Every | Checkpoints
 
 _NAMES = ("keep", "recompute")
 _RESERVED = ("thin", "spill")
@@ -63,17 +93,17 @@ def memory_text(memory: object) -> str:
         TypeError: it is neither a name nor a policy.
         NotImplementedError: it is not built yet.
     """
-    if isinstance(memory, Every):
+    if isinstance(memory, (Every, Checkpoints)):
         return str(memory)
     if not isinstance(memory, str):
         raise TypeError(f"memory must be a policy, not {memory!r:.60}")
-    if memory in _RESERVED or memory.startswith("Checkpoints("):
+    if memory in _RESERVED:
         raise NotImplementedError(f"memory={memory!r} is not built yet")
     if memory not in _NAMES and isinstance(parsed(memory), str):
         raise ValueError(
             explain(
                 f"there is no policy memory={memory!r}.",
-                cure='use "keep", "recompute" or wend.Every(trips).',
+                cure='use "keep", "recompute", wend.Every(trips) or wend.Checkpoints(slots).',
             )
         )
     return memory
@@ -87,4 +117,6 @@ def shown(text: str) -> str:
 def parsed(text: str) -> Memory:
     """Return the policy of a text: an object if it has a number, else the name itself."""
     call = _CALL.fullmatch(text)
-    return text if call is None else Every(int(call[2]))
+    if call is None:
+        return text
+    return (Every if call[1] == "Every" else Checkpoints)(int(call[2]))

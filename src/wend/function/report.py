@@ -10,7 +10,7 @@ from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.keys import ByIdentity
-from wend.base.memory import Every, memory_text, parsed, shown
+from wend.base.memory import Checkpoints, Every, memory_text, parsed, shown
 from wend.base.source import at
 from wend.function.remarks import copied, fused_loops, hoisted, largest, recomputed
 from wend.function.signature.shape_relaxation import subsumes
@@ -251,15 +251,19 @@ def _kept_records(graphs: Sequence[Graph]) -> list[str]:
 
 def _frequency(loop: Node) -> str:
     """Return how often a loop keeps a record."""
-    policy = parsed(WhileParts.of(loop).applied)
-    trips = policy.trips if isinstance(policy, Every) else 1
-    return "a trip of the loop" if trips == 1 else f"every {trips} trips of the loop"
+    match parsed(WhileParts.of(loop).applied):
+        case Checkpoints(slots=slots):
+            return f"in each of {slots} slots of the loop"
+        case Every(trips=trips) if trips > 1:
+            return f"every {trips} trips of the loop"
+    return "a trip of the loop"
 
 
 def _policy(loop: Node) -> str:
     """Return the policy of a loop that runs its trips again, in parentheses."""
     policy = WhileParts.of(loop).applied
-    return f" (memory={shown(policy)}: runs each trip once more)" if policy else ""
+    again = "trips again" if isinstance(parsed(policy), Checkpoints) else "each trip once more"
+    return f" (memory={shown(policy)}: runs {again})" if policy else ""
 
 
 def memory(executables: Sequence[Executable]) -> list[str]:

@@ -33,6 +33,7 @@ from wend.ops import (
     random,
     reducing,
     scanning,
+    schedules,
     searching,
     shaping,
     special,
@@ -69,6 +70,7 @@ FAMILIES = (
     fourier,
     random,
     custom,
+    schedules,
 )
 for _family in FAMILIES:
     TABLE.add(value for value in vars(_family).values() if isinstance(value, Op))
@@ -495,6 +497,12 @@ class Build(Builder):
         """A call; with `recompute` the backward pass runs it again and keeps no residuals."""
         attrs = {"recompute": True} if recompute else {}
         return self.emit_node(control.call, operands, (callee,), **attrs)
+
+    def scheduled(
+        self, operands: Sequence[Value], callee: Graph, plain: Graph, *, outs: int
+    ) -> Node:
+        """A call of `callee`, whose derivatives are those of `plain`."""
+        return self.emit_node(schedules.scheduled, operands, (callee, plain), outs=outs)
 
     def custom_vjp_forward(self, parts: custom.CustomVjpParts, operands: Sequence[Value]) -> Node:
         """The forward form of a call with a rule: it also gives residuals, perhaps more results."""

@@ -22,6 +22,7 @@ from wend.ops.control import (
 )
 from wend.ops.custom import RULED
 from wend.ops.parallel_map import SUM, ParallelMapParts, parallel_map
+from wend.ops.schedules import scheduled
 
 
 def dce(graph: Graph) -> Graph:
@@ -212,7 +213,10 @@ def _live_block(node: Node, used: list[int], known: _LivenessCache) -> _LivePart
 
 
 def _live_ruled(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
-    """Keep everything: a rule may give a cotangent to an operand that nothing reads."""
+    """Keep everything: a rule may give a cotangent to an operand that nothing reads.
+
+    The two forms of a scheduled call have the same operands and results.
+    """
     regions = [
         _restrict(region, range(len(region.params)), region.results, known)
         for region in node.regions
@@ -227,5 +231,5 @@ _LIVE_PART_RULES = {
     call: _live_call,
     linear_block: _live_block,
     parallel_map: _live_map,
-    **dict.fromkeys(RULED, _live_ruled),
+    **dict.fromkeys((*RULED, scheduled), _live_ruled),
 }

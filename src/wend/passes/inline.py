@@ -14,6 +14,7 @@ from wend.ir.rewrite import inline, rename_dims, rewrite_nodes, with_operands
 from wend.ir.types import Dim, Symbol
 from wend.ops.control import call
 from wend.ops.custom import RULED
+from wend.ops.schedules import scheduled
 
 
 def inline_calls(graph: Graph) -> Graph:
@@ -33,4 +34,4 @@ def inline_calls(graph: Graph) -> Graph:
 
 
 # The first region of each is the callee.
-_INLINED = {call, *RULED}
+_INLINED = {call, scheduled, *RULED}

@@ -1,0 +1,162 @@
+"""The backward loop of `Checkpoints(n)`: it runs trips again from the nearest slot.
+
+To go back over l trips from a slot, s slots being free with it, the first of them is placed after d
+trips. Every d for which both parts can do with the fewest repetitions r is optimal (Griewank and
+Walther, 2000); the smallest is taken: max(β(s, r − 2), l − β(s − 1, r)), where β(s, r) is (s + r)
+over s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from wend.autodiff.checkpoint_placement import Slots
+from wend.autodiff.structured import emit_branches, emit_loop
+from wend.ir.graph import Graph, Value
+from wend.ir.rewrite import inline
+from wend.ops import elementwise
+from wend.ops.build import Build
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """What the backward loop runs.
+
+    Attributes:
+        state: values like those of the state that slots keep.
+        cts: values like the cotangents.
+        step: (state…, invariants…) to the next state.
+        step_back: (state…, invariants…, cotangents…) to the cotangents one trip earlier.
+        slots: the number of slots.
+    """
+
+    state: Sequence[Value]
+    cts: Sequence[Value]
+    step: Graph
+    step_back: Graph
+    slots: int
+
+
+def append_restarts(
+    b: Build, restart: Restart, slots: Slots, cts: Sequence[Value], invariants: Sequence[Value]
+) -> Sequence[Value]:
+    """Append the loop over trips, from the last to the first; return the last cotangents."""
+    used = b.emit(elementwise.minimum, slots.trips, b.integer(restart.slots))
+    carry = [*slots.values(), used, *cts]
+    count = len(carry) - len(cts)
+
+    def body(b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Sequence[Value]:
+        kept, used, cts = Slots.of(carry[: count - 1]), carry[count - 1], carry[count:]
+        state, kept, used = _restored(b, restart, kept, used, invariants)
+        cts = inline(restart.step_back, [*state, *invariants, *cts], b.nodes)
+        trips = b.sub(kept.trips, b.integer(1))
+        return [trips, *kept.values()[1:], used, *cts]
+
+    def test(b: Build, carry: Sequence[Value], _: Sequence[Value]) -> Value:
+        return b.gt(carry[0], b.integer(0))
+
+    like = [*carry[:count], *restart.cts]
+    return emit_loop(b, carry, invariants, test, body, like=like)[count:]
+
+
+def _restored(
+    b: Build, restart: Restart, slots: Slots, used: Value, invariants: Sequence[Value]
+) -> tuple[Sequence[Value], Slots, Value]:
+    """Return the state before the last trip, the slots, and how many of them are in use."""
+    newest = b.sub(used, b.integer(1))
+    trip, place = b.gather(slots.positions, newest), b.gather(slots.places, newest)
+    pairs = zip(slots.lists, restart.state, strict=True)
+    state = [b.refine(b.list_get(list, place), like.type) for list, like in pairs]
+    # The state before the last trip is read for the last time.
+    is_last = b.eq(b.add(trip, b.integer(1)), slots.trips)
+    used = b.select(is_last, newest, used)
+    size = len(state)
+    outer = [slots.trips, *invariants]
+    carry = [trip, used, slots.positions, slots.places, *slots.lists, *state]
+    like = [*carry[: len(carry) - size], *restart.state]
+
+    def test(b: Build, carry: Sequence[Value], outer: Sequence[Value]) -> Value:
+        return b.lt(b.add(carry[0], b.integer(1)), outer[0])
+
+    def body(b: Build, carry: Sequence[Value], outer: Sequence[Value]) -> Sequence[Value]:
+        trip, used, positions, places, *others = carry
+        lists, state = others[:-size], others[-size:]
+        length = b.sub(outer[0], trip)
+        free = b.sub(b.integer(restart.slots), used)
+        distance = _distance(b, length, b.add(free, b.integer(1)))
+        state = _advanced(b, restart, state, distance, outer[1:])
+        trip = b.add(trip, distance)
+        is_before = b.lt(b.add(trip, b.integer(1)), outer[0])
+        kept = emit_branches(
+            b,
+            is_before,
+            [used, trip, positions, places, *lists, *state],
+            [lambda b, v: [v[0], *v[2:-size]], lambda b, v: _push(b, v, size)],
+        )
+        return [trip, *kept, *state]
+
+    results = emit_loop(b, carry, outer, test, body, like=like)
+    _, used, positions, places, *others = results
+    return others[-size:], Slots(slots.trips, positions, places, others[:-size]), used
+
+
+def _push(b: Build, values: Sequence[Value], size: int) -> Sequence[Value]:
+    """Keep a state in the next free place."""
+    used, trip, positions, places, *others = values
+    place = b.gather(places, used)
+    pairs = zip(others[:-size], others[-size:], strict=True)
+    lists = [b.list_set(list, place, value) for list, value in pairs]
+    return [b.add(used, b.integer(1)), b.scatter_set(positions, trip, used), places, *lists]
+
+
+def _advanced(
+    b: Build, restart: Restart, state: Sequence[Value], distance: Value, invariants: Sequence[Value]
+) -> Sequence[Value]:
+    """Make so many trips."""
+
+    def body(b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Sequence[Value]:
+        remaining, *state = carry
+        state = list(inline(restart.step, [*state, *invariants], b.nodes))
+        return [b.sub(remaining, b.integer(1)), *state]
+
+    def test(b: Build, carry: Sequence[Value], _: Sequence[Value]) -> Value:
+        return b.gt(carry[0], b.integer(0))
+
+    like = [distance, *restart.state]
+    return emit_loop(b, [distance, *state], invariants, test, body, like=like)[1:]
+
+
+def _distance(b: Build, length: Value, slots: Value) -> Value:
+    """Return after how many trips to place the next slot; without one, how many to make."""
+    one = b.integer(1)
+
+    def test(b: Build, carry: Sequence[Value], outer: Sequence[Value]) -> Value:
+        return b.lt(carry[1], outer[0])
+
+    def body(b: Build, carry: Sequence[Value], outer: Sequence[Value]) -> Sequence[Value]:
+        repeats = b.add(carry[0], b.integer(1))
+        return [repeats, b.floor_divide(b.mul(carry[1], b.add(outer[1], repeats)), repeats)]
+
+    def without_slots(b: Build, values: Sequence[Value]) -> Sequence[Value]:
+        return [b.sub(values[0], b.integer(1))]
+
+    def placed(b: Build, values: Sequence[Value]) -> Sequence[Value]:
+        length, slots = values
+        zero, one = b.integer(0), b.integer(1)
+        repeats, most = emit_loop(b, [zero, one], [length, slots], test, body)
+        total = b.add(slots, repeats)
+        once_less = b.floor_divide(b.mul(most, repeats), total)
+        twice_less = b.floor_divide(b.mul(once_less, b.sub(repeats, one)), b.sub(total, one))
+        one_slot_less = b.floor_divide(b.mul(most, slots), total)
+        distance = _maximum(b, twice_less, b.sub(length, one_slot_less))
+        longest = b.sub(length, one)
+        return [_maximum(b, one, b.emit(elementwise.minimum, distance, longest))]
+
+    branches: list[Callable[[Build, Sequence[Value]], Sequence[Value]]] = [without_slots, placed]
+    (distance,) = emit_branches(b, b.gt(slots, one), [length, slots], branches)
+    return distance
+
+
+def _maximum(b: Build, x: Value, y: Value) -> Value:
+    return b.emit(elementwise.maximum, x, y)
