@@ -148,3 +148,15 @@ def test_what_explain_says() -> None:
         slope(0.7, 30)
     assert "8 bytes in each of 4 slots of the loop" in str(slope.explain())
     assert "(memory=wend.Checkpoints(4): runs trips again)" in str(slope.explain())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loop_whose_backward_pass_reads_nothing(backend: str) -> None:
+    def doubled(x: Any) -> Any:
+        for _ in range(30):
+            x = 2.0 * x
+        return x
+
+    with wend.config(memory=wend.Checkpoints(3), backend=backend):
+        assert wend.grad(doubled)(0.7) == 2.0**30
+        assert wend.grad(wend.grad(doubled))(0.7) == 0.0

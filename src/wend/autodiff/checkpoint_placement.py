@@ -123,8 +123,8 @@ def _keep(
         return [positions, places, *(b.list_set(list, place, value) for list, value in pairs)]
 
     operands = [trip, distances, positions, places, *lists, *state]
-    kept = emit_branches(b, choice, operands, [skip, push, replace])
-    return [b.add(trip, b.integer(1)), repeats, limit, distances, *kept]
+    updated = emit_branches(b, choice, operands, [skip, push, replace])
+    return [b.add(trip, b.integer(1)), repeats, limit, distances, *updated]
 
 
 def _raised(b: Build, values: Sequence[Value], slots: int) -> Sequence[Value]:
@@ -156,7 +156,9 @@ def _replaced(
     first = np.zeros(slots, np.int64)
     first[0] = _FAR
     ranks = np.arange(last, -1, -1)
-    keys = b.add(b.mul(b.add(excess, b.constant(first)), b.full_like(excess, slots)), b.constant(ranks))
+    keys = b.add(
+        b.mul(b.add(excess, b.constant(first)), b.full_like(excess, slots)), b.constant(ranks)
+    )
     smallest = b.emit(reducing.reduce_min, keys, axes=(0,), keepdims=False)
     dropped = b.sub(b.integer(last), b.emit(elementwise.remainder, smallest, b.integer(slots)))
     place = b.gather(places, dropped)

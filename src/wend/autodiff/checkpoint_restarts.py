@@ -21,7 +21,7 @@ from wend.ops.build import Build
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """What the backward loop runs.
+    """The graphs that the backward loop runs.
 
     Attributes:
         state: values like those of the state that slots keep.
@@ -47,11 +47,11 @@ def append_restarts(
     count = len(carry) - len(cts)
 
     def body(b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Sequence[Value]:
-        kept, used, cts = Slots.of(carry[: count - 1]), carry[count - 1], carry[count:]
-        state, kept, used = _restored(b, restart, kept, used, invariants)
+        slots, used, cts = Slots.of(carry[: count - 1]), carry[count - 1], carry[count:]
+        state, slots, used = _restored(b, restart, slots, used, invariants)
         cts = inline(restart.step_back, [*state, *invariants, *cts], b.nodes)
-        trips = b.sub(kept.trips, b.integer(1))
-        return [trips, *kept.values()[1:], used, *cts]
+        trips = b.sub(slots.trips, b.integer(1))
+        return [trips, *slots.values()[1:], used, *cts]
 
     def test(b: Build, carry: Sequence[Value], _: Sequence[Value]) -> Value:
         return b.gt(carry[0], b.integer(0))
@@ -81,31 +81,31 @@ def _restored(
 
     def body(b: Build, carry: Sequence[Value], outer: Sequence[Value]) -> Sequence[Value]:
         trip, used, positions, places, *others = carry
-        lists, state = others[:-size], others[-size:]
+        lists, state = others[:size], others[size:]
         length = b.sub(outer[0], trip)
         free = b.sub(b.integer(restart.slots), used)
         distance = _distance(b, length, b.add(free, b.integer(1)))
-        state = _advanced(b, restart, state, distance, outer[1:])
+        state = [*_advanced(b, restart, state, distance, outer[1:])]
         trip = b.add(trip, distance)
         is_before = b.lt(b.add(trip, b.integer(1)), outer[0])
-        kept = emit_branches(
+        placed = emit_branches(
             b,
             is_before,
             [used, trip, positions, places, *lists, *state],
-            [lambda b, v: [v[0], *v[2:-size]], lambda b, v: _push(b, v, size)],
+            [lambda b, v: [v[0], *v[2 : 4 + size]], lambda b, v: _push(b, v, size)],
         )
-        return [trip, *kept, *state]
+        return [trip, *placed, *state]
 
     results = emit_loop(b, carry, outer, test, body, like=like)
     _, used, positions, places, *others = results
-    return others[-size:], Slots(slots.trips, positions, places, others[:-size]), used
+    return others[size:], Slots(slots.trips, positions, places, others[:size]), used
 
 
 def _push(b: Build, values: Sequence[Value], size: int) -> Sequence[Value]:
     """Keep a state in the next free place."""
     used, trip, positions, places, *others = values
     place = b.gather(places, used)
-    pairs = zip(others[:-size], others[-size:], strict=True)
+    pairs = zip(others[:size], others[size:], strict=True)
     lists = [b.list_set(list, place, value) for list, value in pairs]
     return [b.add(used, b.integer(1)), b.scatter_set(positions, trip, used), places, *lists]
 

@@ -28,6 +28,7 @@ from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes, inline
+from wend.ir.types import ListType
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 from wend.passes.dce import select_results
@@ -41,10 +42,10 @@ class _Checkpointed:
     """A loop with slots, and its backward pass.
 
     Attributes:
-        forward: the node that replaces the loop; its results are those of the loop, then the slots.
+        forward: the node that replaces the loop; its results are those of the loop, then slots.
         nonzero: the positions of the cotangents.
-        backward: (operands, slots, cotangents of what is forwarded) to cotangents of the carry, then
-            of invariants.
+        backward: (operands, slots, cotangents of what is forwarded) to cotangents of the carry,
+            then of invariants.
         plain: the same without slots.
     """
 
@@ -69,9 +70,9 @@ def pull_back_checkpointed(
         return
     b, nonzero = bwd.b, adjoint.nonzero
     bwd.replaced[node] = [adjoint.forward]
-    kept = adjoint.forward.results[len(node.results) :]
+    slot_values = adjoint.forward.results[len(node.results) :]
     seeds = [instantiate_or_zeros(b, cts[i], node.results[i]) for i in nonzero.forwarded]
-    operands = [*node.operands, *kept, *seeds]
+    operands = [*node.operands, *slot_values, *seeds]
     count = len(adjoint.backward.results)
     results = b.scheduled(operands, adjoint.backward, adjoint.plain, outs=count).results
     carry = len(node.results) + 1
@@ -152,15 +153,16 @@ def _forward(node: Node, state: Sequence[int], slots: int) -> Node:
     w, b = WhileParts.of(node), Build(f"checkpoints{slots}")
     b.source = node.source
     params = params_like(b, w.before.params)
-    forwarded, kept = append_placement(b, w, params, state, slots)
-    callee = b.finish([*forwarded, *kept.values()])
+    forwarded, placed = append_placement(b, w, params, state, slots)
+    callee = b.finish([*forwarded, *placed.values()])
     b = Build("plain")
     b.source = node.source
-    (loop,) = copy_nodes([node], dict(zip(node.operands, params_like(b, w.before.params))))
+    params = params_like(b, w.before.params)
+    (loop,) = copy_nodes([node], dict(zip(node.operands, params, strict=True)))
     b.nodes.append(loop)
     placeholders = [
-        b.list_new(value.type.element) if k > 2 else b.zeros_like(value)  # type: ignore[attr-defined]
-        for k, value in enumerate(kept.values())
+        b.list_new(value.type.element) if isinstance(value.type, ListType) else b.zeros_like(value)
+        for value in placed.values()
     ]
     plain = b.finish([*loop.results, *placeholders])
     scratch = Build("")
@@ -168,9 +170,7 @@ def _forward(node: Node, state: Sequence[int], slots: int) -> Node:
     return scratch.scheduled(node.operands, callee, plain, outs=len(node.results))
 
 
-def _backward(
-    node: Node, nonzero: LoopCotangentActivity, restart: Restart, forward: Node
-) -> Graph:
+def _backward(node: Node, nonzero: LoopCotangentActivity, restart: Restart, forward: Node) -> Graph:
     """Return the backward pass that restarts from slots."""
     w, b = WhileParts.of(node), Build("restarts")
     b.source = node.source
@@ -194,17 +194,16 @@ def _plain_backward(
     for i, seed in zip(nonzero.forwarded, seeds, strict=True):
         cts[i] = seed
     first = len(w.carry)
-    wanted = [*nonzero.carry, *(first + j for j in nonzero.invariants)]
+    positions = [*nonzero.carry, *(first + j for j in nonzero.invariants)]
     loop = _nested(node, slots)
-    transposed = recompute_and_transpose(t, loop, wanted, cts)
+    transposed = recompute_and_transpose(t, loop, positions, cts)
     grads: dict[int, Value] = {}
     if transposed is not None:
-        graph, positions, used = transposed
+        graph, connected, used = transposed
         arguments = [*operands, *seeds]
-        grads = dict(zip(positions, inline(graph, [arguments[k] for k in used], b.nodes)))
-    return b.finish(
-        [instantiate_or_zeros(b, grads.get(k, ZERO), operands[k]) for k in wanted]
-    )
+        results = inline(graph, [arguments[k] for k in used], b.nodes)
+        grads = dict(zip(connected, results, strict=True))
+    return b.finish([instantiate_or_zeros(b, grads.get(k, ZERO), operands[k]) for k in positions])
 
 
 def _nested(node: Node, slots: int) -> Graph:

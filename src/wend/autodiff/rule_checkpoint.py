@@ -51,7 +51,7 @@ def recompute_and_transpose(
 ) -> tuple[Graph, list[int], list[int]] | None:
     """Return the graph (operands, cotangents) → cotangents of operands, without unused params.
 
-    None if no operand gets a cotangent. Also return which operands get a cotangent, and which params remain.
+    Also return which operands get one, and which params remain. None if no operand gets one.
     """
     seeds = {i: without_maybe(type) for i, type in seeds_of(cts, callee.result_types).items()}
     transposed = transpose_region(t, callee, active, seeds)

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wend.autodiff.activity import loop_activity
+from wend.autodiff.checkpoints import pull_back_checkpointed
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, activity_fixpoint
-from wend.autodiff.rule_if import pull_back_call
-from wend.autodiff.checkpoints import pull_back_checkpointed
 from wend.autodiff.rotate import is_rotated, rotated
+from wend.autodiff.rule_if import pull_back_call
 from wend.autodiff.strip_mine import strip_mined
-from wend.base.memory import Checkpoints, Every, parsed
 from wend.autodiff.transpose import BackwardPass, Transposer
+from wend.base.memory import Checkpoints, Every, parsed
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
@@ -63,9 +63,7 @@ def _pull_back_as(
         bwd.replaced[node] = bwd.replaced.pop(call)
 
 
-def _pull_back_kept(
-    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
-) -> None:
+def _pull_back_kept(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Keep the records of every trip."""
     active_operands = tuple(operand in bwd.active for operand in node.operands)
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)

@@ -49,9 +49,7 @@ def _segment_after(rotation: Rotation) -> Graph:
     return b.finish([*results, b.add(count, b.integer(1))])
 
 
-def _segment_params(
-    b: Build, rotation: Rotation
-) -> tuple[Value, list[Value], Value, list[Value]]:
+def _segment_params(b: Build, rotation: Rotation) -> tuple[Value, list[Value], Value, list[Value]]:
     """Add the params predicate, forwarded…, trips made, invariants…"""
     predicate, forwarded = b.param(PREDICATE), params_like(b, rotation.forwarded)
     return predicate, forwarded, b.param(TRIP_COUNT), params_like(b, rotation.invariants)

@@ -41,9 +41,7 @@ def emit_loop(
         params = params_like(region, carry if like is None else like)
         outer = params_like(region, invariants)
         is_test = name == "before"
-        results = (
-            [test(region, params, outer), *params] if is_test else body(region, params, outer)
-        )
+        results = [test(region, params, outer), *params] if is_test else body(region, params, outer)
         regions.append(region.finish(results))
     return b.while_(carry, invariants, *regions, applied=applied).results
 

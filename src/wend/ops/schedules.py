@@ -2,9 +2,9 @@
 
     scheduled(operands; callee, plain) {outs=n}
 
-`callee` is what runs: a schedule over checkpoints, say. `plain` computes its first `outs` results in
-a form whose derivatives keep little memory; its other results are placeholders of the right types,
-which no derivative reads.
+`callee` is what runs: a schedule over checkpoints, say. `plain` computes its first `outs` results
+in a form whose derivatives keep little memory; its other results are placeholders of the right
+types, which no derivative reads.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def loop(iterable: Iterable[Any], *, memory: Memory) -> LoopWithMemory:
 
     Args:
         iterable: what the loop goes through: a range, an array, `zip(…)`, `enumerate(…)`.
-        memory: a policy: `"keep"`, `"recompute"` or `wend.Every(trips)`.
+        memory: a policy: `"keep"`, `"recompute"`, `wend.Every(trips)`, `wend.Checkpoints(slots)`.
 
     Raises:
         ValueError: there is no policy of that name.
