@@ -143,6 +143,7 @@ class _Block:
         function: the name of the function that it belongs to, and that function's first line.
         first, column, last: its first line and the column where it starts, and its last line.
         is_try: whether it is that of a plain `try`, which captured code replaces.
+        takes_groups: whether its handlers are `except*`, which catch groups with what they name.
         clauses: the line of each handler, and what it catches: the class of an `except`, None if
             that has none, or an item of a `with`.
     """
@@ -153,6 +154,7 @@ class _Block:
     last: int
     clauses: tuple[tuple[int, ast.expr | ast.withitem | None], ...]
     is_try: bool
+    takes_groups: bool
 
 
 # File -> its lines, as linecache holds them, and its blocks, the innermost last.
@@ -183,6 +185,7 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
             for line, clause in block.clauses:
                 if not isinstance(clause, ast.withitem):
                     what, classes = "except", _classes(clause, _scopes(frame))
+                    classes += (BaseExceptionGroup,) if block.takes_groups else ()
                 elif entered:
                     continue
                 else:
@@ -242,8 +245,8 @@ def _blocks_in(node: ast.AST, function: tuple[str, int]) -> Iterator[_Block]:
         if clauses:
             assert isinstance(child, (ast.Try, ast.TryStar, ast.With))
             start, last = child.body[0], child.body[-1].end_lineno or child.lineno
-            is_try = isinstance(child, ast.Try)
-            yield _Block(function, start.lineno, start.col_offset, last, tuple(clauses), is_try)
+            kinds = isinstance(child, ast.Try), isinstance(child, ast.TryStar)
+            yield _Block(function, start.lineno, start.col_offset, last, tuple(clauses), *kinds)
         yield from _blocks_in(child, inner)
 
 

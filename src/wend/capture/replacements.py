@@ -27,6 +27,7 @@ from wend.eager.promotion import is_weak
 from wend.ir.dtypes import SHORT_NAMES
 from wend.numpy import creating, decompositions, fft, indexing, ranges, rearranging, shaping, views
 from wend.numpy.public import STAGED
+from wend.numpy.unknown import unknown
 from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.control.tensor_list import TensorList
@@ -285,7 +286,14 @@ def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: A
             name: creating.asarray(arg) if _is_array_parameter(name) and _holds_staged(arg) else arg
             for name, arg in kwargs.items()
         }
-    return adopt_result(fun(*args, **kwargs))
+    try:
+        return adopt_result(fun(*args, **kwargs))
+    except TypeError as error:
+        # One in C that knows no protocol of NumPy's, such as `np.frombuffer`
+        is_in_c = isinstance(fun, types.BuiltinFunctionType) and not refusals.is_refusal(error)
+        if not is_in_c or not any_staged((*args, *kwargs.values())):
+            raise
+        raise refusals.refusal(unknown(fun)) from error
 
 
 # Parameters of array functions that take shapes, axes, or several arrays

@@ -199,8 +199,13 @@ def nan_to_num(
         return ew.where(part == -np.inf, limits.min if neginf is None else neginf, part)
 
     if dtype.kind == "f":
-        return replaced(x)
-    return apply(ops.complex, replaced(ew.real(x)), replaced(ew.imag(x)))
+        result = replaced(x)
+    else:
+        result = apply(ops.complex, replaced(ew.real(x)), replaced(ew.imag(x)))
+    if copy or tensor_type(x).shape == ():
+        return result
+    x[...] = result
+    return x
 
 
 def _check_real(x: Any) -> Any:

@@ -140,7 +140,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     first, second = normalize_axis_tuple(axes, shaping.rank_of(m))
     match k % 4:
         case 0:
-            return m
+            return m[...]
         case 1:
             return shaping.swapaxes(shaping.flip(m, second), first, second)
         case 2:

@@ -83,7 +83,9 @@ def _reshape(x: Any, shape: Any) -> Any:
         if known_size == 0 or total % known_size:
             raise ShapeError(f"cannot reshape array of size {total} into shape {dims}")
         dims = tuple(total // known_size if dim == -1 else dim for dim in dims)
-    return x if dims == x_type.shape else apply(ops.reshape, x, shape=dims)
+    if dims != x_type.shape:
+        return apply(ops.reshape, x, shape=dims)
+    return x[...] if dims and isinstance(x, Staged) else x  # a view, as of another shape
 
 
 def _declared_shape(x: Any, sizes: Sequence[Any]) -> Shape:
@@ -190,6 +192,8 @@ def squeeze(x: Any, axis: Any = None) -> Any:
         axes = normalize_axis_tuple(axis, len(dims)) if dims or axis not in (0, -1) else ()
     if any(isinstance(dims[k], int) and dims[k] != 1 for k in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    if not axes:
+        return x  # NumPy returns the array itself, too
     remaining = [k for k in range(len(dims)) if k not in axes]
     if all(isinstance(dims[k], int) for k in remaining):
         return apply(ops.reshape, x, shape=tuple(dims[k] for k in remaining))

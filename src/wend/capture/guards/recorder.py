@@ -84,6 +84,7 @@ class GuardRecorder:
         self._check_plain = check_plain
         self._reads: dict[tuple[Any, ...], Read] = {}
         self._plain_reads: set[tuple[Any, ...]] = set()  # whose values plain Python may change
+        self._unlogged: set[tuple[Any, ...]] = set()  # whose values change as code likes
         self._alive: dict[int, Any] = {}  # objects of outside, so that no id is used again
         self._outside: dict[int, str] = {}  # objects of outside -> their names
         self._arrays: dict[int, np.ndarray] = {}  # arrays of outside
@@ -95,6 +96,7 @@ class GuardRecorder:
         self._to_follow: list[tuple[Any, str]] = []
         self._is_following = False
         self._is_plain = False  # what is noted now is what plain Python may read and write
+        self._is_free = False  # and it may write it: it is marked with @do_not_capture
         self._inner: dict[int, Read] = {}
         self.hosts: set[CodeKey] = set()  # functions called at run time: they read current values
 
@@ -436,6 +438,8 @@ class GuardRecorder:
         if identity not in self._reads:
             self._keep(owner)
             self._reads[identity] = kind(label, owner, key, value)
+        if self._is_free or not is_trace_logged():
+            self._unlogged.add(identity)
         if self._is_plain and identity not in self._plain_reads and is_trace_logged():
             self._plain_reads.add(identity)
             recording = current()
@@ -500,12 +504,13 @@ class GuardRecorder:
         if key in self._uncaptured:
             return
         self._uncaptured[key] = fun, owner
-        was_plain = self._is_plain
-        self._is_plain = not getattr(fun, "__wend_do_not_capture__", False)
+        was_plain, was_free = self._is_plain, self._is_free
+        self._is_free = getattr(fun, "__wend_do_not_capture__", False)
+        self._is_plain = not self._is_free
         try:
             self._add_mentioned(fun, owner)
         finally:
-            self._is_plain = was_plain
+            self._is_plain, self._is_free = was_plain, was_free
 
     def _add_mentioned(self, fun: types.FunctionType, owner: Any) -> None:
         code, names, looked_up = fun.__code__, {*self._names}, self._reads_by_name
@@ -591,6 +596,7 @@ class GuardRecorder:
         self._reads_by_name = False
         self._reads.clear()
         self._plain_reads.clear()
+        self._unlogged.clear()
         self._outside.clear()
         self._arrays.clear()
         self._cells.clear()
@@ -605,14 +611,19 @@ class GuardRecorder:
         self._inner.update({id(read): read for read in reads.reads})
 
     def finished(self) -> GuardSet:
-        """Return the guards, without those on values that the trace itself changed."""
+        """Return the guards, without those on values that the trace itself changed.
+
+        A trace changes what only code that is not logged writes; what another thread has changed
+        meanwhile fails its guard at the next call.
+        """
         of_hosts = {
             cell for cell, users in self._cells.items() if all(map(self._is_of_host, users))
         }
         reads = [
             read
-            for (kind, owner, *_), read in self._reads.items()
-            if not (kind is CellRead and owner in of_hosts) and read.change() is None
+            for identity, read in self._reads.items()
+            if not (identity[0] is CellRead and identity[1] in of_hosts)
+            and (identity not in self._unlogged or read.change() is None)
         ]
         return GuardSet([*reads, *self._inner.values()])
 

@@ -25,7 +25,7 @@ from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
 from wend.trace.arrays.attributes import class_name, class_of
-from wend.trace.arrays.concrete_array import ConcreteTracedArray
+from wend.trace.arrays.concrete_array import ConcreteTracedArray, PromotedArray
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.arrays.tracer import TracedNumber, Tracer
 from wend.trace.state import effects
@@ -54,6 +54,7 @@ def is_(a: Any, b: Any) -> Any:
     Raises:
         AliasError: whether the two are one object is known only at run time.
     """
+    a, b = _traced(a), _traced(b)
     if a is b or not (isinstance(a, Tracer) or isinstance(b, Tracer)):
         return is_same_object(a, b)
     kind, other_kind = (class_of(x) if isinstance(x, Tracer) else type(x) for x in (a, b))
@@ -87,12 +88,18 @@ def is_not(a: Any, b: Any) -> Any:
     return not_(is_(a, b))
 
 
+def _traced(x: Any) -> Any:
+    """Return the traced array that an array has become; another value is returned as it is."""
+    return x.root()._ref if isinstance(x, PromotedArray) and x.root() is x else x
+
+
 def _may_come_from_outside(x: Any) -> bool:
     """Return whether a value may be an object of the caller: no operation has made it."""
     if not isinstance(x, Tracer):
         return not isinstance(x, ConcreteTracedArray)
     node = x.value.node
-    return node is None or bool(node.regions)
+    is_part = x.whole() is not x  # `x[:]` is another object than `x`
+    return not is_part and (node is None or bool(node.regions))
 
 
 # Containers that look for an item by `==`

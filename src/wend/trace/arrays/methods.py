@@ -107,7 +107,8 @@ class Methods(Staged):
         return self.view_as(shaping.transpose(self, perm))
 
     def squeeze(self, axis: Any = None) -> Any:
-        return self.view_as(shaping.squeeze(self, axis))
+        squeezed = shaping.squeeze(self, axis)
+        return self if squeezed is self else self.view_as(squeezed)
 
     swapaxes, repeat, diagonal = _method(np.swapaxes), _method(np.repeat), _method(np.diagonal)
 

@@ -431,7 +431,8 @@ class Tracer(Operators, Methods):
         part = indexing.getitem(self, key)
         if part.type.shape == ():
             return self._number_at(key, part)
-        if part is not self and parts.is_basic(key):
+        if parts.is_basic(key):
+            part = _another(self) if part is self else part
             part.link_part(self, key)
         return part
 
@@ -480,6 +481,15 @@ class Tracer(Operators, Methods):
                 )
             )
         )
+
+
+def _another(array: Tracer) -> Tracer:
+    """Return another object for an array, as `x[:]` is."""
+    recording: Any = recorder.get()
+    if recording is None:
+        raise array.leaked()
+    other: Tracer = recording.wrap(recording.lift(array))
+    return other
 
 
 class TracedArray(Tracer):
