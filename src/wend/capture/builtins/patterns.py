@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from wend.base import trees
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
@@ -15,6 +17,10 @@ from wend.trace.control.tensor_list import TensorList
 
 # `case float(x)` binds the subject itself.
 _SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+
+
+_SEQUENCE = 1 << 5  # the flag of a type whose instances `case [a, b]` matches
+_ARRAYS_ARE_SEQUENCES = bool(np.ndarray.__flags__ & _SEQUENCE)
 
 
 def is_of_class(subject: Any, kind: type, count: int, attributes: Sequence[str]) -> bool:
@@ -43,7 +49,10 @@ def _positional(kind: type) -> Sequence[str]:
 
 
 def is_sequence(subject: Any, count: int) -> bool:
-    """Return whether `case [a, b]` may match: a sequence of that length, no array or string."""
+    """Return whether `case [a, b]` may match: a sequence of that length, but no string.
+
+    An array is a sequence from NumPy 2.5 on.
+    """
     if isinstance(subject, TensorList):
         raise ConcreteValueError(
             explain(
@@ -52,6 +61,8 @@ def is_sequence(subject: Any, count: int) -> bool:
                 cure="compare its length with an `if`: if len(out) == 2.",
             )
         )
+    if isinstance(subject, Staged):
+        return is_instance(subject, np.ndarray) and _ARRAYS_ARE_SEQUENCES and len(subject) == count
     match subject:
         case [*items]:
             return len(items) == count
