@@ -85,7 +85,8 @@ def _reshape(x: Any, shape: Any) -> Any:
         dims = tuple(total // known_size if dim == -1 else dim for dim in dims)
     if dims != x_type.shape:
         return apply(ops.reshape, x, shape=dims)
-    return x[...] if dims and isinstance(x, Staged) else x  # a view, as of another shape
+    is_part = dims and isinstance(x, Staged)
+    return x[...] if is_part else x  # another object, as a view in another shape is
 
 
 def _declared_shape(x: Any, sizes: Sequence[Any]) -> Shape:

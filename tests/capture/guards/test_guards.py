@@ -17,6 +17,7 @@ from wend.capture.guards.guards import (
     include_guards,
     record_guards,
 )
+from wend.ir.builder import Builder
 
 RATE = 0.5
 OPTIONS = types.SimpleNamespace(rate=2.0, deep=types.SimpleNamespace(k=1.0))
@@ -174,3 +175,18 @@ def test_traces_include_what_they_call():
         include_guards(inner)
     assert names(outer.finished()) == names(inner)
     include_guards(inner)  # outside of a trace: nothing to tell
+
+
+def test_what_another_thread_changes_during_a_trace_fails_its_guard(monkeypatch):
+    emit = Builder.emit_node
+
+    def emit_in_turn(self, op, *operands, **attrs):
+        if op.name == "sin":
+            monkeypatch.setitem(globals(), "RATE", 3.0)
+        return emit(self, op, *operands, **attrs)
+
+    compiled = wend.function(lambda x: x * RATE + wnp.sin(0.0 * x), backend="numpy")
+    monkeypatch.setattr(Builder, "emit_node", emit_in_turn)
+    assert compiled(1.0) == 0.5
+    monkeypatch.setattr(Builder, "emit_node", emit)
+    assert (compiled(1.0), compiled.trace_count) == (3.0, 2)

@@ -62,7 +62,8 @@ def is_sequence(subject: Any, count: int) -> bool:
             )
         )
     if isinstance(subject, Staged):
-        return is_instance(subject, np.ndarray) and _ARRAYS_ARE_SEQUENCES and len(subject) == count
+        array: Any = subject
+        return _ARRAYS_ARE_SEQUENCES and is_instance(array, np.ndarray) and len(array) == count
     match subject:
         case [*items]:
             return len(items) == count
