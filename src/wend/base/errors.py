@@ -80,9 +80,11 @@ class ConcreteValueError(WendError, TypeError):
     Attributes:
         summary: what needed the number, the first line of the message.
         code: the code that needed it, where it is known.
+        sources: the arguments that the number was computed from, if all are integers.
     """
 
     summary: str = ""
+    sources: tuple[str, ...] = ()
     code: CodeType | None = None
 
 

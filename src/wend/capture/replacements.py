@@ -18,6 +18,7 @@ from wend.base.source import at, user_source
 from wend.capture.builtins import builtins as standard
 from wend.capture.builtins import math_module, namespaces, strings
 from wend.capture.builtins.conversions import as_weak
+from wend.capture.builtins.sequence_methods import sequence_method
 from wend.capture.builtins.streams import print_in_run
 from wend.capture.builtins.world import replacement_of_call
 from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_range
@@ -245,7 +246,12 @@ def replacement_of(fun: Any) -> Any:
     except TypeError as error:  # not hashable
         refusals.forget(error)
         return fun
-    replacement = replacement or strings.text_method(fun) or replacement_of_call(fun)
+    replacement = (
+        replacement
+        or strings.text_method(fun)
+        or sequence_method(fun)
+        or replacement_of_call(fun)
+    )
     if replacement is not None:
         return replacement
     return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun

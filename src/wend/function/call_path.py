@@ -102,7 +102,7 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         return run_python(function.name, function.eagerly, args, kwargs)
     arguments = function._bind(args, kwargs)
     try:
-        trace = function._trace_for(arguments)
+        trace, arguments = function._trace_or_specialize(arguments, args, kwargs)
     except Exception as error:
         _run_recorded(function, error, arguments)
         # Keep only the user's frames; those of wend do not help.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from wend.backends.protocol import check_backend
 from wend.base import trees
-from wend.base.errors import RetraceWarning
+from wend.base.errors import RetraceWarning, listed
 from wend.base.source import is_wend_file, user_source
 from wend.capture.guards.guards import include_guards
 from wend.function.cache import Trace, TraceCache
@@ -21,6 +21,7 @@ from wend.function.concrete import ConcreteFunction
 from wend.function.report import Explanation
 from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments, Signature, callable_name
+from wend.function.specialization import trace_specialized
 from wend.function.tracing import Tracing
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current
@@ -94,6 +95,7 @@ class Function:
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
         self.__call__ = CallPath(self)  # type: ignore[method-assign]
+        self._specialized: frozenset[str] = frozenset()  # paths of leaves (D37)
         self._instance_functions: dict[int, tuple[Any, Function]] = {}
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
@@ -198,14 +200,34 @@ class Function:
         passes_none = len(args) == int(self.signature.is_method) and not kwargs
         if self.input_signature is not None and passes_none:
             args = (*args, *self.input_signature)
-        return self._find(self._bind(args, kwargs))
+        return self._find(args, kwargs)[0]
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
-        return self._binding.bind(args, kwargs)
+        return self._binding.bind(args, kwargs, self._specialized)
 
-    def _find(self, arguments: Arguments) -> ConcreteFunction:
-        """Return the concrete function for these arguments, traced now if there is none."""
-        return self._trace_for(arguments).concrete
+    def _find(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[ConcreteFunction, Arguments]:
+        """Return the concrete function for a call, and the arguments that it takes."""
+        arguments = self._bind(args, kwargs)
+        trace, arguments = self._trace_or_specialize(arguments, args, kwargs)
+        return trace.concrete, arguments
+
+    def _trace_or_specialize(
+        self, arguments: Arguments, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Trace, Arguments]:
+        """Return the trace for a call, specialized on ints where tracing them is refused (D37)."""
+        if self.input_signature is not None or self.capture_by_value:
+            return self._trace_for(arguments), arguments
+
+        def rebind(names: frozenset[str]) -> Arguments:
+            return self._binding.bind(args, kwargs, self._specialized | names)
+
+        trace, arguments, names = trace_specialized(self._trace_for, arguments, rebind)
+        if names:
+            self._specialized |= names
+            trace.notes += (f"specialized on {listed(sorted(names))}: Python needs the value",)
+        return trace, arguments
 
     def _trace_for(self, arguments: Arguments) -> Trace:
         # An input signature has a single trace.

@@ -488,7 +488,7 @@ def py_function_of_a_list() -> None:
             out.append(i * 2.0)
         return wend.py_function(len, 0, out)
 
-    wend.function(fun)(3)
+    wend.function(fun)(np.int64(3))
 
 
 @mistake

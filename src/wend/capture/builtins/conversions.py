@@ -21,7 +21,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy import numbers, shaping
 from wend.ops import elementwise
 from wend.trace.arrays.attributes import class_of
-from wend.trace.arrays.provenance import static_advice
+from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.tracer import Tracer
 
 _INT_END = 2.0**63  # the first float above all 64-bit integers
@@ -95,20 +95,21 @@ def to_complex(real: Any = 0.0, imag: Any = 0.0) -> Any:
     return as_weak(apply(elementwise.complex, *parts))
 
 
-def round(x: Any, digits: Any = None) -> Any:
-    """Return `round(x, digits)`."""
+def round(x: Any, ndigits: Any = None) -> Any:
+    """Return `round(x, ndigits)`."""
     builtins.round(_example(x))  # Python's error, if it has none
-    if isinstance(digits, Staged):
-        raise ConcreteValueError(
+    if isinstance(ndigits, Staged):
+        error = ConcreteValueError(
             explain(
-                f"round{at(user_source())} needs its number of digits, {digits!r}, which is known "
+                f"round{at(user_source())} needs its number of digits, {ndigits!r}, which is known "
                 "only at run time.",
-                cure=_static_cure(digits, "round by np.floor(x * 10.0**n + 0.5) / 10.0**n."),
+                cure=_static_cure(ndigits, "round by np.floor(x * 10.0**n + 0.5) / 10.0**n."),
             )
         )
-    if digits is None:
+        raise with_sources(error, ndigits)
+    if ndigits is None:
         return _integer(ew.rint(as_scalar(x, builtins.round)))
-    return rounded(x, digits) if is_weak(x) else numbers.round(x, digits)
+    return rounded(x, ndigits) if is_weak(x) else numbers.round(x, ndigits)
 
 
 def _example(x: Any) -> Any:

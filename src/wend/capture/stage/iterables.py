@@ -19,7 +19,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy.shaping import astype, stack
 from wend.ops import lists, shaping
 from wend.trace.arrays.attributes import class_name, class_of
-from wend.trace.arrays.provenance import static_advice
+from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
 
@@ -154,7 +154,7 @@ class TracedRange:
         return iter(range(*bounds))
 
     def _unknown_length(self) -> ConcreteValueError:
-        return ConcreteValueError(
+        error = ConcreteValueError(
             explain(
                 f"the length of a range is needed{at(user_source())}, but its bounds are "
                 "traced: they are known only at run time.",
@@ -162,6 +162,7 @@ class TracedRange:
                 f"or {self._static_advice()}.",
             )
         )
+        return with_sources(error, self.start, self.stop, self.step)
 
     def _static_advice(self) -> str:
         """Return advice on how to make the bounds static."""

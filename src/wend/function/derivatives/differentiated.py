@@ -17,6 +17,7 @@ from wend.capture.convert import capture
 from wend.eager.promotion import tensor_type
 from wend.function.function import Function
 from wend.function.signature.signature import Arguments, Signature
+from wend.function.specialization import trace_specialized
 from wend.ir.types import TensorType, is_differentiable
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
@@ -95,7 +96,8 @@ class DifferentiatedCall:
         self.fun = fun.python_function if isinstance(fun, Function) else fun
         self.capture = not isinstance(fun, Function) or fun.capture
         args = [self._as_float(a, k) if k in self.argnums else a for k, a in enumerate(args)]
-        self.arguments = signature_of(fun).bind(args, kwargs)
+        self._bind = functools.partial(signature_of(fun).bind, args, kwargs)
+        self.arguments = self._bind()
         refuse_objects(self.what, self.arguments, self._chosen_positions())
 
     def _position(self, number: int, count: int) -> int:
@@ -127,13 +129,7 @@ class DifferentiatedCall:
         Raises:
             NotDifferentiableError: it changes a differentiated argument in place.
         """
-        traced = trace_function(
-            capture(self.fun) if self.capture else self.fun,
-            self.arguments.types,
-            self.arguments.call,
-            self.name,
-            [f"argument {name}" for name in self.arguments.names()],
-        )
+        traced, self.arguments, _ = trace_specialized(self._trace, self.arguments, self._bind)
         outer = current()
         if outer is not None:
             outer.notes.update(dict.fromkeys(traced.notes))
@@ -143,6 +139,15 @@ class DifferentiatedCall:
                 explain(problem, cure="change a copy of it: x = x.copy().")
             )
         return traced
+
+    def _trace(self, arguments: Arguments) -> Traced:
+        return trace_function(
+            capture(self.fun) if self.capture else self.fun,
+            arguments.types,
+            arguments.call,
+            self.name,
+            [f"argument {name}" for name in arguments.names()],
+        )
 
     def _chosen_positions(self) -> set[int]:
         """Return the indices, among all leaves, of those of the chosen arguments."""

@@ -40,8 +40,8 @@ class PrimalPoint:
         self.function = fun if isinstance(fun, Function) else Function(fun)
         self.name = what
         self.what = f"{what} of {self.function.name}"
-        self.primals = self.function._bind(primals, {})
-        self.concrete: ConcreteFunction = self.function._find(self.primals)
+        self.concrete: ConcreteFunction
+        self.concrete, self.primals = self.function._find(primals, {})
         traced = self.concrete.traced
         value = differentiated_part(
             self.what, traced.result_tree, len(traced.result_types), has_aux

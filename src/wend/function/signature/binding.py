@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,11 +47,13 @@ class Binding:
             cure = "give a wend.TensorSpec for each, or let them have defaults."
             raise TypeError(explain(what, cure=cure))
 
-    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
+    def bind(
+        self, args: Sequence[Any], kwargs: dict[str, Any], specialized: Collection[str] = ()
+    ) -> Arguments:
         """Flatten the arguments of a call."""
         if self.declared is not None:
             args, kwargs = self.coerce(args, kwargs)
-        return self.signature.bind(args, kwargs)
+        return self.signature.bind(args, kwargs, specialized)
 
     def with_declared_types(self, arguments: Arguments) -> Arguments:
         """Return the arguments to trace with, which have the declared unknown sizes."""

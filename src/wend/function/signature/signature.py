@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 import types
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from wend.eager.dispatch import Staged
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.runtime.array_boundary import check_no_subclass
-from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
+from wend.trace.recording.arguments import LeafType, is_array_leaf, is_int64, leaf_type
 from wend.trace.state.variable import Variable
 from wend.trace.traced import call_with
 
@@ -77,6 +77,11 @@ class Arguments:
     def with_types(self, types: Sequence[LeafType]) -> Arguments:
         """Return these arguments with other types of the traced leaves."""
         return replace(self, types=tuple(types))
+
+    def specializable(self) -> list[str]:
+        """Return the paths of the traced leaves whose values may become part of the key (D37)."""
+        paths = self.all_names()
+        return [paths[k] for k in self.traced_positions if type(self.leaves[k]) in (int, bool)]
 
     @property
     def arrays(self) -> list[Any]:
@@ -242,8 +247,16 @@ class Signature:
             raise ValueError(f"static_argnums {tuple(numbers)}: there are {len(params)} arguments")
         return {*names, *(params[number] for number in numbers)}
 
-    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
+    def bind(
+        self, args: Sequence[Any], kwargs: dict[str, Any], specialized: Collection[str] = ()
+    ) -> Arguments:
         """Flatten the arguments of a call.
+
+        Args:
+            args: the positional arguments.
+            kwargs: the keyword arguments.
+            specialized: the paths of leaves whose values, if they are Python ints or bools, are
+                part of the key (D37).
 
         Raises:
             TypeError: they do not fit the function, or a static one is not hashable.
@@ -255,9 +268,12 @@ class Signature:
         static_keys: list[Hashable] = []
         leaves = [to_native_byte_order(leaf) for leaf in leaves]
         variable_numbers: dict[int, int] = {}  # by id: equal for one variable passed twice
+        fixed = self._specialized_positions(leaves, treedef, specialized)
         for index, leaf in enumerate(leaves):
             if isinstance(leaf, _StaticArgument):
                 static_keys.append(self._key(leaf.value, index, treedef))
+            elif index in fixed or (type(leaf) is int and not is_int64(leaf)):
+                static_keys.append(key_of(leaf))
             elif self.is_method and not index:
                 static_keys.append(ByIdentity(leaf))
             elif isinstance(leaf, TensorSpec):
@@ -284,6 +300,19 @@ class Signature:
             # Besides the leaves there are (args, kwargs), args and kwargs.
             trees.metadata_key(treedef) if treedef.num_nodes > len(leaves) + 3 else (),
         )
+
+    def _specialized_positions(
+        self, leaves: Sequence[Any], treedef: trees.TreeDef, specialized: Collection[str]
+    ) -> Collection[int]:
+        """Return the positions of leaves whose values are part of the key, though they are ints."""
+        if not specialized:
+            return ()
+        names = argument_paths(treedef, self.parameters)
+        return {
+            k
+            for k, (leaf, name) in enumerate(zip(leaves, names, strict=True))
+            if type(leaf) in (int, bool) and name in specialized
+        }
 
     def bound_leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """Return the leaves of a call in the order of `bind`."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
-from wend.base.errors import listed
+from wend.base.errors import ConcreteValueError, listed
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
+
+E = TypeVar("E", bound=ConcreteValueError)
 
 _ARGUMENT = "argument "
 
@@ -46,6 +48,16 @@ def static_advice(value: Value, recording: Any) -> str | None:
         return f"pass {listed(nested)} as an argument by itself, and make it static"
     names = repr(plain[0]) if len(plain) == 1 else repr(plain)
     return f"make {listed(plain)} static: wend.function(static_argnames={names})"
+
+
+def with_sources(error: E, *numbers: Any) -> E:
+    """Return an error that names, as its `sources`, the arguments that decide on numbers."""
+    sources: list[str] = []
+    for number in numbers:
+        if hasattr(number, "value") and hasattr(number, "recording"):
+            sources += source_arguments(number.value, number.recording) or ()
+    error.sources = tuple(dict.fromkeys(sources))
+    return error
 
 
 def _is_integer(value: Value) -> bool:

@@ -40,7 +40,7 @@ from wend.trace.arrays.attributes import (
 )
 from wend.trace.arrays.methods import Methods
 from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufuncs
-from wend.trace.arrays.provenance import static_advice
+from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
 from wend.trace.arrays.view_transforms import ViewTransform
 
@@ -167,7 +167,7 @@ class Tracer(Operators, Methods):
         error = ConcreteValueError(explain(summary, reason, cure=cure))
         frame = user_frame()
         error.summary, error.code = summary, frame and frame.f_code
-        return error
+        return with_sources(error, self)
 
     def _static_advice(self) -> str | None:
         """Return advice that would make the number known to Python, or None."""

@@ -50,13 +50,18 @@ def is_array_leaf(x: Any) -> bool:
     return boundary is not None and is_supported(boundary.type_of(x).dtype)
 
 
+def is_int64(x: int) -> bool:
+    """Return whether a Python integer fits 64 bits."""
+    return -(2**63) <= x < 2**63
+
+
 def leaf_type(x: Any) -> LeafType:
     """Return the type of an array leaf, or of a traced list.
 
     Raises:
         OverflowError: a Python integer does not fit int64.
     """
-    if type(x) is int and not -(2**63) <= x < 2**63:
+    if type(x) is int and not is_int64(x):
         raise refusal(
             OverflowError(
                 explain(

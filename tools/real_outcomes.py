@@ -1,0 +1,180 @@
+"""What a caller sees of a call, and how two outcomes are compared; gradients of published functions."""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import wend
+from wend.base.refusals import is_refusal
+
+_CLOSE = 1e-7
+_STEPS = 1e-5, 1e-6
+_GRADIENT_CLOSE = 1e-4
+_PLAIN_TYPES = (bool, np.bool_), (int, np.integer), (float, np.floating), (complex, np.complexfloating)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that a caller sees: value, error, output, and the arguments afterwards."""
+
+    value: Any
+    error: BaseException | None
+    output: str
+    arguments: Any
+
+
+def differ(expected: Outcome, found: Outcome) -> str:
+    """Say how two outcomes differ; empty where they do not."""
+    if (expected.error is None) != (found.error is None):
+        return f"error {expected.error!r} became {type(found.error).__name__}: {found.error}"
+    if expected.error is not None:
+        one, other = expected.error, found.error
+        texts = [str(e).partition("\n")[0].rstrip(".") for e in (one, other)]
+        if not isinstance(other, type(one)) or texts[0] not in texts[1]:
+            return f"error {one!r} became {other!r}"
+    elif path := _differ(expected.value, found.value):
+        return f"value: {path}"
+    if path := _differ(expected.arguments, found.arguments):
+        return f"arguments afterwards: {path}"
+    if expected.output != found.output:
+        return f"output {expected.output[:80]!r} became {found.output[:80]!r}"
+    return ""
+
+
+def _differ(one: Any, other: Any, depth: int = 0) -> str:
+    """Say where two values differ. NumPy's scalars count as Python's numbers of their kind."""
+    for kind in _PLAIN_TYPES:
+        if isinstance(one, kind) and not isinstance(one, np.ndarray):
+            is_same = isinstance(other, kind) and _is_close(one, other)
+            return "" if is_same else f"{one!r} became {other!r}"
+    if type(one) is not type(other):
+        return f"{one!r:.60} of {type(one).__name__} became {other!r:.60} of {type(other).__name__}"
+    if isinstance(one, np.ndarray):
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return f"{one.dtype}{one.shape} became {other.dtype}{other.shape}"
+        return "" if _is_close(one, other) else f"{one!r:.90} became {other!r:.90}"
+    if isinstance(one, Mapping):
+        if list(one) != list(other):
+            return f"keys {list(one)} became {list(other)}"
+        return _first(f"[{k!r}] {d}" for k in one if (d := _differ(one[k], other[k], depth + 1)))
+    if isinstance(one, (list, tuple)):
+        if len(one) != len(other):
+            return f"{len(one)} items became {len(other)}"
+        pairs = enumerate(zip(one, other, strict=True))
+        return _first(f"[{k}] {d}" for k, (a, b) in pairs if (d := _differ(a, b, depth + 1)))
+    if hasattr(one, "__dict__") and not callable(one) and depth < 8:
+        return _differ(vars(one), vars(other), depth + 1)
+    return "" if one == other or callable(one) else f"{one!r:.60} became {other!r:.60}"
+
+
+def _first(texts: Iterator[str]) -> str:
+    return next(texts, "")
+
+
+def _is_close(one: Any, other: Any) -> bool:
+    one, other = np.asarray(one), np.asarray(other)
+    if one.dtype.kind not in "fc":
+        return bool(np.array_equal(one, other))
+    finite = np.abs(one[np.isfinite(one)])
+    scale = float(finite.max()) if finite.size else 1.0
+    close = _CLOSE if one.dtype.itemsize >= 8 else 1e-3  # noqa: PLR2004 - of single precision
+    return bool(np.allclose(one, other, rtol=close, atol=close * 1e-3 * scale, equal_nan=True))
+
+
+def gradient_outcome(function: Any, calls: Any, expected: list[Outcome]) -> dict[str, Any]:
+    """Compare the gradient of the first call that has one with central differences."""
+    for (args, kwargs), outcome in zip(calls, expected, strict=True):
+        if outcome.error is not None or not _floats(outcome.value):
+            continue
+        argnums = tuple(k for k, a in enumerate(args) if _floats(a))
+        if argnums and all(_is_all_floats(args[k]) for k in argnums):
+            return _compare_gradient(function, args, kwargs, argnums)
+    return {"status": "none"}
+
+
+def _compare_gradient(function: Any, args: Any, kwargs: Any, argnums: Any) -> dict[str, Any]:
+    def loss(*values: Any) -> Any:
+        return _weighed(function(*values, **kwargs))
+
+    rng = np.random.default_rng(1)
+    direction = tuple(_map(lambda x: rng.normal(size=np.shape(x)), args[k]) for k in argnums)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            slopes = [_slope(loss, args, argnums, direction, h) for h in _STEPS]
+        except Exception as error:  # noqa: BLE001
+            return {"status": "none", "cause": f"no differences: {error}"}
+        if not np.isfinite(slopes).all() or not np.isclose(*slopes, rtol=1e-3, atol=1e-6):
+            return {"status": "none", "cause": "not smooth here"}
+        start = time.perf_counter()
+        try:
+            gradients = wend.grad(loss, argnums=argnums)(*copy.deepcopy(args))
+        except Exception as error:  # noqa: BLE001
+            status = "refused" if is_refusal(error) else "raw"
+            return {"status": status, "cause": f"{type(error).__name__}: {error}"}
+        seconds = time.perf_counter() - start
+    slope = sum(float(np.sum(g * d)) for g, d in zip(_leaves(gradients), _leaves(direction), strict=True))
+    scale = max(1.0, abs(slopes[0]))
+    if abs(slope - slopes[1]) <= max(_GRADIENT_CLOSE * scale, 5 * abs(slopes[0] - slopes[1])):
+        return {"status": "right", "seconds": seconds}
+    return {"status": "wrong", "cause": f"{slope} but differences give {slopes}"}
+
+
+def _slope(loss: Any, args: Any, argnums: Any, direction: Any, step: float) -> float:
+    values = []
+    for sign in (1.0, -1.0):
+        moved = list(copy.deepcopy(args))
+        for k, way in zip(argnums, direction, strict=True):
+            moved[k] = _map2(lambda x, d, s=sign: x + s * step * d, moved[k], way)
+        values.append(float(loss(*moved)))
+    return (values[0] - values[1]) / (2 * step)
+
+
+def _weighed(value: Any) -> Any:
+    total = 0.0
+    for k, leaf in enumerate(_floats(value)):
+        weights = np.cos(np.arange(np.size(leaf)) + k).reshape(np.shape(leaf))
+        total = total + np.sum(weights * leaf)
+    return total
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in _leaves(item)]
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in _leaves(item)]
+    return [value]
+
+
+def _floats(value: Any) -> list[Any]:
+    return [x for x in _leaves(value) if _is_float(x)]
+
+
+def _is_float(value: Any) -> bool:
+    if isinstance(value, (float, np.floating)):
+        return True
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _is_all_floats(value: Any) -> bool:
+    return len(_leaves(value)) == len(_floats(value))
+
+
+def _map(function: Any, value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_map(function, x) for x in value)
+    return function(value)
+
+
+def _map2(function: Any, value: Any, other: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_map2(function, a, b) for a, b in zip(value, other, strict=True))
+    moved = function(value, other)
+    return float(moved) if isinstance(value, float) else moved
