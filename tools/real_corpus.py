@@ -16,7 +16,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def read_list(path: Path) -> Iterator[Entry]:
 class _Missing(types.ModuleType):
     """A package that is not installed: its decorators leave functions as they are."""
 
-    __path__: list[str] = []
+    __path__: ClassVar[list[str]] = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -83,7 +83,8 @@ class _Missing(types.ModuleType):
 class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     names = frozenset({
         "numba", "pandas", "torch", "tensorflow", "sklearn", "sympy", "skimage", "cv2", "PIL",
-        "tqdm", "gym", "seaborn", "requests", "autograd_gamma", "attr", "cvxpy", "casadi",
+        "tqdm", "gym", "seaborn", "autograd", "requests", "autograd_gamma", "attr", "cvxpy",
+        "casadi",
         "numexpr", "joblib", "ansitable", "pymanopt", "pyhsmm", "pybasicbayes", "bokeh", "psutil",
         "pandas_datareader", "theano", "graphviz", "transonic", "pythran", "omp", "xgboost",
         "imageio", "pytest", "keras", "cvxopt", "networkx", "nltk", "plotly", "colorlog",
@@ -102,9 +103,23 @@ class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
+_NUMPY_BY_OTHER_NAMES = {
+    "autograd.numpy": "numpy",
+    "autograd.numpy.random": "numpy.random",
+    "autograd.numpy.linalg": "numpy.linalg",
+    "autograd.scipy": "scipy",
+    "autograd.scipy.special": "scipy.special",
+    "autograd.scipy.stats": "scipy.stats",
+    "autograd.scipy.stats.norm": "scipy.stats",
+    "autograd.scipy.stats.multivariate_normal": "scipy.stats",
+}
+
+
 def load(entry: Entry, folder: Path) -> tuple[types.ModuleType, Any]:
     """Import the file of an entry, and return its module and the function."""
-    sys.meta_path.append(_MissingFinder())
+    sys.meta_path.insert(0, _MissingFinder())
+    for name, other in _NUMPY_BY_OTHER_NAMES.items():
+        sys.modules[name] = importlib.import_module(other)
     checkout = folder / entry.repository.replace("/", "+")
     file = checkout / entry.path
     module = _import(file)
@@ -125,7 +140,8 @@ def _import(file: Path) -> types.ModuleType:
         except ImportError:
             pass  # its package needs what is not here; the file may not
     spec = importlib.util.spec_from_file_location("real_" + file.stem.replace(" ", "_"), file)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -164,17 +180,24 @@ def _calls(texts: list[str], name: str, module: types.ModuleType) -> list[tuple[
     for text in texts:
         try:
             *before, last = ast.parse(text.strip()).body
-            exec(compile(ast.Module(before, []), "<before>", "exec"), namespace)
-        except Exception:  # noqa: BLE001, S112 - not an example that can be run
+            filename = f"<example {len(linecache.cache)}>"
+            lines = text.strip().splitlines(keepends=True)
+            linecache.cache[filename] = (len(text), None, lines, filename)
+            exec(compile(ast.Module(before, []), filename, "exec"), namespace)
+        except Exception:  # noqa: BLE001 - not an example that can be run
             continue
         nodes = [n for n in ast.walk(last) if isinstance(n, ast.Call) and _calls_name(n, name)]
         try:
             if not nodes:
-                exec(compile(ast.Module([last], []), "<example>", "exec"), namespace)
+                exec(compile(ast.Module([last], []), filename, "exec"), namespace)
                 continue
-            call = ast.unparse(ast.Call(ast.Name("_arguments"), nodes[0].args, nodes[0].keywords))
-            args, kwargs = eval(call, {**namespace, "_arguments": lambda *a, **k: (a, k)})
-        except Exception:  # noqa: BLE001, S112
+            name_of_it = ast.copy_location(ast.Name("_arguments", ast.Load()), nodes[0].func)
+            call = ast.copy_location(
+                ast.Call(name_of_it, nodes[0].args, nodes[0].keywords), nodes[0]
+            )
+            taken = {**namespace, "_arguments": lambda *a, **k: (a, k)}
+            args, kwargs = eval(compile(ast.Expression(call), filename, "eval"), taken)
+        except Exception:  # noqa: BLE001
             continue
         if all(map(_is_numeric, [*args, *kwargs.values()])):
             calls.append((args, kwargs))

@@ -172,7 +172,7 @@ def test_recursion_on_traced_values() -> None:
             return 1
         return n * factorial(n - 1)
 
-    assert message_of(factorial, 3) == (
+    assert message_of(factorial, np.int64(3)) == (
         "`factorial` calls itself endlessly while it is recorded.\n"
         "  both sides of a branch on a traced value are recorded, including the recursive one.\n"
         "  To fix it: write it as a loop, or let the test that ends it depend on Python ints "
@@ -328,22 +328,6 @@ def test_loops_of_issue_two() -> None:
     assert wend.function(collatz)(27) == 111
 
 
-def test_a_list_that_grows_is_returned() -> None:
-    def f(n):
-        out = []
-        for i in range(n):
-            out.append(i * 1.0)
-        return {"out": out, "n": n}
-
-    def g(n):
-        return f(n)["out"]
-
-    says = "a list that grows in a loop or branch: how long it is, is only known when it runs.\n"
-    cure = "  To fix it: return an array of its items: wnp.stack(out)."
-    assert message_of(f, 3) == f"f returns at result['out'] {says}{cure}"
-    assert message_of(g, 3) == f"g returns {says}{cure}"
-
-
 def test_a_list_that_grows_on_one_path() -> None:
     def f(n):
         out = []
@@ -353,7 +337,7 @@ def test_a_list_that_grows_on_one_path() -> None:
             return out
         return [1.0]
 
-    assert message_of(f, 3) == (
+    assert message_of(f, np.int64(3)) == (
         f"if at {line_of(f, 2)}: `what it returns` is a list that grows in a loop on one path.\n"
         "  what it returns: a TensorList against a list\n"
         "  To fix it: make it an array on both paths: wnp.stack(out)."
@@ -367,7 +351,7 @@ def test_a_list_that_grows_in_a_functional_loop() -> None:
             out.append(i * 1.0)
         return wend.while_loop(lambda v: False, lambda v: v, out)
 
-    assert message_of(f, 3) == (
+    assert message_of(f, np.int64(3)) == (
         f"while_loop at {line_of(f, 4)}: carry is a list that grows in a loop or branch.\n"
         "  To fix it: pass an array of its items: wnp.stack(out)."
     )
@@ -391,7 +375,7 @@ def test_what_a_list_that_grows_cannot_do(use, says) -> None:
             out.append(i * 1.0)
         return use(out)
 
-    message = message_of(f, 3)
+    message = message_of(f, np.int64(3))
     assert says in message
     assert "To fix it: " in message
 
@@ -421,16 +405,16 @@ def test_other_names_of_a_list_that_grows() -> None:
         return np.stack(out)
 
     start = "append in the function that makes the list, and keep one name for it"
-    assert message_of(same, 3) == (
+    assert message_of(same, np.int64(3)) == (
         f"for at {line_of(same, 3)}: `kept` of same is the same list as `out`, "
         "which grows there.\n"
         f"  To fix it: {start}; or make kept a copy, list(out)."
     )
-    assert message_of(inside, 3) == (
+    assert message_of(inside, np.int64(3)) == (
         f"for at {line_of(inside, 3)}: `kept` of inside holds the list `out`, which grows there.\n"
         f"  To fix it: {start}."
     )
-    assert message_of(callers, 3) == (
+    assert message_of(callers, np.int64(3)) == (
         f"for at {line_of(fill, 1)}: `out` of callers is the same list as `into`, "
         "which grows there.\n"
         f"  To fix it: {start}; or make out a copy, list(into)."

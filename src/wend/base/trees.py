@@ -105,6 +105,16 @@ def tree_map(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
     return optree.tree_map(fun, tree, *others, namespace=_NAMESPACE)
 
 
+def map_instances(cls: type, fun: Callable[[Any], Any], tree: Tree) -> Tree:
+    """Apply `fun` to the instances of a class in a tree, and keep all else."""
+    return optree.tree_map(
+        lambda x: fun(x) if isinstance(x, cls) else x,
+        tree,
+        is_leaf=lambda x: isinstance(x, cls),
+        namespace=_NAMESPACE,
+    )
+
+
 def paths(treedef: TreeDef, root: str = "") -> list[str]:
     """Return the path of every leaf as Python would write it: `carry['h'][0]`."""
     return [root + accessor.codify("") for accessor in treedef.accessors()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 import types
 from typing import Any
 
@@ -45,6 +46,7 @@ from wend.capture.heap.locations import (
 from wend.capture.heap.places import named
 from wend.capture.heap.trace_log import is_trace_logged
 from wend.capture.heap.unseen_code import note_construction, note_object
+from wend.capture.heap.user_operators import has_operators
 from wend.capture.libraries import is_library
 from wend.capture.replacements import is_higher_order, is_plain_function, replacement_of
 from wend.capture.stage import guard
@@ -52,13 +54,15 @@ from wend.capture.stage.float_errors import check_seterr
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.memos import call_memo, is_memo
 from wend.eager.dispatch import Staged, any_staged
-from wend.trace.arrays.concrete_array import adopt_result
+from wend.trace.arrays.concrete_array import adopt_result, without_stale_memory
 from wend.trace.recording.recording import is_traced_now
 from wend.trace.state.templates import Text
 
 
 def call(fun: Any) -> Any:
     """Return what a call in captured code calls instead of `fun`."""
+    if isinstance(fun, type) and is_traced_now() and _is_initialized_by_users_code(fun):
+        return functools.partial(_construct, fun)
     callee = resolved = _resolve_callee(fun)
     may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
     if (
@@ -74,6 +78,31 @@ def call(fun: Any) -> Any:
         callee = functools.partial(_adopt_result, callee)
     is_foreign = may_create_arrays or _is_foreign(resolved)
     return functools.partial(_call_foreign, fun, callee) if is_foreign else callee
+
+
+def _is_initialized_by_users_code(cls: type) -> bool:
+    """Return whether making an instance is no more than `object.__new__` and a user's `__init__`.
+
+    Operators of an instance run as plain Python, so all that it gets may be read and changed.
+    """
+    method: Any = getattr(cls, "__init__", None)
+    return bool(
+        getattr(type(cls), "__call__", None) is type.__call__  # noqa: B004
+        and getattr(cls, "__new__", None) is object.__new__
+        and not has_operators(cls)
+        and is_plain_function(method)
+        and not is_library(method.__code__.co_filename)
+        and is_captured_function(captured(method))
+    )
+
+
+def _construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+    """Make an instance of a class whose `__init__` is captured."""
+    instance: Any = object.__new__(cls)
+    result = call(types.MethodType(get_attribute(cls, "__init__"), instance))(*args, **kwargs)
+    if result is not None:
+        raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+    return instance
 
 
 def _call_and_enter(fun: Any, enter: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -119,6 +148,9 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """
     if not is_traced_now():
         return callee(*args, **kwargs)
+    if _may_read_memory(fun):
+        args = without_stale_memory(args)
+        kwargs = without_stale_memory(kwargs)
     if not isinstance(fun, type) or fun.__module__ in _FOREIGN_CLASSES:
         check_arguments(fun, (*args, *kwargs.values()))
     if isinstance(fun, (types.FunctionType, type)):
@@ -130,6 +162,20 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
             guard.refuse_foreign_error(error, _CALLERS)
         raise
     return Text.adopted(result) if isinstance(result, str) else result
+
+
+def _may_read_memory(fun: Any) -> bool:
+    """Return whether code may look at the memory of arrays that it is given, past their methods."""
+    if fun in _READERS_OF_MEMORY:
+        return True
+    owner = getattr(fun, "__self__", None)
+    module = getattr(fun, "__module__", None) or type(owner).__module__
+    return str(module).partition(".")[0] not in _KEEPERS
+
+
+_READERS_OF_MEMORY = (bytes, bytearray, memoryview)
+# They hold values, compare their identity and call their methods
+_KEEPERS = frozenset({"builtins", *sys.stdlib_module_names} - {"array", "struct", "statistics"})
 
 
 def _resolve_callee(fun: Any) -> Any:

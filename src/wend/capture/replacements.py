@@ -26,7 +26,17 @@ from wend.capture.stage.operators import check_filter, contains, is_, is_not, no
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import is_weak
 from wend.ir.dtypes import SHORT_NAMES
-from wend.numpy import creating, decompositions, fft, indexing, ranges, rearranging, shaping, views
+from wend.numpy import (
+    copying,
+    creating,
+    decompositions,
+    fft,
+    indexing,
+    ranges,
+    rearranging,
+    shaping,
+    views,
+)
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.arrays.concrete_array import adopt_result
@@ -57,6 +67,10 @@ _STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     creating.array: _with_stacked_list(creating.array),
     creating.asarray: _with_stacked_list(creating.asarray),
     shaping.stack: _with_stacked_list(shaping.stack),
+    # These do not ask for `__array_function__`
+    np.asanyarray: _with_stacked_list(copying.asanyarray),
+    np.ascontiguousarray: _with_stacked_list(copying.ascontiguousarray),
+    np.asfortranarray: _with_stacked_list(copying.ascontiguousarray),
     # `__array_function__` does not dispatch on indices, counts and sizes
     np.take: indexing.take,
     np.repeat: rearranging.repeat,
@@ -247,10 +261,7 @@ def replacement_of(fun: Any) -> Any:
         refusals.forget(error)
         return fun
     replacement = (
-        replacement
-        or strings.text_method(fun)
-        or sequence_method(fun)
-        or replacement_of_call(fun)
+        replacement or strings.text_method(fun) or sequence_method(fun) or replacement_of_call(fun)
     )
     if replacement is not None:
         return replacement

@@ -71,7 +71,7 @@ def test_ranges_take_integers():
 
 
 def test_the_digits_of_round_are_known():
-    assert "make n static" in str(raised(lambda x, n: round(x, n), 1.25, 1))
+    assert "make n static" in str(raised(lambda x, n: round(x, n), 1.25, np.int64(1)))
 
 
 def test_extremes_and_orders_with_nan():

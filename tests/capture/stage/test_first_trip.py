@@ -333,7 +333,7 @@ def test_what_grows_in_every_trip_is_refused() -> None:
         return x
 
     with pytest.raises(wend.WendError, match=r"enters the loop as f64\[3\]"):
-        wend.function(grow)(XS, 2)
+        wend.function(grow)(XS, np.int64(2))
 
 
 def test_none_without_a_trip_is_not_read() -> None:
@@ -344,7 +344,7 @@ def test_none_without_a_trip_is_not_read() -> None:
         return m
 
     with pytest.raises(wend.WendError, match="`m` is read"):
-        wend.function(last)(XS, 2)
+        wend.function(last)(XS, np.int64(2))
 
 
 # ---------------------------------------------------------------- random programs

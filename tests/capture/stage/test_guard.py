@@ -101,7 +101,7 @@ def of_an_unknown_option(x):
         return x.sum()
 
 
-@case(SWALLOWED, 1, says="the integer of")
+@case(SWALLOWED, np.int64(1), says="the integer of")
 def of_an_index(i):
     try:
         return [1.0, 2.0, "c"][i]
@@ -109,7 +109,7 @@ def of_an_index(i):
         return 8.0
 
 
-@case(SWALLOWED, 4, says="a repeat count")
+@case(SWALLOWED, np.int64(4), says="a repeat count")
 def of_a_repetition(n):
     try:
         n = len([0] * n)
@@ -126,7 +126,7 @@ def of_a_key(x):
         return -1.0
 
 
-@case(SWALLOWED, 4, says="the text '<traced")
+@case(SWALLOWED, np.int64(4), says="the text '<traced")
 def of_a_parsed_text(n):
     try:
         return int(str(n))
@@ -139,7 +139,7 @@ def numbers(n):
         yield 1 * i
 
 
-@case(SWALLOWED, 4, says="the integer of")
+@case(SWALLOWED, np.int64(4), says="the integer of")
 def from_a_generator(n):
     try:
         return sum(numbers(n))
@@ -354,7 +354,7 @@ def inverse_by_a_power(x):
         return -1.0
 
 
-@case(AWAITED, 3, says="the check.*ValueError")
+@case(ALLOWED, 3)
 def shift(n):
     try:
         return 1 << n
@@ -444,7 +444,7 @@ def position_in_a_list(i):
         return -1.0
 
 
-@case(AWAITED, -2, says="ValueError")
+@case(AWAITED, np.int64(-2), says="ValueError")
 def size(n):
     try:
         return np.zeros(n).sum()

@@ -46,7 +46,6 @@ def test_what_cannot_be_the_same_object():
 @pytest.mark.parametrize(
     ("fun", "args"),
     [
-        (lambda n: n is ONE, (1,)),
         (lambda a, b: a is b, (1.0, 2.0)),
         (lambda a, b: a is b, (np.ones(2), np.ones(2))),
         (lambda a: a is OUTER, (np.ones(2),)),
@@ -66,8 +65,7 @@ class Point:
 @pytest.mark.parametrize(
     ("fun", "cure"),
     [
-        (lambda x: 1.0 if [x] == [1.0] else 2.0, "compare the numbers themselves"),
-        (lambda x: [1.0, 2.0].index(x), "np.argmax"),
+        (lambda x: {"a": x} == {"a": 1.0}, "compare the numbers themselves"),
         (lambda x: bisect.bisect([1.0, 2.0], x), "np.searchsorted"),
         pytest.param(
             lambda x: 1.0 if Point(x) == Point(1.0) else 2.0,

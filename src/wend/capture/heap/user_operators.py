@@ -28,7 +28,7 @@ _has_operators_cache: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 _EXCLUDED_TYPES = (type, types.ModuleType, types.FunctionType)
 
 
-def _has_operators(kind: type) -> bool:
+def has_operators(kind: type) -> bool:
     """Return whether a class or a base of it defines operators in the user's Python code."""
     if kind not in _has_operators_cache:
         _has_operators_cache[kind] = _find_operators(kind)
@@ -77,7 +77,7 @@ def note_operands(fun: types.FunctionType, objects: Mapping[str, Any] | None = N
         if _has_missing_hook(value):
             note_write(ItemsPlace(name, value), is_certain=False, is_here=False)
         for label, part in ((name, value), *_attributes(name, value)):
-            if not isinstance(part, _EXCLUDED_TYPES) and _has_operators(type(part)):
+            if not isinstance(part, _EXCLUDED_TYPES) and has_operators(type(part)):
                 note_object(label, part)
             elif part is not value and _has_missing_hook(part):
                 note_write(ItemsPlace(label, part), is_certain=False, is_here=False)
@@ -95,6 +95,6 @@ def _has_missing_hook(value: Any) -> bool:
 
 def _log_write(value: Any, label: str, seen: set[int]) -> None:
     is_object = hasattr(value, "__dict__") and not isinstance(value, _EXCLUDED_TYPES)
-    if is_object and id(value) not in seen and _has_operators(type(value)):
+    if is_object and id(value) not in seen and has_operators(type(value)):
         seen.add(id(value))
         log_write_attributes(value, label)

@@ -148,7 +148,7 @@ class Expressions(Transformer):
         return runtime("if_expression", test, thunk(body), thunk(orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        if len(node.ops) == 1 and not _needs_runtime(node.ops[0], node.comparators[0]):
+        if len(node.ops) == 1 and not _needs_runtime(node.left, node.ops[0], node.comparators[0]):
             self.generic_visit(node)
             return node
         self.generic_visit(node)
@@ -309,9 +309,11 @@ def strip_annotations(arguments: ast.arguments, expressions: Expressions) -> ast
     )
 
 
-def _needs_runtime(operator: ast.cmpop, right: ast.expr) -> bool:
-    """Return whether a comparison is more than an operator of the operands."""
+def _needs_runtime(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool:
+    """Return whether a comparison may be more than an operator of the operands."""
     if isinstance(operator, (ast.Is, ast.IsNot)):
         # `x is None` needs no runtime
         return not isinstance(right, ast.Constant) or right.value is not None
-    return isinstance(operator, (ast.In, ast.NotIn))
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        return True
+    return not any(isinstance(side, ast.Constant) for side in (left, right))  # may be sequences

@@ -17,10 +17,11 @@ from wend.capture.libraries import is_library
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.iterables import TracedRange
+from wend.capture.stage.sequence_comparisons import are_equal, compare_items, compares_items
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.state import State
-from wend.eager.dispatch import Staged
+from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
@@ -121,16 +122,15 @@ def contains(container: Any, item: Any) -> Any:
         is_match = method(container, item)
         return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
     if not isinstance(container, _EQ_CONTAINERS) or not (
-        isinstance(item, Staged) or any(isinstance(element, Staged) for element in container)
+        any_staged((item,)) or any_staged(container)
     ):
         if isinstance(item, ShownText):
             raise item.looked_at()
         return item in one_shot_iterators.consume(container)
     result: Any = False
     for element in container:
-        is_match = element is item or element == item
+        is_match = are_equal(element, item)
         if isinstance(is_match, Staged):
-            is_match = truth(is_match)
             result = is_match if result is False else ew.logical_or(result, is_match)
         elif is_match:
             return _as_bool(ew.logical_or(result, True)) if isinstance(result, Staged) else True
@@ -210,7 +210,10 @@ def check_filter(test: Any, what: str = "the filter of a comprehension") -> Any:
 
 def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     """Return `left < middle < right`, with each operand evaluated once, and only if needed."""
-    result = _COMPARISONS[name](left, right)
+    if compares_items(left, name, right):
+        result = compare_items(left, name, right)
+    else:
+        result = _COMPARISONS[name](left, right)
     if not links:
         return result
     (following, thunk), remaining = links[0], links[1:]

@@ -28,6 +28,7 @@ from wend.capture.state import one_shot_iterators
 from wend.capture.state.traced_index import item_at
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import parts
+from wend.numpy.concatenators import Concatenator, concatenated
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
 from wend.trace.recording.recording import current
 
@@ -117,6 +118,8 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
         take = item_at
     elif kind is not np.ndarray or array.dtype.hasobject:
         take = operator.getitem
+    if isinstance(array, Concatenator) and (any_staged((key,)) or parts.is_staged_key(key)):
+        return concatenated(array, key)
     if take is not None:
         try:
             item = take(array, key)

@@ -404,6 +404,24 @@ for _name in (
     setattr(PromotedArray, _name, _ref_method(_name))
 
 
+def without_stale_memory(value: Any) -> Any:
+    """Return a value with traced arrays in place of those that have become traced.
+
+    Code that is not captured, and C, would find the elements from before they became traced in
+    their memory.
+    """
+    if isinstance(value, PromotedArray):
+        return value.read()
+    if type(value) in (list, tuple):
+        parts = [without_stale_memory(part) for part in value]
+        is_same = all(new is old for new, old in zip(parts, value, strict=True))
+        return value if is_same else type(value)(parts)
+    if type(value) is dict:
+        values = {key: without_stale_memory(part) for key, part in value.items()}
+        return value if all(values[key] is value[key] for key in value) else values
+    return value
+
+
 def adopt_result(result: Any) -> Any:
     """Return a call's result; if the call made the array, as one that can be promoted."""
     recording: Any = recorder.get()

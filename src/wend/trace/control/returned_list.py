@@ -1,0 +1,62 @@
+"""Lists that grow in a loop or branch, as results: the graph returns them as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.tensor_list import TensorList
+from wend.trace.recording.arguments import LeafType
+from wend.trace.recording.recording import current
+
+
+class ReturnedList:
+    """A list whose length only the run knows, as arrays of its items.
+
+    In a call that is recorded it becomes a traced list again; in a run, a list of Python.
+
+    Attributes:
+        arrays: for each array of an item, the array of all of them.
+        item: the structure of an item.
+        types: the types of its arrays.
+    """
+
+    def __init__(
+        self, arrays: Sequence[Any], item: trees.TreeDef, types: Sequence[LeafType]
+    ) -> None:
+        self.arrays, self.item, self.types = [*arrays], item, types
+
+
+def with_returned_lists(result: Any) -> Any:
+    """Return a result with its traced lists as arrays."""
+    return trees.map_instances(TensorList, _stacked, result)
+
+
+def _stacked(grown: TensorList) -> ReturnedList:
+    return ReturnedList(trees.flatten(grown.stack())[0], grown.treedef, tuple(grown.types))
+
+
+def _flatten(value: ReturnedList) -> tuple[Any, Any]:
+    return tuple(value.arrays), (value.item, tuple(value.types))
+
+
+def _unflatten(metadata: Any, arrays: Any) -> Any:
+    item, types = metadata
+    if all(isinstance(array, np.ndarray) for array in arrays):
+        columns = [
+            array.tolist() if type.weak else list(array)
+            for array, type in zip(arrays, types, strict=True)
+        ]
+        return [trees.unflatten(item, row) for row in zip(*columns, strict=True)]
+    recording = current()
+    if recording is None or not all(isinstance(array, Tracer) for array in arrays):
+        return ReturnedList(arrays, item, types)
+    lists = [recording.wrap(recording.b.list_unstack(recording.lift(x))) for x in arrays]
+    return TensorList(lists, item, [*types])
+
+
+trees.register_node(ReturnedList, _flatten, _unflatten)
