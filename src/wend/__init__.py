@@ -19,6 +19,7 @@ with _gc_paused():
     from wend.base.errors import WendError as WendError
     from wend.base.memory import Checkpoints as Checkpoints
     from wend.base.memory import Every as Every
+    from wend.base.version import VERSION as _VERSION
     from wend.capture.convert import do_not_capture as do_not_capture
     from wend.capture.convert import source as source
     from wend.capture.stage.iterables import loop as loop
@@ -43,6 +44,10 @@ with _gc_paused():
     from wend.function.rules.custom_vjp import custom_vjp as custom_vjp
     from wend.function.signature.spec import TensorSpec as TensorSpec
     from wend.numpy.elementwise import stop_gradient as stop_gradient
+    from wend.saving.load import load as load
+    from wend.saving.save import save as save
+    from wend.saving.variable_files import load_variables as load_variables
+    from wend.saving.variable_files import save_variables as save_variables
     from wend.tape.tape import GradientTape as GradientTape
     from wend.trace.control.branches import cond as cond
     from wend.trace.control.branches import switch as switch
@@ -57,7 +62,7 @@ with _gc_paused():
     from wend.trace.state.variable import Variable as Variable
     from wend.tree.registry import register_pytree_node as register_pytree_node
 
-__version__ = "0.1.0"
+__version__ = _VERSION
 
 if _typing.TYPE_CHECKING:
     from wend import debug as debug

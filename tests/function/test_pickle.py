@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -104,3 +106,27 @@ def test_a_variable_is_not_copied_while_it_is_traced():
     v = wend.Variable(1.0)
     with pytest.raises(ConcreteValueError):
         wend.function(lambda x: copy.copy(v.assign_add(x)))(1.0)
+
+
+SCRIPT = """\
+import cloudpickle, subprocess, sys, wend
+
+@wend.function
+def double(x):
+    return 2.0 * x
+
+def scaled(k):
+    return wend.function(lambda x: k * x + double(x))
+
+work = [double, scaled(3.0), scaled(3.0).get_concrete_function(1.0)]
+program = "import sys, pickle; print([f(2.0) for f in pickle.load(sys.stdin.buffer)])"
+sent = cloudpickle.dumps(work)
+print(subprocess.run([sys.executable, "-c", program], input=sent, stdout=-1).stdout.decode())
+"""
+
+
+def test_functions_of_a_script_are_sent_to_workers_by_cloudpickle(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n")[0] == "[np.float64(4.0), np.float64(10.0), np.float64(10.0)]"

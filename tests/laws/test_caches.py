@@ -24,6 +24,7 @@ KNOWN = {
     "backends/native/jit/llvm.py:_engine": "one; keeps the last libraries",
     "backends/native/target/host_cpu.py:name": "one",
     "backends/native/target/host_cpu.py:features": "one",
+    "saving/checks.py:_attr_kinds": "one for each operation",
     "trace/arrays/concrete_array.py:_BY_BASE": "weak: goes with the array",
     "backends/native/run/threads.py:_helpers": "one; has as many threads as were asked for",
     "backends/native/run/profiled.py:seconds_a_tick": "one number",

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
-    *("debugging.md", "memory.md", "performance.md", "vmap.md", "../README.md"),
+    *("debugging.md", "memory.md", "performance.md", "saving.md", "vmap.md", "../README.md"),
 )
 # What the reader is told to call the program; where nothing is said, each block is one.
 FILES = {"../README.md": "newton.py"}
@@ -63,6 +63,7 @@ def test_every_block_does_what_the_page_shows(
     module = types.ModuleType("example")  # which dataclasses look up
     monkeypatch.setitem(sys.modules, "example", module)
     names = vars(module)
+    monkeypatch.chdir(tmp_path)  # where programs write their files
     counted = iter(range(10**6))
     program: list[str] = []
 

@@ -145,6 +145,14 @@ class ParseError(WendError, ValueError):
     """The text of a graph cannot be read."""
 
 
+class SaveError(WendError, TypeError):
+    """A function or an object holds what a file cannot, such as a call of Python."""
+
+
+class LoadError(WendError, ValueError):
+    """A file is not one that wend has saved, or it was changed."""
+
+
 class UnsupportedError(WendError, NotImplementedError):
     """A backend does not support something that the graph needs, or a graph what Python does."""
 

@@ -62,6 +62,29 @@ def register_node(
     )
 
 
+def make_node(cls: type, metadata: Any, children: Sequence[Any]) -> Any:
+    """Return an instance of a registered class.
+
+    Raises:
+        LookupError: the class is not registered.
+    """
+    entry = optree.register_pytree_node.get(cls, namespace=_NAMESPACE)
+    if entry is None:
+        raise LookupError(cls)
+    return entry.unflatten_func(metadata, tuple(children))
+
+
+def root_metadata(treedef: TreeDef) -> Any:
+    """Return the metadata of the root of a structure: dict keys, or those of a registered class."""
+    return treedef.__getstate__()[0][-1][2]  # type: ignore[index]  # as it is pickled
+
+
+def child_names(treedef: TreeDef) -> Sequence[Any] | None:
+    """Return the names that a registered class gives the children of the root, if it does."""
+    names: Sequence[Any] | None = treedef.__getstate__()[0][-1][3]  # type: ignore[index]
+    return names
+
+
 def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
     """Return the subtrees of `tree` that stand where `treedef` has its leaves.
 
@@ -74,6 +97,29 @@ def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
 def is_same_structure(treedef: TreeDef, other: TreeDef) -> bool:
     """Return whether two structures are the same; dict keys 1 and 1.0 differ."""
     return treedef == other and metadata_key(treedef) == metadata_key(other)
+
+
+def is_similar_structure(treedef: TreeDef, other: TreeDef) -> bool:
+    """Return whether two structures are the same but for the classes of equal named tuples."""
+    if is_same_structure(treedef, other):
+        return True
+    kinds: tuple[Any, Any] = treedef.type, other.type
+    are_alike = kinds[0] is kinds[1] or all(map(is_namedtuple, kinds))
+    if not are_alike or treedef.num_children != other.num_children:
+        return False
+    if kinds[0] is not kinds[1]:
+        names = [(kind.__name__, kind._fields) for kind in kinds]
+        if names[0] != names[1]:
+            return False
+    elif snapshot_of(root_metadata(treedef)) != snapshot_of(root_metadata(other)):
+        return False
+    pairs = zip(treedef.children(), other.children(), strict=True)
+    return all(is_similar_structure(a, b) for a, b in pairs)
+
+
+def is_namedtuple(cls: Any) -> bool:
+    """Return whether a class is one of named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
 def metadata_key(treedef: TreeDef) -> Hashable:
@@ -98,6 +144,18 @@ def _is_compared_well(part: Any) -> bool:
 def numbered(treedef: TreeDef) -> Tree:
     """Return the structure with its leaves numbered from 0, for `pytree_codegen`."""
     return unflatten(treedef, range(treedef.num_leaves))
+
+
+def children(tree: Tree) -> list[tuple[Any, Tree]] | None:
+    """Return the children of a node with their keys, indices or names; None for a leaf."""
+    parts, treedef = optree.tree_flatten(
+        tree, is_leaf=lambda node: node is not tree, namespace=_NAMESPACE
+    )
+    if treedef.is_leaf():
+        return None
+    kind: Any = treedef.type
+    names = kind._fields if is_namedtuple(kind) else treedef.entries()
+    return list(zip(names, parts, strict=True))
 
 
 def tree_map(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:

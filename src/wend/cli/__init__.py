@@ -50,6 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", title="commands", metavar="COMMAND")
     _add_demo(commands)
     _add_show(commands)
+    _add_save(commands)
+    _add_run(commands)
     _add_cache(commands)
     _add(commands, "bench", "compare the speed of wend with C and other systems, in its repository")
     _add(
@@ -107,20 +109,66 @@ def _add_show(commands: Any) -> None:
         commands,
         "show",
         "what a function becomes: graphs, passes, LLVM; as text, picture or page",
-        "The function's file is imported; the call is traced and not run.",
+        "The function's file is imported; the call is traced and not run. Of a file of wend.save "
+        "the graphs are shown, and nothing is imported.",
         epilog="examples: wend show 'newton.py:root(2.0)'; "
-        "wend show 'newton.py:wend.grad(root)(2.0)' --html root.html",
+        "wend show 'newton.py:wend.grad(root)(2.0)' --html root.html; wend show model.wend:step",
     )
     show.add_argument(
         "target",
         metavar="FILE.py:CALL",
         help="a function of a file, called with arguments of the types to trace it for; "
-        "without arguments if it has an input_signature, or the file has called it",
+        "without arguments if it has an input_signature, or the file has called it; or "
+        "FILE.wend, or FILE.wend:NAME",
     )
     _add_backend(show)
     show.add_argument("--stage", metavar="NAME", help="one stage (or all): a pass, module, …")
     show.add_argument("--svg", type=_file, metavar="FILE", help="draw the graph that runs")
     show.add_argument("--html", type=_file, metavar="FILE", help="write a page with everything")
+
+
+def _add_save(commands: Any) -> None:
+    save = _add(
+        commands,
+        "save",
+        "write functions to a file that wend.load and wend run read",
+        "The function's file is imported; the calls are traced and not run.",
+        epilog="example: wend save 'newton.py:root(2.0)' --out newton.wend",
+    )
+    save.add_argument(
+        "targets",
+        metavar="FILE.py:CALL",
+        nargs="+",
+        help="a function of a file, called with arguments of the types to trace it for; "
+        "NAME=FILE.py:CALL gives it another name",
+    )
+    save.add_argument("--out", type=_file, required=True, metavar="FILE.wend", help="the file")
+
+
+def _add_run(commands: Any) -> None:
+    run = _add(
+        commands,
+        "run",
+        "call a function of a file of wend.save",
+        "The arguments are numbers, or files of numpy.save.",
+        epilog="example: wend run model.wend:step --input x.npy --input 0.1 --out y.npy",
+    )
+    run.add_argument("target", metavar="FILE.wend[:NAME]", help="the file, and which function")
+    run.add_argument(
+        "--input",
+        dest="inputs",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        help="an argument: a number, or a file of numpy.save",
+    )
+    run.add_argument(
+        "--out",
+        type=_file,
+        metavar="FILE",
+        help="the file for the result: .npy for one array, .npz for several",
+    )
+    _add_backend(run)
 
 
 def _add_backend(command: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ import wend
 from wend.base.dump import Stage, capture_stages
 from wend.base.errors import WendError, explain, listed
 from wend.capture.stage.guard import user_traceback
+from wend.cli.saved import is_saved, listing, names_a_function, saved_trace
 from wend.cli.target import TargetError, concrete_of
 from wend.ir.graph import Graph
 from wend.pictures.page import PageSection, to_page
@@ -37,12 +38,15 @@ def run(target: str, backend: str, stage: str | None, svg: Path | None, html: Pa
         html: the file to write a page with everything to.
     """
     try:
+        if is_saved(target) and not names_a_function(target):
+            print(listing(target))
+            return 0
         with capture_stages() as watch:
-            concrete = concrete_of(target)
+            concrete = saved_trace(target) if is_saved(target) else concrete_of(target)
             concrete.compiled.executable(backend)
         stages = watch.stages(concrete.graph)
         chosen = _chosen(stages, stage)
-    except WendError as error:
+    except (WendError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     except Exception as error:  # noqa: BLE001 - raised by the user's program

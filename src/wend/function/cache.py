@@ -361,6 +361,37 @@ class TraceCache:
         self._make_current(trace)
         return trace
 
+    def include(
+        self,
+        concrete: ConcreteFunction,
+        arguments: Arguments,
+        *,
+        keyed: bool,
+        reason: str,
+        accepts_zero_one: bool,
+    ) -> None:
+        """Add a trace that was made before, by another process perhaps.
+
+        Args:
+            concrete: the concrete function.
+            arguments: the arguments that it was made for.
+            keyed: whether the function has a trace for each signature.
+            reason: where it comes from.
+            accepts_zero_one: whether its symbolic sizes may be 0 or 1.
+        """
+        summary, notes = summarize(arguments), concrete.traced.notes
+        trace = Trace(concrete, summary, arguments.family, reason, None, accepts_zero_one, notes)
+        trace.key = arguments.key if keyed else None
+        self._make_current(trace)
+
+    def valid_traces(self) -> list[Trace]:
+        """Return the traces whose guards hold and that depend on no other trace."""
+        return [
+            trace
+            for trace in self.traces.copy().values()
+            if trace.concrete.traced.is_closed() and trace.holds()
+        ]
+
     def _expire(self, key: Hashable) -> None:
         """Drop the traces of a key after an object in it was collected."""
         trace = self.traces.pop(key, None)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from wend.autodiff.forward_backward import ForwardBackward
 from wend.backends.compiled_graph import CompiledGraph
 from wend.base import trees
 from wend.base.cached_property import cached_property
 from wend.base.config import settings
-from wend.base.errors import explain, listed
+from wend.base.errors import SaveError, explain, listed
 from wend.base.source import at
 from wend.function.forward_run import Run, start
 from wend.function.pruning import prune_graph
@@ -39,6 +39,8 @@ class ConcreteFunction:
         captured_inputs: the arrays and variables that it captures, by reference.
         structured_outputs: its results, with types in place of arrays.
         structured_input_signature: its (args, kwargs), with types in place of arrays.
+        inputs: its abstract arguments.
+        owner: what keeps its variables, if it was loaded from a file.
         first_call: what the first call runs in its place, if that call initializes objects.
 
     Example:
@@ -62,10 +64,11 @@ class ConcreteFunction:
         self.traced = traced
         self.backend = backend
         self.first_call: ConcreteFunction | None = None
+        self.owner: Any = None
         self.compiled = CompiledGraph(run_passes(traced.graph, CANONICALIZE))
         self.input_types = arguments.types
         self.input_names = arguments.names()
-        self._inputs = TraceInputs(name, arguments, binding)
+        self.inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
 
     def for_call(self) -> ConcreteFunction:
@@ -79,7 +82,7 @@ class ConcreteFunction:
 
     @property
     def structured_input_signature(self) -> Any:
-        return self._inputs.structured()
+        return self.inputs.structured()
 
     @property
     def captured_inputs(self) -> tuple[Any, ...]:
@@ -109,22 +112,23 @@ class ConcreteFunction:
     def __deepcopy__(self, memo: Any) -> ConcreteFunction:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled.
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the bytes of `wend.save`, with the values of the variables.
 
         Raises:
-            TypeError: it calls Python functions, which are named; this will never be possible.
-            NotImplementedError: it does not; saving is not built yet.
+            SaveError: it calls Python functions, which are named.
         """
         if calls := self.host_calls:
-            raise TypeError(
+            raise SaveError(
                 explain(
                     f"{self.name} cannot be saved, for its graph calls Python: {listed(calls)}",
                     cure="save the function itself, which is traced anew where it is loaded; or "
                     "let wend's operations compute what Python does there.",
                 )
             )
-        raise NotImplementedError("saving a concrete function is not built yet; save the function")
+        from wend.saving.pickled import reduce_concrete  # which imports this module
+
+        return reduce_concrete(self)
 
     def explain(self) -> Explanation:
         """Return a text on what its runs so far keep in memory and leave to Python.
@@ -164,7 +168,7 @@ class ConcreteFunction:
             >>> concrete(5.0)
             np.float64(7.0)
         """
-        arrays = self._inputs.bind(args, kwargs).arrays
+        arrays = self.inputs.bind(args, kwargs).arrays
         recording = current()
         if recording is not None:
             return self.traced.call_in(recording, arrays, self.backend)
@@ -215,7 +219,7 @@ class ConcreteFunction:
             >>> square.backward(run, 1.0)
             (np.float64(6.0),)
         """
-        return start(self, self._inputs.bind(args, kwargs))
+        return start(self, self.inputs.bind(args, kwargs))
 
     def backward(self, run: Run, cotangent: Any, *, captures: bool = False) -> tuple[Any, ...]:
         """Run the backward graph on one run of the forward graph.

@@ -115,12 +115,21 @@ class Function:
         return f"<wend.function {self.name}>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """Pickle by name if that refers to this function, otherwise rebuild it without traces."""
+        """Pickle by name if that refers to this function, otherwise rebuild it without traces.
+
+        A function from a file has traces only: they are pickled as the bytes of `wend.save`.
+        """
+        if self.__dict__.get("_owned") is not None:
+            from wend.saving.pickled import reduce_function  # which imports this module
+
+            return reduce_function(self)
         name, module = getattr(self, "__qualname__", ""), getattr(self, "__module__", "")
         resolved: Any = sys.modules.get(module)
         for part in name.split("."):
             resolved = getattr(resolved, part, None)
-        return name if resolved is self else (_rebuild, (self.python_function, self._options))
+        if resolved is self and not (module == "__main__" and _is_pickled_by_value()):
+            return name
+        return _rebuild, (self.python_function, self._options)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -156,6 +165,10 @@ class Function:
             + self._tracing.dropped
             + sum(fun.trace_count for _, fun in instance_entries)
         )
+
+    def current_traces(self) -> list[Trace]:
+        """Return the traces that serve calls now: nothing that they have read has changed."""
+        return self._cache.valid_traces()
 
     def concrete_functions(self) -> list[ConcreteFunction]:
         """Return all traces."""
@@ -292,6 +305,16 @@ class BoundFunction:
 def _rebuild(fun: Callable[..., Any], options: dict[str, Any]) -> Function:
     """Rebuild a pickled function that cannot be found by name."""
     return Function(fun, **options)
+
+
+def _is_pickled_by_value() -> bool:
+    """Return whether `cloudpickle` asks: it sends functions of a script or notebook by value."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None:
+        if frame.f_globals.get("__name__") == "cloudpickle.cloudpickle":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _warn(text: str) -> None:

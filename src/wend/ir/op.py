@@ -137,6 +137,8 @@ class Op:
         rounding: whether its last bits are left open.
         step: the operation of two elements that a reduction repeats.
         identity: what a reduction of nothing gives, if that is something.
+        version: increases when its meaning or its attrs change; files say which one they use.
+        is_portable: a file may hold it: its attrs are data, not objects of this process.
     """
 
     name: str
@@ -159,6 +161,8 @@ class Op:
     rounding: Rounding = Rounding.EXACT
     step: Op | None = None
     identity: int | bool | None = None
+    version: int = 1
+    is_portable: bool = True
 
     def errors_of(self, node: Any) -> Raises:
         """Return the exceptions that the kernel may raise in a run of a node."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,27 +41,52 @@ _TOKENS = re.compile(
 )
 
 
-def parse(text: str, *, table: Sequence[Any] = (), ops: Mapping[str, Op] = TABLE) -> Graph:
+# Regions, types and tuples may be nested this deep: Python's stack has room for that.
+MAX_NESTING = 200
+_ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+
+
+def parse(
+    text: str,
+    *,
+    table: Sequence[Any] = (),
+    ops: Mapping[str, Op] = TABLE,
+    named: Mapping[str, Graph] | None = None,
+    symbol: Callable[[str], Symbol] = Symbol,
+) -> Graph:
     """Parse a graph.
 
     Args:
         text: the output of `to_text`.
         table: the entries that the text refers to as `@0`, `@1`, …
         ops: the operations by name.
+        named: the regions of which the text has the name only.
+        symbol: makes the dimension symbol of a name in the text.
 
     Raises:
         ParseError: the text is not a graph; the message holds the line.
     """
-    return _Parser(text, table, ops).whole()
+    return _Parser(text, table, ops, named or {}, symbol).whole()
 
 
 class _Parser:
-    def __init__(self, text: str, table: Sequence[Any], ops: Mapping[str, Op]) -> None:
+    def __init__(
+        self,
+        text: str,
+        table: Sequence[Any],
+        ops: Mapping[str, Op],
+        named: Mapping[str, Graph],
+        symbol: Callable[[str], Symbol],
+    ) -> None:
         self.lines = text.split("\n")
         self.tokens = list(self._split(text))
         self.position = 0
         self.table = table
         self.ops = ops
+        self.named = named
+        self.symbol = symbol
+        self.depth = 0
         self.values: dict[str, Value] = {}
 
     def _split(self, text: str) -> Any:
@@ -109,6 +134,21 @@ class _Parser:
             return True
         return False
 
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Refuse what is nested too deeply."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise self.fail(f"at most {MAX_NESTING} levels")
+        yield
+        self.depth -= 1
+
+    def integer(self) -> int:
+        text = self.take("number")
+        if not text.isdecimal() or len(text) > 19:
+            raise ParseError(f"{text:.40} is no size or count")
+        return int(text)
+
     # graphs
     def whole(self) -> Graph:
         self.expect("graph")
@@ -119,7 +159,7 @@ class _Parser:
 
     def name(self) -> str:
         if self.kind() == "string":
-            return str(ast.literal_eval(self.take("string")))
+            return _unquoted(self.take("string"))
         return self.take("word")
 
     def graph(self, name: str) -> Graph:
@@ -130,7 +170,9 @@ class _Parser:
             self.expect(":")
             params.append(self.define(number, Value(self.type())))
             self.accept(",")
-        captures = int(self.take("number")) if self.accept("captures") else 0
+        captures = self.integer() if self.accept("captures") else 0
+        if captures > len(params):
+            raise self.fail(f"at most {len(params)} captures")
         self.expect("{")
         nodes = []
         while not self.accept("return"):
@@ -178,16 +220,29 @@ class _Parser:
             while not self.accept("}"):
                 key = self.take("word")
                 self.expect("=")
+                if key in attrs:
+                    raise ParseError(f"{op_name} has two attrs called {key}")
                 attrs[key] = self.attr()
                 self.accept(",")
         source = self.source()
         regions: list[Graph] = []
         while self.kind() == "word" and self.is_region(op, len(regions)):
-            regions.append(self.graph(self.take("word")))
+            regions.append(self.region())
         node = Node(op, operands, attrs, regions, types, source)
         for number, result in zip(numbers, node.results, strict=True):
             self.define(number, result)
         return node
+
+    def region(self) -> Graph:
+        """Parse a region, or take the one that the text refers to: `callee is g3`."""
+        label = self.take("word")
+        if not self.accept("is"):
+            with self.nested():
+                return self.graph(label)
+        name = self.take("word")
+        if name not in self.named:
+            raise ParseError(f"there is no graph called {name!r}")
+        return self.named[name]
 
     def is_region(self, op: Op, index: int) -> bool:
         is_open = bool(op.regions) and op.regions[-1].endswith("*")
@@ -197,6 +252,8 @@ class _Parser:
         if self.kind() != "source":
             return None
         file, _, line = self.take("source")[1:].strip().rpartition(":")
+        if not line.isdecimal() or len(line) > 9:
+            raise ParseError(f"{line:.40} is no line number")
         return Source(file, int(line), "")
 
     # types
@@ -206,13 +263,15 @@ class _Parser:
             return TOKEN if word == "token" else HOST
         if word in ("list", "maybe", "ref"):
             self.expect("<")
-            inner = self.type()
+            with self.nested():
+                inner = self.type()
             self.expect(">")
             if word == "list":
                 return ListType(inner)
             if word == "maybe":
                 return MaybeType(inner)
-            assert isinstance(inner, TensorType)
+            if not isinstance(inner, TensorType):
+                raise self.fail("an array's type in ref<…>")
             return ResourceType(inner)
         return self.tensor_type(word)
 
@@ -226,7 +285,7 @@ class _Parser:
         dims: list[Dim] = []
         while not self.accept("]"):
             is_number = self.kind() == "number"
-            dims.append(int(self.take("number")) if is_number else Symbol(self.take("word")))
+            dims.append(self.integer() if is_number else self.symbol(self.take("word")))
             self.accept(",")
         return TensorType(LONG_NAMES[word], tuple(dims))
 
@@ -234,18 +293,19 @@ class _Parser:
     def attr(self) -> Any:
         match self.kind():
             case "string":
-                return ast.literal_eval(self.take("string"))
+                return _unquoted(self.take("string"))
             case "number":
                 return _number(self.take("number"))
             case "side":
-                return self.side(int(self.take("side")[1:]))
+                return self.side(self.take("side"))
             case "word":
                 return self.word_attr()
         if self.accept("("):
             items = []
-            while not self.accept(")"):
-                items.append(self.attr())
-                self.accept(",")
+            with self.nested():
+                while not self.accept(")"):
+                    items.append(self.attr())
+                    self.accept(",")
             return tuple(items)
         self.expect(":")
         is_dtype = self.tokens[self.position][1] in LONG_NAMES
@@ -258,27 +318,33 @@ class _Parser:
         if word in ("None", "True", "False"):
             return {"None": None, "True": True, "False": False}[word]
         if word == "complex" and self.accept("("):
-            real = self.attr()
+            real = _number(self.take("number"))
             self.expect(",")
-            imag = self.attr()
+            imag = _number(self.take("number"))
             self.expect(")")
             return complex(real, imag)
         if self.peek("["):
             return self.array(self.tensor_type(word))
-        return Symbol(word)
+        return self.symbol(word)
 
     def array(self, type: TensorType) -> np.ndarray:
         self.expect("<")
         numbers = []
         while not self.accept(">"):
             numbers.append(self.attr())
-        array = np.array(numbers, type.dtype).reshape(type.dims)  # type: ignore[arg-type]
+        try:
+            array = np.array(numbers, type.dtype).reshape(type.dims)  # type: ignore[arg-type]
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ParseError(f"an array of {type}: {error}") from None
         array.flags.writeable = False
         return array
 
-    def side(self, index: int) -> Any:
-        if index >= len(self.table):
-            raise ParseError(f"the text refers to @{index}, the side table has {len(self.table)}")
+    def side(self, reference: str) -> Any:
+        index = int(reference[1:10])
+        if len(reference) > 10 or index >= len(self.table):
+            raise ParseError(
+                f"the text refers to {reference:.20}, the side table has {len(self.table)}"
+            )
         return self.table[index]
 
 
@@ -287,3 +353,17 @@ def _number(text: str) -> int | float:
         return int(text)
     except ValueError:
         return float(text)
+
+
+def _unquoted(token: str) -> str:
+    """Return the text that `repr` has quoted."""
+
+    def unescaped(match: re.Match[str]) -> str:
+        code = match[1]
+        if code in _ESCAPED:
+            return _ESCAPED[code]
+        if len(code) == 1 or int(code[1:], 16) > 0x10FFFF:
+            raise ParseError(f"cannot read {match[0]!r} in a string")
+        return chr(int(code[1:], 16))
+
+    return _ESCAPE.sub(unescaped, token[1:-1])

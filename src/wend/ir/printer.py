@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from wend.ir.types import (
 )
 
 if TYPE_CHECKING:
+    from wend.base.source import Source
     from wend.ir.graph import Graph, Node, Value
     from wend.ir.op import Op
 
@@ -39,7 +40,7 @@ def to_text(
     graph: Graph,
     *,
     table: list[Any] | None = None,
-    sources: bool = False,
+    sources: bool | Callable[[Source], str] = False,
     named: Mapping[Graph, str] | None = None,
 ) -> str:
     """Print a graph.
@@ -47,8 +48,8 @@ def to_text(
     Args:
         graph: the graph to print.
         table: receives the objects that the text refers to as `@0`, `@1`, …
-        sources: write the user's file and line behind each node.
-        named: regions of which only a name is written; the text does not parse back.
+        sources: write the user's file and line behind each node, perhaps by a function.
+        named: regions of which only a name is written; `parse` takes the regions by name.
     """
     printer = _Printer([] if table is None else table, sources, named or {})
     printer.graph(graph, "graph " + _quoted_if_needed(graph.name), "")
@@ -70,7 +71,12 @@ def node_texts(graph: Graph) -> dict[Node, str]:
 
 
 class _Printer:
-    def __init__(self, table: list[Any], sources: bool, named: Mapping[Graph, str]) -> None:
+    def __init__(
+        self,
+        table: list[Any],
+        sources: bool | Callable[[Source], str],
+        named: Mapping[Graph, str],
+    ) -> None:
         self.lines: list[str] = []
         self.table = table
         self.sources = sources
@@ -97,7 +103,8 @@ class _Printer:
         if attrs:
             words.append(f"{{{attrs}}}")
         if self.sources and node.source:
-            words.append(f"; {node.source}")
+            write = self.sources if callable(self.sources) else str
+            words.append(f"; {write(node.source)}")
         results = ", ".join(self.typed(result) for result in node.results)
         self.lines.append(f"{indent}{results} = {' '.join(words)}".replace("  = ", " = "))
         self.texts[node] = self.lines[-1].strip()

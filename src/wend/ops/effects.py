@@ -110,6 +110,7 @@ host_action = Op(
     no_gradient(),
     effect=Effect.WORLD,
     raises=lambda node: node.attrs["action"].errors,
+    is_portable=False,
 )
 
 

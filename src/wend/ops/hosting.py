@@ -113,13 +113,26 @@ def _kernel_pull_forward(
 
 
 py_function = Op(
-    "py_function", _infer_call, _kernel_call, ByRegions(), effect=Effect.WORLD, raises=(Exception,)
+    "py_function",
+    _infer_call,
+    _kernel_call,
+    ByRegions(),
+    effect=Effect.WORLD,
+    raises=(Exception,),
+    is_portable=False,
 )
 py_function_forward = Op(
-    "py_function_forward", _infer_forward, _kernel_forward, ByRegions(), effect=Effect.WORLD
+    "py_function_forward",
+    _infer_forward,
+    _kernel_forward,
+    ByRegions(),
+    effect=Effect.WORLD,
+    is_portable=False,
 )
-py_pull = Op("py_pull", _infer_pull, _kernel_pull, ByRegions())
-py_pull_forward = Op("py_pull_forward", _infer_pull_forward, _kernel_pull_forward, ByRegions())
+py_pull = Op("py_pull", _infer_pull, _kernel_pull, ByRegions(), is_portable=False)
+py_pull_forward = Op(
+    "py_pull_forward", _infer_pull_forward, _kernel_pull_forward, ByRegions(), is_portable=False
+)
 
 # The recorded form, which gives a handle, of each operation
 FORWARD = {

@@ -20,6 +20,7 @@ from wend.base.log import step
 from wend.base.source import OUTERMOST, at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.rewrite import inline
 from wend.ir.types import ListType, TensorType
 from wend.ops.frame_states import may_fail
 from wend.passes.attach_writes import attach_writes
@@ -35,6 +36,13 @@ from wend.trace.recording.arguments import LeafType, is_array_leaf
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.creation import Creation, Initializer, described, initialize, initialize_in
 from wend.trace.state.variable import Variable, mark_in_use
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedCall:
+    """The results of a graph whose nodes were recorded in place of a call."""
+
+    results: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +278,19 @@ class Traced:
             self._copies[key] = attach_writes(graph, renamed, [*changed], types)
         return self._copies[key], contents
 
-    def call_in(self, outer: Recording, leaves: Sequence[Any], backend: str | None = None) -> Any:
-        """Record a call and return its traced result."""
-        node = self.call_graph(outer, self.graph, leaves, backend=backend)
+    def call_in(
+        self,
+        outer: Recording,
+        leaves: Sequence[Any],
+        backend: str | None = None,
+        *,
+        inlined: bool = False,
+    ) -> Any:
+        """Record a call and return its traced result.
+
+        `inlined` records the nodes of the graph instead, as if the function were traced here.
+        """
+        node = self.call_graph(outer, self.graph, leaves, backend=backend, inlined=inlined)
         results = [
             outer.wrap(value, weak=type.weak)
             for value, type in zip(node.results, self.result_types, strict=False)
@@ -296,7 +314,9 @@ class Traced:
         leaves: Sequence[Any],
         extra: Sequence[Any] = (),
         backend: str | None = None,
-    ) -> Node:
+        *,
+        inlined: bool = False,
+    ) -> Node | InlinedCall:
         """Record a call of a graph with the params and results of this one, followed by others.
 
         Args:
@@ -305,11 +325,13 @@ class Traced:
             leaves: the array leaves of the arguments.
             extra: operands for its other params.
             backend: for recordings that run the call.
+            inlined: whether the nodes of the graph are recorded instead.
         """
         if self.pending:
             initialize_in(outer, self.pending, leaves)
         self.check_no_alias(leaves)
         self.note_errors(outer)
+        node: Node | InlinedCall
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]
@@ -325,7 +347,10 @@ class Traced:
         else:
             graph = self._passed_to(graph, leaves)
             graph, contents = self.with_writes_of(outer, graph, leaves)
-            node = outer.call(graph, [*operands, *contents], backend)
+            if inlined:
+                node = InlinedCall(inline(graph, [*operands, *contents], outer.b.nodes))
+            else:
+                node = outer.call(graph, [*operands, *contents], backend)
         changed = node.results[len(self.result_types) :]
         for k, value in zip(self.written, changed, strict=False):
             _write(outer, leaves[k], value)

@@ -586,6 +586,4 @@ def test_what_calls_python_is_not_saved() -> None:
     with pytest.raises(TypeError, match=r"called cannot be saved.*cube at test_py_func") as at:
         pickle.dumps(concrete)
     assert "To fix it: save the function itself" in str(at.value)
-    with pytest.raises(NotImplementedError, match="not built yet"):
-        pickle.dumps(wend.function(lambda x: x).get_concrete_function(1.0))
     assert copy.deepcopy([concrete])[0] is concrete

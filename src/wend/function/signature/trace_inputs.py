@@ -13,7 +13,7 @@ from wend.base.errors import LeakedValueError, StructureError, TypeMismatchError
 from wend.base.keys import ByIdentity
 from wend.eager.promotion import PYTHON_SCALARS
 from wend.function.signature.binding import Binding
-from wend.function.signature.signature import Arguments
+from wend.function.signature.signature import Arguments, argument_paths
 from wend.ir.types import accepts
 from wend.trace.recording.arguments import LeafType
 
@@ -31,7 +31,7 @@ class TraceInputs:
         self.name, self.binding = name, binding
         self.treedef, self.types = arguments.treedef, arguments.types
         self.traced_positions, self.static_keys = arguments.traced_positions, arguments.static_keys
-        self.names = arguments.names()
+        self.names, self.parameters = arguments.names(), arguments.parameters
         self._leaves = _abstract_leaves(arguments)
         self._static_names = self._static_parameters(arguments.parameters)
 
@@ -53,6 +53,16 @@ class TraceInputs:
         """Return (args, kwargs) with types in place of arrays, and None for collected objects."""
         leaves = [x.reference() if isinstance(x, ByIdentity) else x for x in self._leaves]
         return trees.unflatten(self.treedef, leaves)
+
+    def static_values(self) -> list[tuple[str, Any]]:
+        """Return the values that are part of the trace, with their paths; None for what is gone."""
+        traced = {*self.traced_positions}
+        names = argument_paths(self.treedef, self.parameters)
+        return [
+            (names[k], x.reference() if isinstance(x, ByIdentity) else x)
+            for k, x in enumerate(self._leaves)
+            if k not in traced
+        ]
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
         """Flatten the arguments of a call.

@@ -1,0 +1,1 @@
+"""Functions and objects in files: saved as data, loaded without trust."""

@@ -1,0 +1,225 @@
+"""Objects with functions, variables and arrays as attributes, as JSON; and what loads of them."""
+
+from __future__ import annotations
+
+import functools
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.errors import LoadError, SaveError, explain, listed
+from wend.function.concrete import ConcreteFunction
+from wend.function.function import BoundFunction, Function
+from wend.ir.dtypes import is_supported
+from wend.random.generator import Generator
+from wend.saving.fields import Fields, pick, tagged
+from wend.saving.functions import FunctionWriter, has_traces
+from wend.saving.literals import literal_from_json, literal_to_json
+from wend.saving.structures import Classes, check_names, class_name, tree_from_json, tree_to_json
+from wend.saving.variables import ArrayTable, ArrayWriter, LoadedVariable, VariableWriter
+from wend.trace.state.variable import Variable
+
+_FUNCTIONS = (Function, BoundFunction, ConcreteFunction)
+# Instances of these have no attributes of the user's.
+_NO_OBJECTS = (
+    *(type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
+    *(functools.partial, np.ndarray, np.ufunc, str, bytes, int, float, complex),
+)
+
+
+class LoadedObject:
+    """Stands for an object that was saved: its functions, variables, arrays and numbers.
+
+    The methods of its class that are no functions of wend are not in the file.
+
+    Example:
+        >>> import io, wend
+        >>> file = io.BytesIO()
+        >>> double = wend.function(lambda x: 2 * x, name="double")
+        >>> double(1.0)
+        np.float64(2.0)
+        >>> wend.save(file, double=double)
+        >>> _ = file.seek(0)
+        >>> wend.load(file)
+        <loaded functions: double>
+    """
+
+    def __init__(self, class_name: str, absent: Sequence[str] = ()) -> None:
+        self.__dict__["_loaded_as"] = class_name, tuple(absent)
+
+    def __getattr__(self, name: str) -> Any:
+        class_name, absent = self.__dict__.get("_loaded_as", ("object", ()))
+        if name.startswith("__"):
+            raise AttributeError(name)
+        names = [attribute for attribute in vars(self) if attribute != "_loaded_as"]
+        why = "was left out when it was saved" if name in absent else "is not in the file"
+        has = f"it has {listed(names)}" if names else None
+        raise AttributeError(
+            explain(
+                f"{class_name}.{name} {why}.",
+                has,
+                cure="save it again after a call of that function; plain Python is not saved.",
+            )
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(name for name in vars(self) if name != "_loaded_as")
+        return f"<loaded {self._loaded_as[0].rpartition('.')[2]}: {names}>"
+
+
+class LeftOutError(SaveError):
+    """A value is one that a file cannot hold."""
+
+
+class ObjectWriter:
+    """Writes values: pytrees of arrays, variables, functions, numbers, and objects with these.
+
+    Attributes:
+        records: what the manifest says about each object.
+    """
+
+    def __init__(
+        self, array: ArrayWriter, variables: VariableWriter, functions: FunctionWriter
+    ) -> None:
+        self._array, self._variables, self._functions = array, variables, functions
+        self.records: list[dict[str, Any]] = []
+        self._numbers: dict[int, int] = {}
+        self._objects: list[Any] = []  # kept alive: ids are keys
+
+    def value(self, value: Any, path: str) -> Any:
+        """Return a value as JSON.
+
+        Raises:
+            SaveError: a file cannot hold it; `path` names it in the message.
+        """
+        leaves, treedef = trees.flatten(value)
+        paths = trees.paths(treedef, path)
+        encoded = [self._leaf(*pair) for pair in zip(leaves, paths, strict=True)]
+        return tree_to_json(treedef, path, iter(encoded))
+
+    def _leaf(self, leaf: Any, path: str) -> dict[str, Any]:
+        if isinstance(leaf, _FUNCTIONS):
+            if not has_traces(leaf):
+                what = f"{path} has no trace, and a file holds traces."
+                raise LeftOutError(explain(what, cure="call it once before you save it."))
+            return {"function": self._functions.number(leaf)}
+        if isinstance(leaf, Variable):
+            return {"variable": self._variables.number(leaf.storage)}
+        if isinstance(leaf, Generator):
+            return {"generator": self._variables.number(leaf.state.storage)}
+        if isinstance(leaf, np.ndarray) and is_supported(leaf.dtype):
+            return {"array": self._array(leaf)}
+        try:
+            return {"literal": literal_to_json(leaf, path)}
+        except SaveError as error:
+            if isinstance(leaf, _NO_OBJECTS) or not _has_attributes(leaf):
+                raise LeftOutError(*error.args) from None
+        return {"object": self._object(leaf, path)}
+
+    def _object(self, x: Any, path: str) -> int:
+        """Return the number of an object."""
+        if id(x) in self._numbers:
+            return self._numbers[id(x)]
+        number = self._numbers[id(x)] = len(self.records)
+        record: dict[str, Any] = {"class": class_name(type(x))}
+        self.records.append(record)
+        self._objects.append(x)
+        attributes, absent = [], []
+        for name, value in _attributes(x):
+            try:
+                attributes.append([name, self.value(value, f"{path}.{name}")])
+            except LeftOutError:
+                absent.append(name)
+        record |= {"attributes": attributes, "absent": absent}
+        plain = [name for name in absent if not isinstance(getattr(x, name), _FUNCTIONS)]
+        if plain:
+            names = listed(f"{path}.{name}" for name in plain)
+            warnings.warn(f"{names}: left out, since files cannot hold them", stacklevel=2)
+        return number
+
+
+def _has_attributes(x: Any) -> bool:
+    return hasattr(x, "__dict__") or bool(getattr(type(x), "__slots__", ()))
+
+
+def _attributes(x: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes of an object, and the methods of its class that are wend's."""
+    names = dict.fromkeys(vars(x) if hasattr(x, "__dict__") else ())
+    for cls in type(x).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        names |= dict.fromkeys((slots,) if isinstance(slots, str) else slots)
+        names |= dict.fromkeys(name for name, y in vars(cls).items() if isinstance(y, Function))
+    for name in names:
+        if not name.startswith("__") and hasattr(x, name):
+            yield name, getattr(x, name)
+
+
+class ObjectReader:
+    """Reads values of a file.
+
+    Args:
+        records: what the manifest says about each object.
+        array: reads an array.
+        variables: the variables of the file.
+        functions: its functions.
+        classes: the classes that it may name.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[Fields],
+        array: ArrayTable,
+        variables: Sequence[LoadedVariable],
+        functions: Sequence[Function],
+        classes: Classes,
+    ) -> None:
+        self._array, self._variables, self._functions = array, variables, functions
+        self._classes = classes
+        self._objects = [
+            LoadedObject(record.get("class", str), record.texts("absent")) for record in records
+        ]
+        for x, record in zip(self._objects, records, strict=True):
+            pairs = record.get("attributes", list)
+            if any(type(pair) is not list or len(pair) != 2 for pair in pairs):
+                raise LoadError(f"{record.where}: attributes are no names with values")
+            names = check_names([name for name, _ in pairs], record.where)
+            for name, (_, value) in zip(names, pairs, strict=True):
+                vars(x)[name] = self.value(value, f"{record.where}: {name}")
+
+    def value(self, data: Any, where: str) -> Any:
+        """Return a value.
+
+        Raises:
+            LoadError: the JSON is of no value.
+        """
+        return tree_from_json(data, where, self._classes, lambda leaf: self._leaf(leaf, where))
+
+    def _leaf(self, data: Any, where: str) -> Any:
+        tag, contents = tagged(data, where)
+        readers: dict[str, Callable[[], Any]] = {
+            "literal": lambda: literal_from_json(contents, where),
+            "array": lambda: self._array(contents).copy(),
+            "variable": lambda: self._variable(contents, where),
+            "generator": lambda: self._generator(contents, where),
+            "function": lambda: pick(self._functions, contents, where),
+            "object": lambda: pick(self._objects, contents, where),
+        }
+        if tag not in readers:
+            raise LoadError(f"{where}: there are no values of kind {tag!r:.40}")
+        return readers[tag]()
+
+    def _variable(self, number: Any, where: str) -> Variable:
+        loaded = pick(self._variables, number, where)
+        if loaded.is_placeholder:
+            raise LoadError(f"{where}: variable {number} stands for an argument")
+        return loaded.variable
+
+    def _generator(self, number: Any, where: str) -> Generator:
+        generator = pick(self._variables, number, where).generator
+        if generator is None:
+            raise LoadError(f"{where}: variable {number} is no state of a generator")
+        return generator

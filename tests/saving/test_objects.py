@@ -1,0 +1,111 @@
+"""Objects with functions as methods and variables as attributes."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+from tests.helpers.saved import again, is_same
+
+
+class Layer:
+    def __init__(self, w):
+        self.w = wend.Variable(w, name="w")
+
+    @wend.function
+    def apply(self, x):
+        return wnp.tanh(self.w * x)
+
+    @wend.function
+    def never_called(self, x):
+        return x
+
+    def plain(self):
+        return 1
+
+
+class Model:
+    __slots__ = ("__weakref__", "kind", "layers", "shared", "table")
+
+    def __init__(self):
+        self.layers = [Layer(np.ones(3)), Layer(np.full(3, 2.0))]
+        self.shared = self.layers[0]
+        self.table = {"mean": np.arange(3.0), ("a", 1): None}
+        self.kind = "dense"
+
+    @wend.function
+    def step(self, x):
+        for layer in self.layers:
+            x = layer.apply(x)
+        self.shared.w.assign_add(self.table["mean"])
+        return x
+
+
+def test_methods_and_variables():
+    model = Model()
+    x = np.linspace(0.0, 1.0, 3)
+    model.step(x)
+    for layer in model.layers:
+        layer.apply(x)
+    m = again(model)
+    assert is_same(m.layers[1].apply(x), model.layers[1].apply(x))
+    assert is_same(m.step(x), model.step(x))
+    assert m.shared is m.layers[0]
+    assert is_same(m.shared.w.value, model.shared.w.value)
+    assert is_same(m.step(x), model.step(x))
+    assert (m.kind, m.table["mean"].tolist(), m.table["a", 1]) == ("dense", [0.0, 1.0, 2.0], None)
+    assert is_same(
+        wend.grad(lambda v: m.step(v).sum())(x), wend.grad(lambda v: model.step(v).sum())(x)
+    )
+
+
+def test_what_is_not_in_the_file():
+    layer = Layer(np.ones(2))
+    layer.apply(np.ones(2))
+    m = again(layer)
+    assert repr(m) == "<loaded Layer: w, apply>"
+    with pytest.raises(AttributeError, match=r"Layer\.never_called was left out when it was saved"):
+        m.never_called(1.0)
+    with pytest.raises(AttributeError, match=r"Layer\.plain is not in the file"):
+        m.plain()
+    assert not hasattr(m, "__len__")
+
+
+def test_attributes_that_files_cannot_hold_are_left_out_with_a_warning():
+    layer = Layer(np.ones(2))
+    layer.apply(np.ones(2))
+    layer.lock = threading.Lock()
+    layer.score = np.tanh
+    with pytest.warns(UserWarning, match=r"Layer\.lock and Layer\.score: left out"):
+        m = again(layer)
+    with pytest.raises(AttributeError, match="lock was left out"):
+        _ = m.lock
+
+
+def test_objects_that_refer_to_each_other():
+    first, second = Layer(np.ones(2)), Layer(np.zeros(2))
+    first.next, second.next = second, first
+    m = again(first)
+    assert m.next.next is m
+    assert m.next.w.value.tolist() == [0.0, 0.0]
+
+
+def test_containers_load_as_such():
+    fun = wend.function(lambda x: 2.0 * x, name="fun")
+    fun(1.0)
+    value = {"a": [fun, None], "b": (np.ones(2), 3, "text")}
+    loaded = again(value)
+    assert loaded["a"][0](2.0) == 4.0
+    assert loaded["a"][1] is None
+    assert is_same(loaded["b"][:2], value["b"][:2])
+    assert loaded["b"][2] == "text"
+
+
+def test_arrays_of_loaded_objects_may_be_changed():
+    m = again({"a": np.zeros(2)})
+    m["a"][0] = 1.0
+    assert m["a"].tolist() == [1.0, 0.0]

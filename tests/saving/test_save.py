@@ -1,0 +1,131 @@
+"""What a file cannot hold is refused by name, with a cure."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+from tests.helpers.saved import again, is_same, saved
+from wend.base.errors import SaveError
+
+
+def refused(*value: Any, **functions: Any) -> str:
+    with pytest.raises(SaveError) as error:
+        saved(*value, **functions)
+    return str(error.value)
+
+
+def test_host_calls_are_refused_by_name_and_line(golden):
+    def halved(x):
+        return np.float64(x / 2.0)
+
+    fun = wend.function(lambda x: wend.py_function(halved, np.float64(0.0), x), name="fun")
+    fun.get_concrete_function(1.0)
+    golden.check("saving/host_call.txt", refused(fun=fun))
+
+
+def test_what_has_no_trace(golden):
+    fun = wend.function(lambda x: x, name="fun")
+    golden.check("saving/no_trace.txt", refused(fun=fun))
+
+
+def test_values_that_a_file_cannot_hold(golden):
+    fun = wend.function(lambda x, f: f(x), name="fun")
+    fun(1.0, np.tanh)
+    golden.check("saving/static_argument.txt", refused(fun=fun))
+    golden.check("saving/value.txt", refused(np.tanh))
+    golden.check("saving/nothing.txt", refused())
+
+
+def test_a_class_of_the_user_is_saved_as_a_runtime_error():
+    class TooLargeError(Exception):
+        pass
+
+    @wend.function
+    def checked(x):
+        if x > 3.0:
+            raise TooLargeError(f"{x} is too large")
+        return x
+
+    checked(1.0)
+    with pytest.warns(UserWarning, match="TooLargeError, raised at test_save.py:"):
+        loaded = again(checked=checked).checked
+    assert loaded(2.0) == 2.0
+    with pytest.raises(RuntimeError, match=r"TooLargeError: 4\.0 is too large"):
+        loaded(4.0)
+
+
+def test_traces_that_are_out_of_date_are_left_out():
+    class Settings:
+        scale = 2
+
+    settings = Settings()
+    fun = wend.function(lambda x: x * settings.scale, name="fun")
+    fun(1.0)
+    settings.scale = 3
+    assert "has no trace" in refused(fun=fun)
+    fun(1.0)
+    assert again(fun=fun).fun(2.0) == 6.0
+
+
+def test_captured_arrays_are_copied():
+    base = np.arange(4.0)
+    first, second = base[:3], base[1:]
+    fun = wend.function(lambda x: x + first * second, name="fun")
+    value = fun(1.0)
+    data = saved(fun=fun)
+    base[:] = 0.0
+    assert is_same(wend.load(io.BytesIO(data)).fun(1.0), value)
+
+
+def test_a_variable_without_a_value_is_refused():
+    holder: dict[str, Any] = {}
+
+    @wend.function
+    def fun(x):
+        if "v" not in holder:
+            holder["v"] = wend.Variable(x * 2.0)
+        return holder["v"] + x
+
+    fun.get_concrete_function(1.0)
+    assert "call it once before you save it" in refused(fun=fun)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    fun = wend.function(lambda x: x + 1.0, name="fun")
+    fun(1.0)
+    path = tmp_path / "m.wend"
+    wend.save(path, fun=fun)
+    before = path.read_bytes()
+
+    def fail(*_: Any) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", fail)
+        fun(np.ones(3))
+        with pytest.raises(OSError, match="the disk is full"):
+            wend.save(path, fun=fun)
+    assert [file.name for file in tmp_path.iterdir()] == ["m.wend"]
+    assert path.read_bytes() == before
+    assert wend.load(str(path)).fun(2.0) == 3.0
+
+
+def test_derivative_functions_are_saved_as_others():
+    def loss(w, x):
+        return wnp.sum(wnp.tanh(w @ x) ** 2)
+
+    step = wend.function(lambda w, x: w - 0.1 * wend.grad(loss)(w, x), name="step")
+    hessian = wend.hessian(loss)
+    args = np.arange(6.0).reshape(2, 3), np.ones(3)
+    step(*args)
+    hessian(*args)
+    m = again(step=step, hessian=hessian)
+    assert is_same(m.step(*args), step(*args))
+    assert is_same(m.hessian(*args), hessian(*args))
+    assert is_same(wend.jacfwd(m.step)(*args), wend.jacfwd(step)(*args))
