@@ -13,8 +13,10 @@ import scipy.special
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.array_cases import SAMPLES
 from tests.numpy.oracle.calls import MAKERS, make_call
 from tests.numpy.oracle.search import differences
+from tests.numpy.oracle.shape_calls import UNCOMPARED
 
 PAGE = " ".join((Path(__file__).parents[2] / "docs" / "from-numpy.md").read_text().split())
 NAN, INF = np.nan, np.inf
@@ -44,6 +46,11 @@ def test_many_calls_are_numpys(first: int, backend: str) -> None:
     count = 400 if backend == "numpy" else 40
     found = differences([make_call(seed) for seed in range(first, first + count)], backend)
     assert [f"{call}: {words}" for call, words in found if not words.startswith("refused")] == []
+
+
+def test_every_function_of_the_namespace_is_called() -> None:
+    names = {sample.name for sample in SAMPLES if not sample.name.startswith("_")}
+    assert names - set(MAKERS) == UNCOMPARED
 
 
 def _float16(*numbers: float) -> np.ndarray:
@@ -118,6 +125,19 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (np.linalg.pinv, (np.empty((0, 3), int),)),
     (np.argwhere, (np.array(3.0),)),
     (np.linalg.solve, (np.array([[2, 1], [1, 3]], np.int8), _float32(1, 2))),
+    (np.bitwise_and.reduce, (np.array(1, np.uint16),)),
+    (lambda x: np.bitwise_and.reduce(x, axis=1), (np.zeros((1, 1), np.uint64),)),
+    (np.median, (_float16(65504, 65504, 60000, 65504),)),
+    (np.nanmedian, (_float16(65504, NAN, 60000, 65504),)),
+    (lambda x: np.quantile(x, np.array([0, 1]), method="weibull"), (np.array([7, 1, 5]),)),
+    (np.digitize, (np.array([1, 3, 10, 11, 0]), np.array([10, 3, 1]))),
+    (lambda x, b: np.digitize(x, b, right=True), (np.array([1, 3, 10]), np.array([10, 3, 1]))),
+    (lambda x: np.histogram(x, 3, (0, 3))[1], (_float16(1, 2),)),
+    (np.less_equal, (np.array(complex(-INF, NAN)), np.int8(-1))),
+    (np.vecmat, (np.array([True, False]), np.array([[3], [1]], np.uint8))),
+    (lambda x: np.average(x, axis=[0]), (np.eye(2),)),
+    (np.linalg.cond, (np.zeros((2, 2)),)),
+    (lambda x: np.linalg.norm(x, axis=0.0), (np.eye(2),)),
 ]  # fmt: skip
 
 
@@ -160,6 +180,16 @@ ERRORS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (np.gradient, (np.array([True, False]),)),
     (lambda x: np.nanmean(x, dtype=int), (np.ones(2),)),
     (lambda x: np.std(x, axis=0, dtype=int), (np.eye(2),)),
+    (lambda x: np.std(x, axis=0, dtype="i4"), (np.ones((1, 3), np.int32),)),
+    (lambda x: np.nanmedian(x, axis=[0]), (np.zeros((2, 0)),)),
+    (np.linalg.matrix_rank, (np.zeros((0, 0), np.float16),)),
+    (np.linalg.cholesky, (np.ones((2, 3)),)),
+    (np.linalg.cond, (np.zeros((0, 0)),)),
+    (np.linalg.outer, (np.eye(2), np.ones(2))),
+    (lambda x: np.split(x, 0), (np.ones(2),)),
+    (lambda x: np.rollaxis(x, 0, 4), (np.eye(2),)),
+    (lambda x, n: np.arange(x, 5, n), (np.int64(0), 0)),
+    (lambda n: np.arange(0, 5, n), (0,)),
 ]
 
 

@@ -16,7 +16,7 @@ from wend.ir.dtypes import BOOL, INT64
 from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, ranges, reducing, shaping, updating
-from wend.numpy.operands import all_staged, dtype_of, operand, staged
+from wend.numpy.operands import all_staged, dtype_of, operand, require, staged
 from wend.numpy.public import STAGED, implements
 from wend.ops import searching
 
@@ -72,6 +72,10 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     """Change elements of an array where a mask is true; see `numpy.putmask`."""
     a = _require_traced(a, "putmask")
     mask = _mask(mask, a, "putmask")
+    is_array = isinstance(values, (Staged, np.ndarray, np.generic)) and not is_weak(values)
+    if is_array and not np.can_cast(dtype_of(values), dtype_of(a), "safe"):
+        types = f"from {dtype_of(values)} to {dtype_of(a)}"
+        raise TypeError(f"Cannot cast array data {types} according to the rule 'safe'")
     if _is_empty(values):
         return
     _assign_where(a, mask, _cycle(_cast_values(values, a), shaping.size(a), a))
@@ -88,7 +92,9 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     number = reducing.cumsum(cast(shaping.ravel(mask), INT64)) - 1
     vals = shaping.ravel(_cast_values(vals, arr))
     if tensor_type(vals).dims == (0,):
-        raise ValueError("Cannot insert from an empty array!")
+        text = "Cannot insert from an empty array!"
+        arr[...] = require(arr, reducing.any(mask), ValueError, text)
+        return
     _assign_where(arr, mask, indexing.take(vals, ew.remainder(number, shaping.size(vals))))
 
 

@@ -19,7 +19,13 @@ from wend.numpy import creating, parts, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.operands import as_axis
 from wend.numpy.public import implements
-from wend.numpy.slices import has_staged_bounds, is_full_slice, narrow_bounds, static_bounds
+from wend.numpy.slices import (
+    as_position,
+    has_staged_bounds,
+    is_full_slice,
+    narrow_bounds,
+    static_bounds,
+)
 from wend.ops import indexing as ops
 from wend.ops import shaping as shaping_ops
 
@@ -229,7 +235,7 @@ def _gather(x: Any, entries: list[Any]) -> Any:
     """Index by arrays: move their axes to the front, gather, and move the result's axes back."""
     axes = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
     try:
-        indices = broadcast(*(cast(entries[k], INT64) for k in axes))
+        indices = broadcast(*(as_position(entries[k]) for k in axes))
     except ShapeError as error:
         raise IndexError(f"shape mismatch: indexing arrays: {error}") from None
     other_axes = [k for k in range(len(entries)) if k not in axes]

@@ -15,7 +15,13 @@ from wend.eager.promotion import cast, tensor_type
 from wend.numpy import contracting, matrices, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.decompositions import check_square, hermitian_of_lower, svdvals
-from wend.numpy.operands import all_staged, dtype_of, promote_dtypes_inexact, staged
+from wend.numpy.operands import (
+    all_staged,
+    dtype_of,
+    promote_dtypes_inexact,
+    promote_linalg,
+    staged,
+)
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import eye
 from wend.numpy.shaping import known_size
@@ -89,6 +95,7 @@ def matrix_rank(
     (a,) = promote_dtypes_inexact(A)
     if shaping.rank_of(a) < 2:
         return reducing.any(ew.not_equal(a, 0)).astype(np.int64)
+    (a,) = promote_linalg(a)
     if 0 in tensor_type(a).dims[-2:]:
         return reducing.sum(cast(ew.not_equal(a, 0), np.dtype(np.int64)), axis=(-2, -1))
     values = svdvals(hermitian_of_lower(a) if hermitian else a)
@@ -187,7 +194,19 @@ def _standard(
 trace = _standard(np.linalg.trace, matrices.trace, axis1=-2, axis2=-1)
 diagonal = _standard(np.linalg.diagonal, matrices.diagonal, axis1=-2, axis2=-1)
 cross = _standard(np.linalg.cross, matrices.cross)
-outer = _standard(np.linalg.outer, contracting.outer)
+
+
+def _outer(x1: Any, x2: Any, /) -> Any:
+    ranks = [shaping.rank_of(x) for x in (x1, x2)]
+    if ranks != [1, 1]:
+        raise ValueError(
+            f"Input arrays must be one-dimensional, but they are x1.ndim={ranks[0]} and "
+            f"x2.ndim={ranks[1]}."
+        )
+    return contracting.outer(x1, x2)
+
+
+outer = _standard(np.linalg.outer, _outer)
 matmul = _standard(np.linalg.matmul, contracting.matmul)
 tensordot = _standard(np.linalg.tensordot, contracting.tensordot)
 vecdot = _standard(np.linalg.vecdot, contracting.vecdot)

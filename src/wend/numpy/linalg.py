@@ -9,7 +9,18 @@ from numpy.linalg import LinAlgError
 
 from wend.eager.dispatch import apply
 from wend.numpy import shaping
-from wend.numpy.decompositions import eig, eigh, eigvals, eigvalsh, lstsq, pinv, qr, svd, svdvals
+from wend.numpy.decompositions import (
+    check_square,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    lstsq,
+    pinv,
+    qr,
+    svd,
+    svdvals,
+)
 from wend.numpy.inverses import (
     cross,
     det,
@@ -83,6 +94,7 @@ def solve(a: Any, b: Any) -> Any:
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """Compute the Cholesky decomposition of a Hermitian matrix; see `numpy.linalg.cholesky`."""
     (a,) = promote_linalg(a)
+    check_square(a)
     if not upper:
         return apply(ops.cholesky, a)
     # As in NumPy, only the upper triangle is read in this case.

@@ -184,7 +184,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
             return np.vecmat(x1, x2)
         return np.matmul(np.expand_dims(np.conjugate(x1), -2), x2)[..., 0, :]
     x1, x2 = _check_ranks("vecmat", (x1, 1), (x2, 2))
-    row = shaping.expand_dims(ew.conjugate(x1), -2)
+    row = shaping.expand_dims(ew.conjugate(x1) if dtype_of(x1).kind == "c" else x1, -2)
     return shaping.squeeze(contracting.matmul(row, x2), -2)
 
 

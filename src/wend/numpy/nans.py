@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.promotion import cast
+from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import INT64
 from wend.numpy import calculus, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.operands import dtype_of, is_inexact, promote_dtypes_inexact, require, staged
 from wend.numpy.public import implements
-from wend.numpy.statistics import as_rows, restore_axes
+from wend.numpy.statistics import as_rows, half_of_sum, restore_axes
 
 
 def _replace_nan(a: Any, number: Any) -> Any:
@@ -192,7 +192,7 @@ def nanmedian(
     a = staged(a)
     (a,) = promote_dtypes_inexact(a) if not is_inexact(a) else (a,)
     rows = as_rows(a, axis)
-    if shaping.shape(rows)[-1] == 0:
+    if 0 in tensor_type(a).dims:
         return reducing.mean(a, axis=axis, keepdims=keepdims)
     ordered = reducing.sort(rows, axis=-1)  # NaN sorts last
     count = _count_non_nan(rows, -1, keepdims=True)
@@ -200,5 +200,5 @@ def nanmedian(
     upper = ew.minimum(upper, shaping.shape(rows)[-1] - 1)
     lower, upper = (cast(k, INT64) for k in (lower, upper))
     middle = [np.take_along_axis(ordered, k, axis=-1) for k in (lower, upper)]
-    medians = shaping.squeeze((middle[0] + middle[1]) / 2, -1)
+    medians = shaping.squeeze(half_of_sum(*middle), -1)
     return restore_axes(medians, a, axis) if keepdims else medians

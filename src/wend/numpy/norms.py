@@ -30,7 +30,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
             return _euclidean_norm(x, normalize_axes(x, None), keepdims)
         if rank not in (1, 2):
             raise ValueError("Improper number of dimensions to norm.")
-    axes = normalize_axes(x, axis)
+    axes = normalize_axes(x, axis if axis is None or isinstance(axis, tuple) else int(axis))
     if len(axes) == 1:
         return _vector_norm(x, axes[0], 2 if ord is None else ord, keepdims)
     if len(axes) == 2:
@@ -145,8 +145,13 @@ STAGED[np.linalg.matrix_norm] = matrix_norm
 def cond(x: Any, p: Any = None) -> Any:
     """Compute the condition number of a matrix; see `numpy.linalg.cond`."""
     (x,) = promote_dtypes_inexact(x)
+    if 0 in tensor_type(x).dims[-2:]:
+        raise np.linalg.LinAlgError("cond is not defined on empty arrays")
     if p in (None, 2, -2):
         values = svdvals(x)
-        ratio = values[..., 0] / values[..., -1]
-        return 1 / ratio if p == -2 else ratio
-    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+        ends = (-1, 0) if p == -2 else (0, -1)
+        ratio = values[..., ends[0]] / values[..., ends[1]]
+    else:
+        ratio = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+    is_defined = ew.logical_or(ew.logical_not(ew.isnan(ratio)), reducing.any(ew.isnan(x), (-2, -1)))
+    return ew.where(is_defined, ratio, np.inf)  # that of a matrix of zeros

@@ -10,12 +10,18 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import Staged, apply
-from wend.eager.promotion import cast, tensor_type
-from wend.ir.dtypes import BOOL, INT64
+from wend.eager.promotion import tensor_type
+from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.ir.types import Dim, TensorType
 from wend.numpy import shaping
-from wend.numpy.slices import has_staged_bounds, is_full_slice, narrow_bounds, static_bounds
+from wend.numpy.slices import (
+    as_position,
+    has_staged_bounds,
+    is_full_slice,
+    narrow_bounds,
+    static_bounds,
+)
 from wend.ops import parts as ops
 from wend.ops import shaping as shaping_ops
 from wend.ops.shapes import size_of
@@ -65,7 +71,7 @@ def subview_of(x: Any, keys: Sequence[Any]) -> Subview:
         if not isinstance(key, slice):
             _check_range(key, axis, size)
             entries.append(ops.AT)
-            positions.append(cast(key, INT64) if isinstance(key, Staged) else np.int64(key))
+            positions.append(as_position(key))
         elif has_staged_bounds(key):
             start, stop, cut = narrow_bounds(key, shaping.shape(x)[axis])
             entries.append(ops.CUT)

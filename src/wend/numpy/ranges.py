@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import broadcast, cast, result_dtype
+from wend.eager.promotion import broadcast, cast, is_weak, result_dtype
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
@@ -37,8 +37,8 @@ def arange(
         # NumPy promotes with int64, the dtype of the default step.
         dtype = np.result_type(np.int64, *(dtype_of(x) for x in (start, stop, step)))
     dtype = np.dtype(dtype)
-    is_integral = dtype_of(step).kind in "iu"
-    error = ZeroDivisionError if is_integral else ValueError
+    # NumPy divides by it: Python's numbers raise, its own give infinity.
+    error = ZeroDivisionError if all(map(is_weak, (start, stop, step))) else ValueError
     step = require(step, ew.equal(step, 0), error, "the step of arange is 0")
     if isinstance(step, int) and all(dtype_of(x).kind in "iu" for x in (start, stop)):
         # Integer arithmetic is exact and keeps a symbolic size the same symbol.

@@ -13,10 +13,17 @@ from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import broadcast, cast, tensor_type
-from wend.ir.dtypes import INT64
+from wend.ir.dtypes import FLOAT64, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.numpy.operands import as_axis, check_nonnegative, is_traced_size, slice_axis, staged
+from wend.numpy.operands import (
+    as_axis,
+    check_nonnegative,
+    is_traced_size,
+    require,
+    slice_axis,
+    staged,
+)
 from wend.numpy.public import implements
 from wend.numpy.ranges import arange
 from wend.numpy.ufuncs import copy_if_operand
@@ -79,15 +86,22 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     return indexing.take(a, positions, axis=axis)
 
 
+_MOST = 2**62  # elements, more than any memory holds; their number is computed without wrapping
+_TOO_BIG = "the repeated array is too big"
+
+
 def _repeat_positions(size: Any, repeats: Any) -> Any:
     """Return the source position of each element of the result."""
     if not shaping.rank_of(repeats):
-        total = size * cast(repeats, INT64)
+        count = cast(repeats, INT64)
+        is_too_big = ew.greater(count, _MOST // ew.maximum(size, 1))
+        total = require(size * count, is_too_big, MemoryError, _TOO_BIG)
         return ew.floor_divide(arange(total), ew.maximum(repeats, 1))
     counts = _check_count_of(cast(repeats, INT64), size)
     counts, _ = broadcast(counts, arange(size))
     ends = reducing.cumsum(staged(counts))
-    total = reducing.sum(counts)
+    is_too_big = ew.greater(reducing.sum(cast(counts, FLOAT64)), float(_MOST))
+    total = require(reducing.sum(counts), is_too_big, MemoryError, _TOO_BIG)
     return apply(searching.searchsorted, ends, arange(total), side="right")
 
 
@@ -153,8 +167,12 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """Roll an axis backwards until it lies in a given position; see `numpy.rollaxis`."""
     rank = shaping.rank_of(a)
     axis = normalize_axis_index(axis, rank)
-    start = start + rank if start < 0 else start
-    return shaping.moveaxis(a, axis, start - 1 if axis < start else start)
+    position = operator.index(start) + (rank if start < 0 else 0)
+    if not 0 <= position <= rank:
+        raise np.exceptions.AxisError(
+            f"'start' arg requires {-rank} <= start < {rank + 1}, but {start} was passed in"
+        )
+    return shaping.moveaxis(a, axis, position - 1 if axis < position else position)
 
 
 @implements(np.resize)

@@ -10,7 +10,7 @@ import numpy as np
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import cast, tensor_type
+from wend.eager.promotion import cast, result_dtype, tensor_type
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
@@ -50,7 +50,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
     Of traced bins only the run knows whether they decrease, so that it searches twice.
     """
-    sides = ("left", "right") if right else ("right", "left")
+    side = "left" if right else "right"
     if dtype_of(operand(x)).kind == "c":
         raise TypeError("x may not be complex")
     bins = operand(bins)
@@ -62,9 +62,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     bins = require(bins, is_unsorted, ValueError, text)
     is_known = not isinstance(decreases, Staged)
     if is_known and not decreases:
-        return searchsorted(bins, x, sides[0])
-    from_end = shaping.shape(bins)[0] - searchsorted(bins[::-1], x, sides[1])
-    return from_end if is_known else ew.where(decreases, from_end, searchsorted(bins, x, sides[0]))
+        return searchsorted(bins, x, side)
+    from_end = shaping.shape(bins)[0] - searchsorted(bins[::-1], x, side)
+    return from_end if is_known else ew.where(decreases, from_end, searchsorted(bins, x, side))
 
 
 def have_other_shapes(a: Any, b: Any) -> bool:
@@ -159,8 +159,12 @@ def _bin_edges(a: Any, count: Any, limits: Any) -> Any:
     text = "max must be larger than min in range parameter."
     low = require(low, ew.greater(low, high), ValueError, text)
     is_constant = ew.equal(low, high)
+    dtype = result_dtype(a, low, high)
     return linspace(
-        ew.where(is_constant, low - 0.5, low), ew.where(is_constant, high + 0.5, high), count + 1
+        ew.where(is_constant, low - 0.5, low),
+        ew.where(is_constant, high + 0.5, high),
+        count + 1,
+        dtype=dtype if dtype.kind in "fc" else FLOAT64,
     )
 
 

@@ -336,7 +336,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     total_size = known_size(x, axis, "np.split")
     if isinstance(indices_or_sections, (int, np.integer)):
         count = int(indices_or_sections)
-        if count <= 0 or total_size % count:
+        if total_size % count or count < 0:
             raise ValueError("array split does not result in an equal division")
         bounds = (
             list(range(0, total_size + 1, total_size // count)) if total_size else [0] * (count + 1)

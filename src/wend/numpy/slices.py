@@ -9,6 +9,7 @@ import numpy as np
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
+from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, any_staged, recorder
 from wend.eager.promotion import cast
 from wend.ir.dtypes import INT64
@@ -76,8 +77,25 @@ def narrow_bounds(entry: slice, size: Any) -> tuple[Any, Any, Dim]:
     return start, stop, current.size_between(start, stop, size)
 
 
+_LARGEST = np.uint64(np.iinfo(np.int64).max)
+
+
 def _as_int64(number: Any) -> Any:
-    return cast(number, INT64) if isinstance(number, Staged) else np.int64(number)
+    if not isinstance(number, Staged):
+        return np.int64(number)
+    if number.type.dtype == np.uint64:  # whose largest numbers are as good as any end
+        number = ew.minimum(number, _LARGEST)
+    return cast(number, INT64)
+
+
+def as_position(index: Any) -> Any:
+    """Return an index as 64 bits with a sign; a number that does not fit raises OverflowError."""
+    if not isinstance(index, Staged):
+        return np.int64(index)
+    if index.type.dtype == np.uint64 and index.type.shape == ():  # NumPy wraps those of arrays
+        text = "Python int too large to convert to C long"
+        index = checked(index, (ew.greater(index, _LARGEST), OverflowError, text))
+    return cast(index, INT64)
 
 
 def _backward_bound(bound: Any, size: Any) -> Any:

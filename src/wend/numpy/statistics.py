@@ -46,7 +46,7 @@ def average(
 ) -> Any:
     """Compute the weighted average along the specified axis; see `numpy.average`."""
     a = staged(a)
-    normalize_axes(a, axis)  # NumPy's error
+    axis = axis if axis is None else normalize_axes(a, axis)
     if weights is None:
         mean = reducing.mean(a, axis=axis, keepdims=keepdims)
         total: Any = cast(element_count(a, axis), dtype_of(mean))
@@ -96,6 +96,15 @@ def restore_axes(reduced: Any, a: Any, axis: Any, offset: int = 0) -> Any:
     return shaping.expand_dims(reduced, tuple(offset + k for k in normalize_axes(a, axis)))
 
 
+def half_of_sum(x: Any, y: Any) -> Any:
+    """Return the mean of two numbers; of float16 numbers, it is computed in float32."""
+    dtype = dtype_of(x)
+    if dtype != np.float16:
+        return (x + y) / 2
+    wide = np.dtype(np.float32)
+    return cast((cast(x, wide) + cast(y, wide)) / 2, dtype)
+
+
 @implements(np.median)
 def median(
     a: Any,
@@ -111,7 +120,7 @@ def median(
     count = shaping.shape(rows)[-1]
     if isinstance(count, int) and count == 0:
         return reducing.mean(a, axis=axis, keepdims=keepdims)
-    medians = (rows[..., (count - 1) // 2] + rows[..., count // 2]) / 2
+    medians = half_of_sum(rows[..., (count - 1) // 2], rows[..., count // 2])
     medians = ew.where(ew.isnan(rows[..., -1]), rows[..., -1], medians)
     return restore_axes(medians, a, axis) if keepdims else medians
 
@@ -125,12 +134,13 @@ _PLOTTING_POSITIONS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
+# As in NumPy, the probabilities 0 and 1 as integers choose elements by these.
+_CHOOSING = {"linear", "weibull", "interpolated_inverted_cdf"}
 _ROUNDING_METHODS = {"lower": ew.floor, "higher": ew.ceil, "nearest": ew.rint}
 
 
 def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
-    # As in NumPy, the probabilities 0 and 1 as integers choose elements.
-    if method == "linear" and dtype_of(q).kind in "biu":
+    if method in _CHOOSING and dtype_of(q).kind in "biu":
         method = "lower"
     q = (
         cast(q, dtype_of(a))
@@ -148,7 +158,7 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
 def _nanquantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
     if not is_inexact(a):
         return _quantile(a, q, axis, method, keepdims)
-    method = "lower" if method == "linear" and dtype_of(q).kind in "biu" else method
+    method = "lower" if method in _CHOOSING and dtype_of(q).kind in "biu" else method
     q = cast(q, dtype_of(a)) if is_weak(q) else promote_dtypes_inexact(q)[0]
     rows = reducing.sort(as_rows(a, axis), axis=-1)  # NaN sorts last
     is_number = ew.logical_not(ew.isnan(rows))

@@ -106,7 +106,8 @@ def _reduce_axis(ufunc: Any, x: Any, axis: int) -> Any:
     size = known_size(x, axis, f"{ufunc.__name__}.reduce")
     if size < 2 and ufunc.identity is not None:
         widths = [(int(k == axis) * (2 - size), 0) for k in range(shaping.rank_of(x))]
-        x, size = shaping.pad(x, widths, constant_values=ufunc.identity), 2
+        identity = np.asarray(ufunc.identity).astype(dtype_of(x))[()]  # -1 has all bits
+        x, size = shaping.pad(x, widths, constant_values=identity), 2
     if size == 0:
         what = f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
         raise ValueError(what)

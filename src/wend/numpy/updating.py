@@ -14,7 +14,7 @@ from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, parts, shaping
 from wend.numpy.operands import operand
-from wend.numpy.slices import has_staged_bounds, is_full_slice, static_bounds
+from wend.numpy.slices import as_position, has_staged_bounds, is_full_slice, static_bounds
 from wend.ops import creating as creating_ops
 from wend.ops import indexing as indexing_ops
 from wend.ops import parts as parts_ops
@@ -131,7 +131,7 @@ def _leading_positions(x: Any, key: Any) -> Any:
         if index.dtype.kind not in "iu" or index.shape is None or len(index.shape) > 1:
             return None
     try:
-        return broadcast(*(cast(entry, INT64) for entry in entries))
+        return broadcast(*map(as_position, entries))
     except ShapeError:
         return None  # indexing the array itself raises NumPy's error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,83 +10,20 @@ import scipy.special
 
 import wend.numpy as wnp
 from tests.numpy.oracle.comparing import Call
-from tests.numpy.oracle.drawing import DTYPES, SHAPES, Draw
-
-Maker = Callable[[Draw], Call]
-
-VECTORS = ((3,), (4,), (1,), (0,), (5,))
-MATRICES = ((2, 3), (3, 3), (1, 3), (3, 1), (2, 2), (1, 1), (0, 3), (2, 0))
-SQUARES = ((3, 3), (2, 2), (1, 1), (2, 2, 2), (0, 0), (2, 3))
-FILLED = ((), (1,), (3,), (4,), (2, 3), (3, 3), (1, 3), (3, 1), (2, 3, 2), (1, 1))
-
-
-def _reach(name: str) -> Callable[..., Any]:
-    module: Any = np
-    for part in name.split("."):
-        module = getattr(module, part)
-    return module  # type: ignore[no-any-return]
-
-
-def call(name: str, *operands: Any, exact: bool = False, **keywords: Any) -> Call:
-    """A call of a function of NumPy by its name."""
-    run = functools.partial(_reach(name), **keywords)
-    return Call(name, run, operands, keywords, exact)
-
-
-def _on(name: str, kinds: str = "biufc", shapes: Any = SHAPES, **options: Any) -> Maker:
-    """A function of one array; options are lists of values for keywords."""
-
-    def make(draw: Draw) -> Call:
-        x = draw.array(kinds, shapes, extreme=0 if name.startswith("linalg") else 0.3)
-        keywords = {key: draw.choice(values) for key, values in options.items() if draw.flip()}
-        return call(name, x, **keywords)
-
-    return make
-
-
-def _on_axis(
-    name: str, kinds: str = "biufc", *, none: bool = True, pairs: bool = False, **options: Any
-) -> Maker:
-    """A function along an axis; `pairs` says whether it takes a tuple of axes."""
-
-    def make(draw: Draw) -> Call:
-        x = draw.array(kinds)
-        keywords = {key: draw.choice(values) for key, values in options.items() if draw.flip(0.4)}
-        if draw.flip(0.8):
-            keywords["axis"] = draw.axis(x.ndim, none=none, pairs=pairs)
-        return call(name, x, **keywords)
-
-    return make
-
-
-def _on_two(name: str, kinds: str = "biufc", shapes: Any = FILLED, **options: Any) -> Maker:
-    def make(draw: Draw) -> Call:
-        extreme = 0 if name.startswith("linalg") else 0.3  # LAPACK has its own NaN
-        first = draw.array(kinds, shapes, extreme=extreme)
-        second = draw.array(kinds, [first.shape] if draw.flip() else shapes, extreme=extreme)
-        keywords = {key: draw.choice(values) for key, values in options.items() if draw.flip(0.4)}
-        return call(name, first, second, **keywords)
-
-    return make
-
-
-def _elementwise(ufunc: np.ufunc, kinds: str = "biufc") -> Maker:
-    def make(draw: Draw) -> Call:
-        shape = draw.choice(FILLED)
-        operands: list[Any] = [
-            draw.array(kinds, [shape, shape, ()], extreme=0.6) for _ in range(ufunc.nin)
-        ]
-        if ufunc.nin == 2:
-            k = draw.choice((0, 1))
-            pick = draw.choice(("array", "array", "scalar", "same"))
-            if pick == "scalar":
-                operands[k] = draw.scalar(kinds)
-            elif pick == "same":
-                operands[k] = draw.array(dtype=operands[1 - k].dtype, shapes=[shape], extreme=0.6)
-        return Call(ufunc.__name__, ufunc, tuple(operands), {}, True)
-
-    return make
-
+from tests.numpy.oracle.drawing import DTYPES, Draw
+from tests.numpy.oracle.makers import (
+    FILLED,
+    SQUARES,
+    VECTORS,
+    Maker,
+    call,
+    elementwise,
+    on,
+    on_axis,
+    on_two,
+)
+from tests.numpy.oracle.matrix_calls import MAKERS as OF_MATRICES
+from tests.numpy.oracle.shape_calls import MAKERS as OF_SHAPES
 
 REDUCED = "add multiply maximum minimum logical_and logical_or logical_xor fmax fmin hypot gcd lcm"
 REDUCED += " logaddexp logaddexp2 bitwise_and bitwise_or bitwise_xor"
@@ -132,6 +68,12 @@ def _special_axis(name: str) -> Maker:
         return Call(f"special.{name}", run, (x,), options, False, like)
 
     return make
+
+
+def _polygamma(draw: Draw) -> Call:
+    order, x = draw.choice([0, 1, 2, 3]), draw.array("biuf", FILLED, extreme=0.3)
+    run, like = (functools.partial(m.polygamma, order) for m in (wnp.special, scipy.special))
+    return Call("special.polygamma", run, (x,), {"n": order}, False, like)
 
 
 def _quantile(name: str) -> Maker:
@@ -290,38 +232,37 @@ _FLAT += " zeros_like ones_like copy nonzero argwhere flatnonzero diag diagflat 
 _FLAT += " trace unique ediff1d matrix_transpose permute_dims count_nonzero shape size ndim"
 
 MAKERS: dict[str, Maker] = {
-    **{name: _elementwise(getattr(np, name)) for name in _ELEMENTWISE},
+    **{name: elementwise(getattr(np, name)) for name in _ELEMENTWISE},
     **{f"{n}.{m}": _ufunc_method(n, m) for n in REDUCED.split() for m in ("reduce", "accumulate")},
     **{f"{n}.outer": _ufunc_method(n, "outer") for n in "add subtract power hypot".split()},
-    **{name: _on(name) for name in _FLAT.split()},
+    **{name: on(name) for name in _FLAT.split()},
     **{
-        n: _on_axis(n, **_MANY, dtype=_DTYPES)
+        n: on_axis(n, **_MANY, dtype=_DTYPES)
         for n in "sum prod mean nansum nanprod nanmean".split()
     },
     **{
-        n: _on_axis(n, **_MANY, dtype=_DTYPES, ddof=[0, 1, 2, 0.5])
+        n: on_axis(n, **_MANY, dtype=_DTYPES, ddof=[0, 1, 2, 0.5])
         for n in "var std nanvar nanstd".split()
     },
     **{
-        n: _on_axis(n, **_MANY)
-        for n in "max min any all ptp nanmax nanmin median nanmedian".split()
+        n: on_axis(n, **_MANY) for n in "max min any all ptp nanmax nanmin median nanmedian".split()
     },
-    **{n: _on_axis(n, keepdims=_BOOLS) for n in "argmax argmin nanargmax nanargmin".split()},
-    **{n: _on_axis(n, dtype=_DTYPES) for n in "cumsum cumprod nancumsum nancumprod".split()},
+    **{n: on_axis(n, keepdims=_BOOLS) for n in "argmax argmin nanargmax nanargmin".split()},
+    **{n: on_axis(n, dtype=_DTYPES) for n in "cumsum cumprod nancumsum nancumprod".split()},
     **{
-        n: _on_axis(n, none=False, dtype=_DTYPES, include_initial=_BOOLS)
+        n: on_axis(n, none=False, dtype=_DTYPES, include_initial=_BOOLS)
         for n in "cumulative_sum cumulative_prod".split()
     },
-    **{n: _on_axis(n) for n in "sort flip".split()},
-    "argsort": _on_axis("argsort", stable=[True]),
-    "diff": _on_axis("diff", none=False, n=[0, 1, 2, 5]),
-    "gradient": _on_axis("gradient"),
-    "unwrap": _on_axis("unwrap", "iuf", none=False, period=[2, 3, 4.5, 7]),
-    "roll": _on_axis("roll", shift=[1]),
+    **{n: on_axis(n) for n in "sort flip".split()},
+    "argsort": on_axis("argsort", stable=[True]),
+    "diff": on_axis("diff", none=False, n=[0, 1, 2, 5]),
+    "gradient": on_axis("gradient"),
+    "unwrap": on_axis("unwrap", "iuf", none=False, period=[2, 3, 4.5, 7]),
+    "roll": on_axis("roll", shift=[1]),
     "trapezoid": _trapezoid,
-    "expand_dims": _on_axis("expand_dims", none=False),
-    "round": _on("round", decimals=[0, 1, -1, 3]),
-    "vander": _on("vander", shapes=VECTORS, N=[0, 2, 3], increasing=_BOOLS),
+    "expand_dims": on_axis("expand_dims", none=False),
+    "round": on("round", decimals=[0, 1, -1, 3]),
+    "vander": on("vander", shapes=VECTORS, N=[0, 2, 3], increasing=_BOOLS),
     **{n: _quantile(n) for n in "quantile percentile nanquantile nanpercentile".split()},
     **{n: _spaced(n) for n in "linspace logspace geomspace".split()},
     **{n: _correlated(n) for n in ("cov", "corrcoef")},
@@ -332,30 +273,30 @@ MAKERS: dict[str, Maker] = {
     "einsum": _einsum,
     "repeat": _repeat,
     "take": _take,
-    "tile": _on("tile", reps=[2, (1, 2), (2, 1, 2), 0]),
+    "tile": on("tile", reps=[2, (1, 2), (2, 1, 2), 0]),
     **{n: _joined(n) for n in "concatenate stack hstack vstack dstack column_stack".split()},
     **{
-        n: _on_two(n)
+        n: on_two(n)
         for n in "dot inner outer kron vdot matmul vecdot append isclose allclose array_equal"
         " array_equiv cross tensordot".split()
     },
     **{
-        n: _on_two(n, shapes=VECTORS, mode=["full", "same", "valid"])
+        n: on_two(n, shapes=VECTORS, mode=["full", "same", "valid"])
         for n in ("convolve", "correlate")
     },
-    **{n: _on_two(n, shapes=VECTORS) for n in "polyadd polysub polymul polyval".split()},
+    **{n: on_two(n, shapes=VECTORS) for n in "polyadd polysub polymul polyval".split()},
     **{
-        n: _on_two(n, shapes=VECTORS)
+        n: on_two(n, shapes=VECTORS)
         for n in "setdiff1d union1d intersect1d setxor1d isin searchsorted".split()
     },
-    "polyder": _on("polyder", shapes=VECTORS, m=[1, 2]),
-    "polyint": _on("polyint", shapes=VECTORS, m=[1, 2]),
+    "polyder": on("polyder", shapes=VECTORS, m=[1, 2]),
+    "polyint": on("polyint", shapes=VECTORS, m=[1, 2]),
     "linalg.norm": _norm,
     "linalg.solve": _solve,
-    **{f"linalg.{n}": _on(f"linalg.{n}", shapes=SQUARES) for n in "det slogdet".split()},
-    "linalg.pinv": _on("linalg.pinv", shapes=SQUARES, hermitian=_BOOLS),
-    "linalg.matrix_rank": _on("linalg.matrix_rank", shapes=SQUARES, hermitian=_BOOLS),
-    "linalg.lstsq": _on_two("linalg.lstsq", shapes=((3, 2), (3, 3), (2, 3)), rcond=[0.1, 0.5]),
+    **{f"linalg.{n}": on(f"linalg.{n}", shapes=SQUARES) for n in "det slogdet".split()},
+    "linalg.pinv": on("linalg.pinv", shapes=SQUARES, hermitian=_BOOLS),
+    "linalg.matrix_rank": on("linalg.matrix_rank", shapes=SQUARES, hermitian=_BOOLS),
+    "linalg.lstsq": on_two("linalg.lstsq", shapes=((3, 2), (3, 3), (2, 3)), rcond=[0.1, 0.5]),
     **{
         f"special.{n}": _special(n)
         for n in "erf erfc ndtr log_ndtr gammaln digamma i0 i1 j0 j1 expit logit log_expit entr"
@@ -363,6 +304,12 @@ MAKERS: dict[str, Maker] = {
     },
     **{f"special.{n}": _special(n, 2) for n in "beta betaln xlogy xlog1py rel_entr kl_div".split()},
     **{f"special.{n}": _special_axis(n) for n in "softmax log_softmax logsumexp".split()},
+    "logsumexp": _special_axis("logsumexp"),
+    "special.erfcinv": _special("erfcinv"),
+    "special.psi": _special("psi"),
+    "special.polygamma": _polygamma,
+    **OF_SHAPES,
+    **OF_MATRICES,
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,36 @@ def test_refusals() -> None:
         wend.function(iterates)(1.5)
     with pytest.raises(TypeError, match=r"i64\[\] is appended to a list of f64\[\]"):
         wend.function(mixes)(1.5)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_positions_are_those_of_python(backend: str) -> None:
+    def read(x: Any, n: int, k: int) -> Any:
+        out = []
+        for i in range(n):
+            out.append(2 * x[i])
+        return out[k]
+
+    def write(x: Any, n: int, k: int) -> Any:
+        out = []
+        for i in range(n):
+            out.append(2 * x[i])
+        out[k] = x[0] * x[1]
+        return np.stack(out)
+
+    x = np.arange(1.0, 5.0)
+    for fun in (read, write):
+        compiled, slope = wend.function(fun, backend=backend), wend.grad(_summed(fun))
+        for k in range(-6, 6):
+            if -3 <= k < 3:
+                np.testing.assert_array_equal(compiled(x, 3, k), fun(x, 3, k))
+                expected = wend.grad(_summed(fun))(x, 3, k % 3)
+                np.testing.assert_array_equal(slope(x, 3, k), expected)
+                continue
+            for call in (fun, compiled, slope):
+                with pytest.raises(IndexError):
+                    call(x, 3, k)
+
+
+def _summed(fun: Any) -> Any:
+    return lambda x, n, k: np.sum(fun(x, n, k))

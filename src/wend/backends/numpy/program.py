@@ -18,7 +18,8 @@ from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_
 from wend.ops.frame_states import current_states, frame_state
 
-# NumPy's operators run the ufuncs, but are faster on scalars.
+# NumPy's operators run the ufuncs, but are faster on scalars. Complex ones that are NaN they
+# compare otherwise.
 _INFIX = {
     elementwise.add: "+",
     elementwise.sub: "-",
@@ -155,7 +156,7 @@ class _Body:
             )
 
     def expression(self, node: Node, operands: Sequence[str]) -> str:
-        if node.op in _INFIX:
+        if node.op in _INFIX and node.operands[0].tensor.dtype.kind != "c":
             return f"{operands[0]} {_INFIX[node.op]} {operands[1]}"
         if node.op is if_:
             return self.branches(node, operands)

@@ -22,11 +22,10 @@ from wend.base.refusals import refusal
 from wend.eager import raising
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast
-from wend.ir.dtypes import INT64
 from wend.ir.graph import Value
 from wend.ir.types import ListType, accepts
-from wend.numpy import elementwise as ew
 from wend.numpy import shaping
+from wend.numpy.slices import as_position
 from wend.ops import lists as list_ops
 from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
 from wend.trace.arrays.tracer import Tracer
@@ -209,6 +208,11 @@ class TensorList:
             for (list, leaf), original in zip(pairs, leaves, strict=True)
         ]
 
+    def __delitem__(self, index: Any) -> None:
+        raise self._unsupported(
+            "lose an item that is not its last", "take the last one: out.pop()."
+        )
+
     def __add__(self, other: Any) -> Any:
         raise self._unsupported("be added to or repeated", "extend it: out.extend(more).")
 
@@ -228,10 +232,8 @@ class TensorList:
         )
 
     def _position(self, index: Any) -> Any:
-        """Return an index counted from the front; a negative one counts from the end."""
-        if isinstance(index, Staged):
-            return cast(ew.where(ew.less(index, 0), index + self.length(), index), INT64)
-        return cast(self.length() + index if index < 0 else np.int64(index), INT64)
+        """Return an index as an operand; lists count negative ones from the end by themselves."""
+        return as_position(index)
 
     def stack(self, axis: int = 0) -> Any:
         """Stack the items along a new axis."""
