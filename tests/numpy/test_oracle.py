@@ -125,6 +125,8 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (np.linalg.pinv, (np.empty((0, 3), int),)),
     (np.argwhere, (np.array(3.0),)),
     (np.linalg.solve, (np.array([[2, 1], [1, 3]], np.int8), _float32(1, 2))),
+    (lambda x, n: np.where(x > 1, n, x), (np.array([1, 2], np.uint8), -1)),
+    (lambda x, n: np.where(x > 1, n, x), (np.array([1, 2], np.int8), 300)),
     (np.bitwise_and.reduce, (np.array(1, np.uint16),)),
     (lambda x: np.bitwise_and.reduce(x, axis=1), (np.zeros((1, 1), np.uint64),)),
     (np.median, (_float16(65504, 65504, 60000, 65504),)),

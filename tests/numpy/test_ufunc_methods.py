@@ -21,7 +21,7 @@ METHODS = [
     *(lambda m, x, u=u: getattr(np, u).reduceat(x, [0, 2, 4], axis=1)
       for u in ("add", "maximum", "divide", "subtract")),
     lambda m, x: np.multiply.reduceat(x[0], [3, 1, 1, 4]),
-    lambda m, x: np.power.reduce(np.abs(x), axis=1),
+    lambda m, x: np.power.reduce(np.abs(x)[:, ::-1], axis=1),  # NumPy 2.4 errs of adjacent ones
     lambda m, x: np.maximum.reduce([x[0], x[1] * 2, x[2]]),
     lambda m, x: np.subtract.outer(x[0], [1.0, 2.0]),
 ]  # fmt: skip

@@ -72,13 +72,10 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     """Change elements of an array where a mask is true; see `numpy.putmask`."""
     a = _require_traced(a, "putmask")
     mask = _mask(mask, a, "putmask")
-    is_array = isinstance(values, (Staged, np.ndarray, np.generic)) and not is_weak(values)
-    if is_array and not np.can_cast(dtype_of(values), dtype_of(a), "safe"):
-        types = f"from {dtype_of(values)} to {dtype_of(a)}"
-        raise TypeError(f"Cannot cast array data {types} according to the rule 'safe'")
+    cast_values = _cast_values(values, a)
     if _is_empty(values):
         return
-    _assign_where(a, mask, _cycle(_cast_values(values, a), shaping.size(a), a))
+    _assign_where(a, mask, _cycle(cast_values, shaping.size(a), a))
 
 
 @implements(np.place)

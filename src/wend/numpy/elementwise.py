@@ -249,8 +249,14 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     dtype = result_dtype(x, y)
     condition = cast(as_array(condition), BOOL)
     # As in NumPy, a Python int that is out of range of the dtype wraps.
-    x, y = (np.asarray(v).astype(dtype)[()] if type(v) is int else cast(v, dtype) for v in (x, y))
+    x, y = (_wrapping_cast(v, dtype) for v in (x, y))
     return apply(ops.select, *broadcast(condition, x, y))
+
+
+def _wrapping_cast(x: Any, dtype: np.dtype) -> Any:
+    if type(x) is int:
+        return np.asarray(x).astype(dtype)[()]
+    return wrapped(x, dtype) if dtype.kind in "iu" else cast(x, dtype)
 
 
 @implements(np.clip)

@@ -17,7 +17,7 @@ from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import creating, parts, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.operands import as_axis
+from wend.numpy.operands import as_axis, dtype_of
 from wend.numpy.public import implements
 from wend.numpy.slices import (
     as_position,
@@ -269,7 +269,7 @@ def apply_index_mode(indices: Any, size: Any, mode: str) -> Any:
         return ew.clip(cast(indices, INT64), 0, size - 1)
     if mode != "raise":
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    return indices
+    return cast(indices, INT64) if dtype_of(indices) == np.uint64 else indices  # NumPy wraps these
 
 
 @implements(np.take_along_axis)

@@ -203,6 +203,11 @@ def _average(draw: Draw) -> Call:
     )
 
 
+def _argsort(draw: Draw) -> Call:
+    x = draw.array()
+    return call("argsort", x, axis=draw.axis(x.ndim), stable=True)
+
+
 def _solve(draw: Draw) -> Call:
     a = draw.array("biufc", SQUARES, extreme=0)
     b = draw.array("biufc", [a.shape[-1:], (*a.shape[-1:], 2)], extreme=0)
@@ -254,7 +259,7 @@ MAKERS: dict[str, Maker] = {
         for n in "cumulative_sum cumulative_prod".split()
     },
     **{n: on_axis(n) for n in "sort flip".split()},
-    "argsort": on_axis("argsort", stable=[True]),
+    "argsort": _argsort,
     "diff": on_axis("diff", none=False, n=[0, 1, 2, 5]),
     "gradient": on_axis("gradient"),
     "unwrap": on_axis("unwrap", "iuf", none=False, period=[2, 3, 4.5, 7]),

@@ -236,7 +236,7 @@ def _changed(name: str, change: Callable[[Draw, np.ndarray], tuple[Any, ...]]) -
 
 
 def _mask_and(kinds: str, shapes: Any) -> Callable[[Draw, np.ndarray], tuple[Any, ...]]:
-    return lambda draw, x: (draw.array("b", [x.shape]), draw.array(kinds, shapes))
+    return lambda draw, x: (draw.array("b", [x.shape]), draw.array(kinds, shapes)[()])
 
 
 def _put(draw: Draw, x: np.ndarray) -> tuple[Any, ...]:

@@ -16,7 +16,8 @@ from wend.eager.dispatch import Staged, apply, recorder
 from wend.eager.promotion import tensor_type, wrapped
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
-from wend.numpy.shaping import astype, stack
+from wend.numpy.shaping import stack
+from wend.numpy.slices import as_position
 from wend.ops import lists, shaping
 from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.arrays.provenance import static_advice, with_sources
@@ -216,7 +217,7 @@ def _as_bound(x: Any) -> Any:
         if class_of(x) is np.ndarray:
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         raise TypeError(f"{class_name(x)!r} object cannot be interpreted as an integer")
-    return x if x.weak and type.dtype == np.int64 else astype(x, np.int64).as_weak()
+    return x if x.weak and type.dtype == np.int64 else as_position(x).as_weak()
 
 
 def reversed_range(numbers: TracedRange) -> TracedRange:

@@ -1,0 +1,161 @@
+"""Calls with a whole number of a narrow dtype in each place that takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Call = Callable[[Any, Any, Any], Any]
+
+
+def up_to(x: Any, m: Any, k: Any) -> Any:
+    total, count = 0.0 * x[0], 0
+    for i in range(k):
+        total = total + i
+        count += 1
+        if count > 40:
+            break
+    return total, count
+
+
+def in_steps(x: Any, m: Any, k: Any) -> Any:
+    total, count = 0.0 * x[0], 0
+    for i in range(0, 300, k):
+        total = total + i
+        count += 1
+        if count > 40:
+            break
+    return total, count
+
+
+def from_there(x: Any, m: Any, k: Any) -> Any:
+    total = 0.0 * x[0]
+    for i in range(k, k + 3):
+        total = total + i
+    return total
+
+
+def numbered(x: Any, m: Any, k: Any) -> Any:
+    total = 0.0 * x[0]
+    for i, item in enumerate(x, k):
+        total = total + i * item
+    return total
+
+
+def of_a_grown_list(x: Any, m: Any, k: Any) -> Any:
+    out = []
+    for i in range(4):
+        out.append(x[i])
+    return out[k]
+
+
+def put(x: Any, m: Any, k: Any) -> Any:
+    np.put(x, k, 9.0)
+    return x
+
+
+def set_item(x: Any, m: Any, k: Any) -> Any:
+    x[k] = 9.0
+    return x
+
+
+def add_to_item(x: Any, m: Any, k: Any) -> Any:
+    x[k] += 9.0
+    return x
+
+
+def set_column(x: Any, m: Any, k: Any) -> Any:
+    m[:, k] = 9.0
+    return m
+
+
+def set_slice(x: Any, m: Any, k: Any) -> Any:
+    x[k:] = 9.0
+    return x
+
+
+def add_at(x: Any, m: Any, k: Any) -> Any:
+    np.add.at(x, k, 2.0)
+    return x
+
+
+# Whatever the number is
+ANY: dict[str, Call] = {
+    "x[k]": lambda x, m, k: x[k],
+    "m[k]": lambda x, m, k: m[k],
+    "m[:, k]": lambda x, m, k: m[:, k],
+    "m[1, k]": lambda x, m, k: m[1, k],
+    "m[k, k]": lambda x, m, k: m[k, k],
+    "x[k:]": lambda x, m, k: x[k:],
+    "x[:k]": lambda x, m, k: x[:k],
+    "m[:, k:]": lambda x, m, k: m[:, k:],
+    "x[::-1][k]": lambda x, m, k: x[::-1][k],
+    "x[k::-1]": lambda x, m, k: x[k::-1],
+    "x[[k, 0]]": lambda x, m, k: x[[k, 0]],
+    "(…)[k]": lambda x, m, k: (x[0], x[1], x[2])[k],
+    "range[k]": lambda x, m, k: range(6)[k] + x[0],
+    "list[k]": of_a_grown_list,
+    "range(k)": up_to,
+    "range(0, 300, k)": in_steps,
+    "range(k, k + 3)": from_there,
+    "x[k] = …": set_item,
+    "x[k] += …": add_to_item,
+    "m[:, k] = …": set_column,
+    "x[k:] = …": set_slice,
+    "np.add.at": add_at,
+    "put": put,
+    "take": lambda x, m, k: np.take(x, k),
+    "take(axis=1)": lambda x, m, k: np.take(m, k, axis=1),
+    "take(wrap)": lambda x, m, k: np.take(x, k, mode="wrap"),
+    "take(clip)": lambda x, m, k: np.take(x, k, mode="clip"),
+    "choose": lambda x, m, k: np.choose(k, [x, x + 1, x + 2]),
+    "choose(wrap)": lambda x, m, k: np.choose(k, [x, x + 1, x + 2], mode="wrap"),
+    "choose(clip)": lambda x, m, k: np.choose(k, [x, x + 1, x + 2], mode="clip"),
+    "take_along_axis": lambda x, m, k: np.take_along_axis(x, np.array([k]), 0),
+    "searchsorted": lambda x, m, k: np.searchsorted(x, k),
+    "digitize": lambda x, m, k: np.digitize(k, x),
+    "roll": lambda x, m, k: np.roll(x, k),
+    "roll(axis=1)": lambda x, m, k: np.roll(m, k, axis=1),
+    "reshape": lambda x, m, k: np.reshape(x[:4], (k, -1)),
+    "tril": lambda x, m, k: np.tril(m, k),
+    "triu": lambda x, m, k: np.triu(m, k),
+    "ldexp": lambda x, m, k: np.ldexp(x, k),
+    "x ** k": lambda x, m, k: x**k,
+    "[1, 2] ** k": lambda x, m, k: np.array([1, 2]) ** k,
+    "<<": lambda x, m, k: np.array([1, 2, 3]) << k,
+    ">>": lambda x, m, k: np.array([1, -2, 3]) >> k,
+    "k * k": lambda x, m, k: k * k,
+    "-k": lambda x, m, k: -k,
+    "abs(k)": lambda x, m, k: abs(k),
+    "~k": lambda x, m, k: ~k,
+    "k // 3": lambda x, m, k: k // np.int64(3),
+    "divmod(k, k)": lambda x, m, k: divmod(k, k),
+    "int(k) * 2": lambda x, m, k: int(k) * 2,
+    "float(k)": lambda x, m, k: float(k) + x[0],
+    "where": lambda x, m, k: np.where(x > 1, k, x),
+    "clip": lambda x, m, k: np.clip(k, 0, 3),
+    "sum": lambda x, m, k: np.sum(np.array([k, k])),
+    "mean": lambda x, m, k: np.mean(np.array([k, k])),
+    "cumsum": lambda x, m, k: np.cumsum(np.array([k, k])),
+}
+# Where a large number asks for a large array
+SIZES: dict[str, Call] = {
+    "enumerate(x, k)": numbered,  # counts in 64 bits, which wrap
+    "repeat": lambda x, m, k: np.repeat(x[:2], k),
+    "repeat of each": lambda x, m, k: np.repeat(x[:2], np.array([k, k])),
+    "tile": lambda x, m, k: np.tile(x[:2], k),
+    "zeros": lambda x, m, k: np.zeros(k),
+    "ones": lambda x, m, k: np.ones((k, 2)),
+    "full": lambda x, m, k: np.full(k, 3.0),
+    "eye": lambda x, m, k: np.eye(k, 2),
+    "arange": lambda x, m, k: np.arange(k),
+    "arange(k, 130)": lambda x, m, k: np.arange(k, 130),
+    "arange(0, 100, k)": lambda x, m, k: np.arange(0, 100, k),
+    "linspace": lambda x, m, k: np.linspace(0.0, 1.0, k),
+    "broadcast_to": lambda x, m, k: np.broadcast_to(x[:1], (k,)),
+    "bincount": lambda x, m, k: np.bincount(np.array([k, 1])),
+    "bincount(minlength=k)": lambda x, m, k: np.bincount(np.array([1, 2]), minlength=k),
+}
+LARGEST = 2000
