@@ -54,6 +54,7 @@ SUBJECTS = {
     "function/test_rule_errors.py": "the messages of custom rules against golden texts",
     "function/test_unknown_rank.py": "one trace for arrays of any rank",
     "function/test_variables.py": "variables as arguments",
+    "numpy/test_integer_positions.py": "whole numbers of all dtypes, in every function",
     "numpy/test_conventions.py": "derivatives where there is none, or several",
     "numpy/test_forward.py": "every public function in forward mode",
     "numpy/test_functions.py": "every public function against NumPy",

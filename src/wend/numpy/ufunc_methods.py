@@ -250,7 +250,7 @@ def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
 
 def _apply_at(ufunc: Any, x: Any, key: Any, values: Sequence[Any]) -> None:
     """Apply a ufunc at known positions: at each of them once, then at those that are repeated."""
-    shape = tensor_type(x).dims
+    shape: Any = tensor_type(x).dims
     places = np.arange(math.prod(shape)).reshape(shape)[key]
     flat, shape = np.ravel(places), np.shape(places)
     order = np.argsort(flat, kind="stable")
