@@ -22,7 +22,7 @@ def test_the_text_of_a_policy_parses_back(policy: Any) -> None:
     assert shown(str(policy)) == f"wend.{policy}"
 
 
-@pytest.mark.parametrize("name", ["keep", "recompute"])
+@pytest.mark.parametrize("name", ["keep", "recompute", "thin"])
 def test_a_name_is_its_text(name: str) -> None:
     assert memory_text(name) == parsed(name) == name
     assert shown(name) == f'"{name}"'

@@ -16,6 +16,7 @@ from wend.base.memory import Memory
 
 POLICIES: list[Memory] = [
     "recompute",
+    "thin",
     *map(wend.Every, (1, 2, 3, 5)),
     *map(wend.Checkpoints, (1, 2, 3, 5)),
 ]

@@ -9,64 +9,64 @@ over s.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wend.autodiff.checkpoint_placement import Slots
+from wend.autodiff.schedule import LoopSteps
 from wend.autodiff.structured import emit_branches, emit_loop
-from wend.ir.graph import Graph, Value
+from wend.ir.graph import Value
 from wend.ir.rewrite import inline
 from wend.ops import elementwise
 from wend.ops.build import Build
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
-    """The graphs that the backward loop runs.
-
-    Attributes:
-        state: values like those of the state that slots keep.
-        cts: values like the cotangents.
-        step: (state…, invariants…) to the next state.
-        step_back: (state…, invariants…, cotangents…) to the cotangents one trip earlier.
-        slots: the number of slots.
-    """
-
-    state: Sequence[Value]
-    cts: Sequence[Value]
-    step: Graph
-    step_back: Graph
-    slots: int
-
-
 def append_restarts(
-    b: Build, restart: Restart, slots: Slots, cts: Sequence[Value], invariants: Sequence[Value]
+    b: Build,
+    loop: LoopSteps,
+    count: int,
+    slots: Slots,
+    cts: Sequence[Value],
+    invariants: Sequence[Value],
 ) -> Sequence[Value]:
-    """Append the loop over trips, from the last to the first; return the last cotangents."""
-    used = b.emit(elementwise.minimum, slots.trips, b.integer(restart.slots))
+    """Append the loop over trips, from the last to the first; return the last cotangents.
+
+    Args:
+        b: the builder.
+        loop: the loop to go back over.
+        count: the number of slots.
+        slots: the slots as the forward loop has left them.
+        cts: the cotangents and sums to start from.
+        invariants: the invariants of the loop.
+    """
+    used = b.emit(elementwise.minimum, slots.trips, b.integer(count))
     carry = [*slots.values(), used, *cts]
-    count = len(carry) - len(cts)
+    first = len(carry) - len(cts)
 
     def body(b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Sequence[Value]:
-        slots, used, cts = Slots.of(carry[: count - 1]), carry[count - 1], carry[count:]
-        state, slots, used = _restored(b, restart, slots, used, invariants)
-        cts = inline(restart.step_back, [*state, *invariants, *cts], b.nodes)
+        slots, used, cts = Slots.of(carry[: first - 1]), carry[first - 1], carry[first:]
+        state, slots, used = _restored(b, loop, count, slots, used, invariants)
+        cts = inline(loop.step_back, [*state, *invariants, *cts], b.nodes)
         trips = b.sub(slots.trips, b.integer(1))
         return [trips, *slots.values()[1:], used, *cts]
 
     def test(b: Build, carry: Sequence[Value], _: Sequence[Value]) -> Value:
         return b.gt(carry[0], b.integer(0))
 
-    like = [*carry[:count], *restart.cts]
-    return emit_loop(b, carry, invariants, test, body, like=like)[count:]
+    like = [*carry[:first], *loop.cts]
+    return emit_loop(b, carry, invariants, test, body, like=like)[first:]
 
 
 def _restored(
-    b: Build, restart: Restart, slots: Slots, used: Value, invariants: Sequence[Value]
+    b: Build,
+    loop: LoopSteps,
+    count: int,
+    slots: Slots,
+    used: Value,
+    invariants: Sequence[Value],
 ) -> tuple[Sequence[Value], Slots, Value]:
     """Return the state before the last trip, the slots, and how many of them are in use."""
     newest = b.sub(used, b.integer(1))
     trip, place = b.gather(slots.positions, newest), b.gather(slots.places, newest)
-    pairs = zip(slots.lists, restart.state, strict=True)
+    pairs = zip(slots.lists, loop.state, strict=True)
     state = [b.refine(b.list_get(list, place), like.type) for list, like in pairs]
     # The state before the last trip is read for the last time.
     is_last = b.eq(b.add(trip, b.integer(1)), slots.trips)
@@ -74,7 +74,7 @@ def _restored(
     size = len(state)
     outer = [slots.trips, *invariants]
     carry = [trip, used, slots.positions, slots.places, *slots.lists, *state]
-    like = [*carry[: len(carry) - size], *restart.state]
+    like = [*carry[: len(carry) - size], *loop.state]
 
     def test(b: Build, carry: Sequence[Value], outer: Sequence[Value]) -> Value:
         return b.lt(b.add(carry[0], b.integer(1)), outer[0])
@@ -83,9 +83,9 @@ def _restored(
         trip, used, positions, places, *others = carry
         lists, state = others[:size], others[size:]
         length = b.sub(outer[0], trip)
-        free = b.sub(b.integer(restart.slots), used)
+        free = b.sub(b.integer(count), used)
         distance = _distance(b, length, b.add(free, b.integer(1)))
-        state = [*_advanced(b, restart, state, distance, outer[1:])]
+        state = [*_advanced(b, loop, state, distance, outer[1:])]
         trip = b.add(trip, distance)
         is_before = b.lt(b.add(trip, b.integer(1)), outer[0])
         placed = emit_branches(
@@ -111,19 +111,19 @@ def _push(b: Build, values: Sequence[Value], size: int) -> Sequence[Value]:
 
 
 def _advanced(
-    b: Build, restart: Restart, state: Sequence[Value], distance: Value, invariants: Sequence[Value]
+    b: Build, loop: LoopSteps, state: Sequence[Value], distance: Value, invariants: Sequence[Value]
 ) -> Sequence[Value]:
     """Make so many trips."""
 
     def body(b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Sequence[Value]:
         remaining, *state = carry
-        state = list(inline(restart.step, [*state, *invariants], b.nodes))
+        state = list(inline(loop.step, [*state, *invariants], b.nodes))
         return [b.sub(remaining, b.integer(1)), *state]
 
     def test(b: Build, carry: Sequence[Value], _: Sequence[Value]) -> Value:
         return b.gt(carry[0], b.integer(0))
 
-    like = [distance, *restart.state]
+    like = [distance, *loop.state]
     return emit_loop(b, [distance, *state], invariants, test, body, like=like)[1:]
 
 

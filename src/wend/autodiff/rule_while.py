@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wend.autodiff.activity import loop_activity
-from wend.autodiff.checkpoints import pull_back_checkpointed
+from wend.autodiff.checkpoints import CheckpointSchedule
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, activity_fixpoint
 from wend.autodiff.rotate import is_rotated, rotated
 from wend.autodiff.rule_if import pull_back_call
+from wend.autodiff.rule_schedule import pull_back_by_schedule
 from wend.autodiff.strip_mine import strip_mined
+from wend.autodiff.thin import ThinSchedule
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.memory import Checkpoints, Every, parsed
 from wend.base.zero import ZERO, Zero
@@ -36,8 +38,10 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
     policy = parsed(w.memory)
     match policy:
         case Checkpoints(slots=slots) if is_rotated(w):
-            pull_back_checkpointed(t, bwd, node, cts, slots)
-        case Checkpoints():
+            pull_back_by_schedule(t, bwd, node, cts, CheckpointSchedule(slots))
+        case "thin" if is_rotated(w):
+            pull_back_by_schedule(t, bwd, node, cts, ThinSchedule())
+        case Checkpoints() | "thin":
             _pull_back_as(t, bwd, node, cts, rotated)
         case Every(trips=trips):
             _pull_back_as(t, bwd, node, cts, lambda node: strip_mined(node, trips))

@@ -80,8 +80,8 @@ class Checkpoints:
 
 Memory: TypeAlias = str | Every | Checkpoints
 
-_NAMES = ("keep", "recompute")
-_RESERVED = ("thin", "spill")
+_NAMES = ("keep", "recompute", "thin")
+_RESERVED = ("spill",)
 _CALL = re.compile(r"(Every|Checkpoints)\((\d+)\)")
 
 
@@ -103,7 +103,8 @@ def memory_text(memory: object) -> str:
         raise ValueError(
             explain(
                 f"there is no policy memory={memory!r}.",
-                cure='use "keep", "recompute", wend.Every(trips) or wend.Checkpoints(slots).',
+                cure='use "keep", "recompute", "thin", wend.Every(trips) or '
+                "wend.Checkpoints(slots).",
             )
         )
     return memory

@@ -18,7 +18,7 @@ from wend.function.signature.signature import Arguments
 from wend.ir.dtypes import short
 from wend.ir.graph import Graph, Node
 from wend.ir.types import Dim
-from wend.ops.control import WhileParts
+from wend.ops.control import AGAIN, WhileParts
 from wend.ops.effects import host_action
 from wend.ops.records import Record, records
 from wend.trace.recording.arguments import LeafType
@@ -254,6 +254,8 @@ def _frequency(loop: Node) -> str:
     match parsed(WhileParts.of(loop).applied):
         case Checkpoints(slots=slots):
             return f"in each of {slots} slots of the loop"
+        case "thin":
+            return "in each of at most √(2 T) slots of the loop"
         case Every(trips=trips) if trips > 1:
             return f"every {trips} trips of the loop"
     return "a trip of the loop"
@@ -262,8 +264,10 @@ def _frequency(loop: Node) -> str:
 def _policy(loop: Node) -> str:
     """Return the policy of a loop that runs its trips again, in parentheses."""
     policy = WhileParts.of(loop).applied
+    if policy in ("", AGAIN):
+        return ""
     again = "trips again" if isinstance(parsed(policy), Checkpoints) else "each trip once more"
-    return f" (memory={shown(policy)}: runs {again})" if policy else ""
+    return f" (memory={shown(policy)}: runs {again})"
 
 
 def memory(executables: Sequence[Executable]) -> list[str]:

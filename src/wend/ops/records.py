@@ -9,7 +9,7 @@ from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType, without_maybe
 from wend.ops import lists
-from wend.ops.control import WhileParts, while_
+from wend.ops.control import AGAIN, WhileParts, while_
 
 _SLOT_BYTES = 8  # a scalar in a record, and each header word of a list or an array
 
@@ -79,6 +79,6 @@ def records(
         if node.op is lists.list_push and loop is not None:
             yield Record(node, loop, is_transient)
         for region in node.regions:
-            again = is_transient or bool(node.attrs.get("recompute"))
+            is_again = node.attrs.get("applied") == AGAIN or bool(node.attrs.get("recompute"))
             inner = node if node.op is while_ else loop
-            yield from records(region, inner, is_transient=again)
+            yield from records(region, inner, is_transient=is_transient or is_again)

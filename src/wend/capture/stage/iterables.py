@@ -103,7 +103,8 @@ def loop(iterable: Iterable[Any], *, memory: Memory) -> LoopWithMemory:
 
     Args:
         iterable: what the loop goes through: a range, an array, `zip(…)`, `enumerate(…)`.
-        memory: a policy: `"keep"`, `"recompute"`, `wend.Every(trips)`, `wend.Checkpoints(slots)`.
+        memory: a policy: `"keep"`, `"recompute"`, `"thin"`, `wend.Every(trips)`,
+            `wend.Checkpoints(slots)`.
 
     Raises:
         ValueError: there is no policy of that name.

@@ -1,0 +1,214 @@
+"""The adjoint of a loop by a schedule: scheduled calls of the loop and of its backward pass (D31).
+
+Both are ordinary loops. To differentiate through a schedule would tape it, so they are nodes
+`scheduled`: their derivatives are those of the loop, and of its strip-mined gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wend.autodiff.activity import loop_activity
+from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
+from wend.autodiff.loop_transpose import (
+    LoopCotangentActivity,
+    Transposed,
+    activity_fixpoint,
+    transpose_after,
+)
+from wend.autodiff.rotate import params_like
+from wend.autodiff.rule_checkpoint import recompute_and_transpose
+from wend.autodiff.schedule import LoopSteps, Schedule
+from wend.autodiff.strip_mine import strip_mined
+from wend.autodiff.transpose import BackwardPass, Transposer
+from wend.base.zero import ZERO
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.rewrite import copy_nodes, inline
+from wend.ir.types import ListType
+from wend.ops.build import Build
+from wend.ops.control import WhileParts
+from wend.passes.dce import select_results
+
+_LEVELS = 2  # of the strip-mined form
+
+
+@dataclass(frozen=True, slots=True)
+class _ScheduledLoop:
+    """A loop with slots, and its backward pass.
+
+    Attributes:
+        forward: the node that replaces the loop; its results are those of the loop, then slots.
+        nonzero: the positions of the cotangents.
+        backward: (operands, slots, cotangents of what is forwarded) to cotangents of the carry,
+            then of invariants.
+        plain: the same without slots.
+    """
+
+    forward: Node
+    nonzero: LoopCotangentActivity
+    backward: Graph
+    plain: Graph
+
+
+def pull_back_by_schedule(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent], schedule: Schedule
+) -> None:
+    """Append the backward pass of a rotated loop that keeps states by a schedule."""
+    active_operands = tuple(operand in bwd.active for operand in node.operands)
+    arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
+    key = "schedule", node, active_operands, arrived
+    memo = {} if t.known is None else t.known
+    if key not in memo:
+        memo[key] = _scheduled_loop(t, node, active_operands, arrived, schedule)
+    adjoint: _ScheduledLoop | None = memo[key]
+    if adjoint is None:
+        return
+    b, nonzero = bwd.b, adjoint.nonzero
+    bwd.replaced[node] = [adjoint.forward]
+    slot_values = adjoint.forward.results[len(node.results) :]
+    seeds = [instantiate_or_zeros(b, cts[i], node.results[i]) for i in nonzero.forwarded]
+    operands = [*node.operands, *slot_values, *seeds]
+    count = len(adjoint.backward.results)
+    results = b.scheduled(operands, adjoint.backward, adjoint.plain, outs=count).results
+    carry = len(node.results) + 1
+    positions = [*nonzero.carry, *(carry + j for j in nonzero.invariants)]
+    for k, ct in zip(positions, results, strict=True):
+        if node.operands[k] in bwd.active:
+            bwd.cts.add(b, node.operands[k], ct)
+
+
+def _scheduled_loop(
+    t: Transposer,
+    node: Node,
+    active_operands: tuple[bool, ...],
+    arrived: frozenset[int],
+    schedule: Schedule,
+) -> _ScheduledLoop | None:
+    """Return the adjoint of a loop; None where every cotangent is zero."""
+    w = WhileParts.of(node)
+    activity = loop_activity(w, active_operands)
+    seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.before)
+    nonzero = activity_fixpoint(t, w, activity, seeded)
+    if not nonzero.forwarded:
+        return None
+    transposed = transpose_after(t, w, activity, nonzero)
+    loop = _steps(w, nonzero, transposed)
+    forward = _forward(node, loop, schedule)
+    backward = _backward(t, node, loop, schedule, forward)
+    plain = _plain_backward(t, node, nonzero, backward, schedule.segment)
+    return _ScheduledLoop(forward, nonzero, backward, plain)
+
+
+def _steps(w: WhileParts, nonzero: LoopCotangentActivity, transposed: Transposed) -> LoopSteps:
+    """Return the state of a loop, and the graphs that go one trip on and one back."""
+    whole = _step_back(w, transposed)
+    back, used = select_results(whole, range(len(whole.results)))
+    forwarded, results = len(w.forwarded), len(whole.results)
+    state = {k for k in used if k < forwarded}
+    while True:
+        step, needed = select_results(w.after, [1 + k for k in sorted(state)])
+        grown = state | {k for k in needed if k < forwarded}
+        if grown == state:
+            break
+        state = grown
+    ordered = sorted(state)
+    first_ct = len(whole.params) - results
+    # Both take the whole state and all invariants; the backward step takes the cotangents, too.
+    params = [*ordered, *range(forwarded, len(w.after.params))]
+    step = _with_params(step, needed, params, w.after.params)
+    cts = range(first_ct, len(whole.params))
+    back = _with_params(back, used, [*params, *cts], whole.params)
+    return LoopSteps(w, nonzero, ordered, transposed.params[1:], step, back)
+
+
+def _with_params(
+    graph: Graph, present: Sequence[int], chosen: Sequence[int], params: Sequence[Value]
+) -> Graph:
+    """Return a graph that has some of its params with others of a list, which it does not read."""
+    b = Build(graph.name)
+    values = {k: b.param(params[k].type, params[k].name) for k in chosen}
+    return b.finish(inline(graph, [values[k] for k in present], b.nodes))
+
+
+def _step_back(w: WhileParts, transposed: Transposed) -> Graph:
+    """Return (forwarded…, invariants…, count, cotangents…, sums…) → the same one trip earlier."""
+    b = Build("step_back")
+    b.source = w.source
+    params = [*w.after.params, *transposed.params]
+    mapping = dict(zip(params, params_like(b, params), strict=True))
+    b.nodes += copy_nodes(w.after.nodes, mapping, transposed.bwd.replaced)
+    b.nodes += copy_nodes(transposed.b.forward_shape_reads, mapping)
+    b.nodes += copy_nodes(transposed.b.nodes, mapping)
+    return b.finish([mapping[value] for value in transposed.results])
+
+
+def _forward(node: Node, loop: LoopSteps, schedule: Schedule) -> Node:
+    """Return the node that replaces a loop and fills slots."""
+    w, b = WhileParts.of(node), Build("placement")
+    b.source = node.source
+    params = params_like(b, w.before.params)
+    forwarded, placed = schedule.place(b, w, params, loop.state_positions)
+    callee = b.finish([*forwarded, *placed])
+    b = Build("plain")
+    b.source = node.source
+    params = params_like(b, w.before.params)
+    (copy,) = copy_nodes([node], dict(zip(node.operands, params, strict=True)))
+    b.nodes.append(copy)
+    placeholders = [
+        b.list_new(value.type.element) if isinstance(value.type, ListType) else b.zeros_like(value)
+        for value in placed
+    ]
+    plain = b.finish([*copy.results, *placeholders])
+    scratch = Build("")
+    scratch.source = node.source
+    return scratch.scheduled(node.operands, callee, plain, outs=len(node.results))
+
+
+def _backward(
+    t: Transposer, node: Node, loop: LoopSteps, schedule: Schedule, forward: Node
+) -> Graph:
+    """Return the backward pass that reads what the schedule has kept."""
+    w, nonzero, b = loop.w, loop.nonzero, Build("way_back")
+    b.source = node.source
+    params = params_like(b, w.before.params)
+    slots = params_like(b, forward.results[len(node.results) :])
+    seeds = params_like(b, [w.forwarded[i] for i in nonzero.forwarded])
+    invariants = params[len(w.carry) :]
+    sums = [b.zeros_like(invariants[j]) for j in nonzero.invariants]
+    return b.finish(schedule.go_back(t, b, loop, slots, [*seeds, *sums], invariants))
+
+
+def _plain_backward(
+    t: Transposer, node: Node, nonzero: LoopCotangentActivity, backward: Graph, segment: int
+) -> Graph:
+    """Return the backward pass of the strip-mined loop, with the params of `backward`."""
+    w, b = WhileParts.of(node), Build("plain")
+    b.source = node.source
+    params = params_like(b, backward.params)
+    operands, seeds = params[: len(node.operands)], params[len(params) - len(nonzero.forwarded) :]
+    cts: list[Cotangent] = [ZERO] * len(w.forwarded)
+    for i, seed in zip(nonzero.forwarded, seeds, strict=True):
+        cts[i] = seed
+    first = len(w.carry)
+    positions = [*nonzero.carry, *(first + j for j in nonzero.invariants)]
+    loop = _nested(node, segment)
+    transposed = recompute_and_transpose(t, loop, positions, cts)
+    grads: dict[int, Value] = {}
+    if transposed is not None:
+        graph, connected, used = transposed
+        arguments = [*operands, *seeds]
+        results = inline(graph, [arguments[k] for k in used], b.nodes)
+        grads = dict(zip(connected, results, strict=True))
+    return b.finish([instantiate_or_zeros(b, grads.get(k, ZERO), operands[k]) for k in positions])
+
+
+def _nested(node: Node, size: int) -> Graph:
+    """Return a loop as segments of segments, of at most so many trips each."""
+    graph = strip_mined(node, size)
+    for _ in range(_LEVELS - 1):
+        *nodes, loop = graph.nodes
+        segments = strip_mined(loop, size)
+        results = inline(segments, loop.operands, nodes)
+        graph = Graph(graph.name, graph.params, tuple(nodes), tuple(results))
+    return graph

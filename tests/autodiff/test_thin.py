@@ -1,0 +1,104 @@
+"""The policy `"thin"`: the derivatives of the loop from about √T states, each trip run twice."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+from tests.autodiff.test_checkpoints import (
+    growing,
+    in_place,
+    inner,
+    power,
+    reading_a_list,
+    sines,
+)
+from tests.autodiff.test_strip_mine import (
+    BACKENDS,
+    TRIPS,
+    assert_same,
+    derivatives,
+    orbit,
+    pendulum,
+    rows,
+)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [orbit, rows])
+@pytest.mark.parametrize("x", [0.5, 25.0])  # 25: the first loop makes no trip
+def test_it_gives_the_same_derivatives(program: Any, x: float, backend: str) -> None:
+    with wend.config(backend=backend):
+        expected = derivatives(program("keep"), x, 0.3)
+        assert_same(derivatives(program("thin"), x, 0.3), expected)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("trips", [*TRIPS, 8, 9, 1000])
+def test_any_number_of_trips(trips: int, backend: str) -> None:
+    args = np.array([0.4, 0.2]), 1.3
+    with wend.config(backend=backend):
+        expected = derivatives(pendulum("keep", trips), *args)
+        assert_same(derivatives(pendulum("thin", trips), *args), expected)
+
+
+def test_each_trip_runs_once_more_and_few_states_are_kept() -> None:
+    with wend.config(memory="thin", backend="numpy"):
+        slope = wend.grad(sines)
+        slope(0.7, 2)
+        for trips in (0, 1, 8, 9, 100, 1000, 5000):
+            with wend.profile() as measured:
+                slope(0.7, trips)
+            counts: Counter[str] = Counter()
+            for line in measured.lines():
+                counts[line.what] += line.count
+            assert counts["sin"] == 2 * trips
+            assert counts["cos"] == trips
+            # One push a record: the states, and those of the trips from one state to the next.
+            states = counts["list_push"] - trips
+            assert states <= max(8, math.sqrt(2 * trips))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [in_place, growing, reading_a_list, inner])
+def test_arrays_in_place_lists_and_loops_in_the_state(program: Any, backend: str) -> None:
+    second = wend.grad(lambda x: np.sin(wend.grad(program)(x)))
+    expected = [wend.grad(program)(0.7), second(0.7)]
+    with wend.config(memory="thin", backend=backend):
+        second = wend.grad(lambda x: np.sin(wend.grad(program)(x)))
+        actual = [wend.grad(program)(0.7), second(0.7)]
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("trips", [0, 1, 13])
+def test_an_exit_in_the_middle(trips: int, backend: str) -> None:
+    expected = wend.grad(power)(0.6, trips)
+    with wend.config(memory="thin", backend=backend):
+        np.testing.assert_allclose(wend.grad(power)(0.6, trips), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loop_whose_backward_pass_reads_nothing(backend: str) -> None:
+    def doubled(x: Any) -> Any:
+        for _ in range(30):
+            x = 2.0 * x
+        return x
+
+    with wend.config(memory="thin", backend=backend):
+        assert wend.grad(doubled)(0.7) == 2.0**30
+        assert wend.grad(wend.grad(doubled))(0.7) == 0.0
+
+
+def test_what_explain_says() -> None:
+    with wend.config(memory="thin"):
+        slope = wend.grad(sines)
+        slope(0.7, 30)
+    assert "8 bytes in each of at most √(2 T) slots of the loop" in str(slope.explain())
+    assert '(memory="thin": runs each trip once more)' in str(slope.explain())
