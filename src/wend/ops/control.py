@@ -164,8 +164,8 @@ class WhileParts:
     """The parts of a `while` node, by name instead of by position.
 
     `memory` names the tape policy of its backward pass (D31), and `applied` the one by which it has
-    been rewritten; or it is `AGAIN`, where it runs trips for a second time. `"keep"` and `""` are no
-    attributes of the node.
+    been rewritten; or it is `AGAIN`, where it runs trips for a second time. `"keep"` and `""` are
+    no attributes of the node.
     """
 
     carry: tuple[Value, ...]
