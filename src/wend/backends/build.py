@@ -10,6 +10,7 @@ from wend.backends.protocol import Backend, Executable, LazyCompiler, choose
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
 from wend.ops.state import store
+from wend.passes.batch_maps import batch_maps
 from wend.passes.pipeline import LazyOptimized
 from wend.runtime.storage import Storage
 
@@ -32,7 +33,9 @@ def executable(
     if options.strict:
         from wend.backends.strict import strict  # seldom used, as are the others
 
-        lazy = LazyOptimized(strict(lazy.optimized), ())
+        # Batched, sums would come in another order
+        in_order = tuple(transform for transform in lazy.passes if transform is not batch_maps)
+        lazy = LazyOptimized(strict(LazyOptimized(lazy.graph, in_order).optimized), ())
     if forwards_inputs:
         execute = compile_without_passthrough(
             lazy.optimized, lambda graph: _compile(chosen, LazyOptimized(graph, ()))

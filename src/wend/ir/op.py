@@ -139,6 +139,8 @@ class Op:
         identity: what a reduction of nothing gives, if that is something.
         version: increases when its meaning or its attrs change; files say which one they use.
         is_portable: a file may hold it: its attrs are data, not objects of this process.
+        batch: computes for many elements at once what the operation computes for one; a rule
+            `(c, node, operands, flags)`, described in `ops/batching.py`; None: there is none.
     """
 
     name: str
@@ -163,6 +165,7 @@ class Op:
     identity: int | bool | None = None
     version: int = 1
     is_portable: bool = True
+    batch: Rule | None = None
 
     def errors_of(self, node: Any) -> Raises:
         """Return the exceptions that the kernel may raise in a run of a node."""

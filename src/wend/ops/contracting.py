@@ -101,6 +101,30 @@ def _transpose_dot_general(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.transpose(product, perm=tuple(np.argsort(order).tolist()))
 
 
+def _batch_dot_general(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    (x, y), contract, batch = operands, node.attrs["contract"], node.attrs["batch"]
+    moved = [
+        [tuple(axis + flag for axis in pair[k]) for k, flag in enumerate(flags)]
+        for pair in (contract, batch)
+    ]
+    contract, batch = map(tuple, moved)
+    if all(flags):
+        return c.emit(node, [x, y], contract=contract, batch=((0, *batch[0]), (0, *batch[1])))
+    batch_rank = len(batch[0])
+    if not flags[0] and not batch_rank:
+        # The elements lead the free axes of what comes first; then follow those of y.
+        product = c.emit(node, [y, x], contract=contract[::-1], batch=batch)
+        y_free = len(y.tensor.dims) - 1 - len(contract[1])
+        x_free = len(x.tensor.dims) - len(contract[0])
+        first, then = range(1, 1 + y_free), range(1 + y_free, 1 + y_free + x_free)
+        return c.b.transpose(product, perm=(0, *then, *first))
+    product = c.emit(node, [x, y], contract=contract, batch=batch)
+    x_free = len(x.tensor.dims) - batch_rank - len(contract[0])
+    place = batch_rank if flags[0] else batch_rank + x_free
+    rank = len(product.tensor.dims)
+    return c.b.transpose(product, perm=(place, *(k for k in range(rank) if k != place)))
+
+
 # contract and batch pair axes of x with axes of y; the result is [batch, free of x, free of y]
 dot_general = Op(
     "dot_general",
@@ -110,6 +134,7 @@ dot_general = Op(
     raises=if_sizes_unknown,
     is_speculatable=True,
     rounding=Rounding.OF_FLOATS,
+    batch=_batch_dot_general,
 )
 
 

@@ -72,10 +72,17 @@ def _transpose_from_elements(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.gather(ct, *(b.integer(int(k)) for k in np.unravel_index(index, shape)))
 
 
+def _batch_from_elements(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    columns = [c.b.insert_axes(x, axes=(1,)) for x in c.all(operands, flags)]
+    row = columns[0] if len(columns) == 1 else c.b.concat(*columns, axis=1)
+    return c.reshape(row, node.attrs["shape"])
+
+
 # An array of scalars, in C order
 from_elements = Op(
     "from_elements",
     _infer_from_elements,
     lambda *xs, shape: np.array(xs, np.result_type(xs[0])).reshape(shape)[()],
     Linear(_transpose_from_elements),
+    batch=_batch_from_elements,
 )

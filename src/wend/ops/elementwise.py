@@ -43,6 +43,15 @@ from wend.ops.raising import if_negative_power
 from wend.ops.shapes import check_dtype, check_same, tensor_of
 
 
+def _batch(c: Any, node: Any, operands: Sequence[Any], flags: Sequence[bool]) -> Any:
+    """Compute for the values of all elements, to whose shape the others are broadcast."""
+    like = operands[flags.index(True)]
+    values = [
+        x if flag else c.b.broadcast_like(x, like) for x, flag in zip(operands, flags, strict=True)
+    ]
+    return c.emit(node, values)
+
+
 def elementwise(
     name: str,
     kernel: Callable[..., Any],
@@ -68,7 +77,7 @@ def elementwise(
     if partials is not None:
         derivative = Partials(tuple(partials), linear)
     derivative = derivative or no_gradient()
-    return Op(name, infer, kernel, derivative, is_cheap=True, raises=raises, **facts)
+    return Op(name, infer, kernel, derivative, is_cheap=True, raises=raises, batch=_batch, **facts)
 
 
 def _to_bool(_: np.dtype) -> np.dtype:
@@ -517,6 +526,7 @@ select = Op(
     Linear(_transpose_select, operands=(1, 2)),
     is_cheap=True,
     cost=0.05,
+    batch=_batch,
 )
 
 
@@ -534,7 +544,15 @@ def _transpose_cast(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.cast(ct, node.operands[0].type.dtype)
 
 
-cast = Op("cast", _infer_cast, _kernel_cast, Linear(_transpose_cast), is_cheap=True, cost=0.05)
+cast = Op(
+    "cast",
+    _infer_cast,
+    _kernel_cast,
+    Linear(_transpose_cast),
+    is_cheap=True,
+    cost=0.05,
+    batch=_batch,
+)
 
 complex_abs = elementwise(
     "complex_abs",

@@ -40,12 +40,23 @@ def _accumulate_gather(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any
     return b.scatter_add(into, ct, *node.operands[1:])
 
 
+def _batch_gather(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    """Gather at the positions of all elements from an array that they share."""
+    x, *indices = operands
+    if flags[0]:
+        return None
+    like = indices[flags[1:].index(True)]
+    pairs = zip(indices, flags[1:], strict=True)
+    return c.emit(node, [x, *(i if flag else c.b.broadcast_like(i, like) for i, flag in pairs)])
+
+
 gather = Op(
     "gather",
     _infer_gather,
     _kernel_gather,
     Linear.adding(_accumulate_gather, (0,)),
     raises=if_out_of_range(1),
+    batch=_batch_gather,
 )
 
 

@@ -30,6 +30,41 @@ def _check_element(type: ListType, element: Type) -> None:
         raise TypeMismatchError(f"{type} cannot hold {element}")
 
 
+# Batch rules (`ops/batching.py`): an item holds the values of all elements
+def _batch_at(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    """Read or change the item at a position that all elements share."""
+    if flags[1]:
+        return None
+    values = c.all([operands[0], *operands[2:]], [flags[0], *flags[2:]])
+    return None if values is None else c.emit(node, [values[0], operands[1], *values[1:]])
+
+
+def _batch_lists(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    values = c.all(operands, flags)
+    return None if values is None else c.b.emit_node(node.op, values, **node.attrs).results
+
+
+def _batch_len(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    length = c.emit(node, operands)
+    c.shared.add(length)
+    return length
+
+
+def _swap_first_axes(c: Any, x: Any) -> Any:
+    return c.b.transpose(x, perm=(1, 0, *range(2, len(x.tensor.dims))))
+
+
+def _batch_stack(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    list, *sizes = operands
+    if not flags[0] or any(flags[1:]):
+        return None
+    return _swap_first_axes(c, c.b.list_stack(list, *map(c.sizes, sizes)))
+
+
+def _batch_unstack(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    return c.emit(node, [_swap_first_axes(c, operands[0])])
+
+
 list_new = Op(
     "list_new",
     lambda *, element: ListType(element),
@@ -48,7 +83,11 @@ def _pull_back_push(b: Any, node: Any, cts: Any) -> Any:
 
 
 list_push = Op(
-    "list_push", _infer_push, lambda l, x: l.push(x), Explicit(_pull_back_push, linear=(0, 1))
+    "list_push",
+    _infer_push,
+    lambda l, x: l.push(x),
+    Explicit(_pull_back_push, linear=(0, 1)),
+    batch=_batch_lists,
 )
 
 
@@ -72,6 +111,7 @@ list_pop = Op(
     Explicit(_pull_back_pop, linear=(0,)),
     updates=0,
     traps=True,
+    batch=_batch_lists,
 )
 
 
@@ -85,7 +125,12 @@ def _accumulate_get(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
 
 
 list_get = Op(
-    "list_get", _infer_get, lambda l, i: l[i], Linear.adding(_accumulate_get, (0,)), traps=True
+    "list_get",
+    _infer_get,
+    lambda l, i: l[i],
+    Linear.adding(_accumulate_get, (0,)),
+    traps=True,
+    batch=_batch_at,
 )
 
 
@@ -107,6 +152,7 @@ list_add_at = Op(
     Linear(_transpose_add_at, operands=(0, 2)),
     updates=0,
     addends=(0,),
+    batch=_batch_at,
 )
 
 
@@ -129,6 +175,7 @@ list_set = Op(
     Linear(_transpose_set, operands=(0, 2)),
     updates=0,
     traps=True,
+    batch=_batch_at,
 )
 
 list_len = Op(
@@ -137,6 +184,7 @@ list_len = Op(
     lambda l: np.int64(len(l)),
     no_gradient(),
     reads_shape=True,
+    batch=_batch_len,
 )
 
 # A list of zeros with the shapes of this one
@@ -146,6 +194,7 @@ list_zeros = Op(
     lambda l: zeros_like(l),
     no_gradient(),
     reads_shape=True,
+    batch=_batch_lists,
 )
 
 # The elementwise sum
@@ -155,6 +204,7 @@ list_add = Op(
     lambda a, b: add_values(a, b),
     Linear(lambda b, n, ct, i: ct),
     addends=(0, 1),
+    batch=_batch_lists,
 )
 
 
@@ -181,6 +231,7 @@ list_stack = Op(
     _infer_stack_typed,
     _kernel_stack,
     Linear(lambda b, n, ct, i: b.list_unstack(ct), operands=(0,)),
+    batch=_batch_stack,
 )
 
 
@@ -196,4 +247,5 @@ list_unstack = Op(
     _infer_unstack,
     lambda x: Sequence.of(list(x)),
     Linear(lambda b, n, ct, i: b.list_stack_like(ct, n.operands[0])),
+    batch=_batch_unstack,
 )

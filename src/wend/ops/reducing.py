@@ -46,7 +46,15 @@ def reduction(
     def kernel(x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any:
         return ufunc.reduce(np.asarray(x), axis=axes, dtype=x.dtype, keepdims=keepdims)
 
-    return Op(name, infer, kernel, derivative, **facts)
+    return Op(name, infer, kernel, derivative, batch=_batch_axes, **facts)
+
+
+def _batch_axes(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    return c.emit(node, operands, axes=tuple(axis + 1 for axis in node.attrs["axes"]))
+
+
+def _batch_axis(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    return c.emit(node, operands, axis=node.attrs["axis"] + 1)
 
 
 def _broadcast_result(b: Any, node: Any, value: Any) -> Any:
@@ -187,7 +195,7 @@ def _position_of(name: str, kernel: Callable[..., Any]) -> Op:
     def run(x: Any, *, axis: int, keepdims: bool) -> Any:
         return kernel(x, axis=axis, keepdims=keepdims)
 
-    return Op(name, infer, run, no_gradient())
+    return Op(name, infer, run, no_gradient(), batch=_batch_axis)
 
 
 argmax = _position_of("argmax", np.argmax)
@@ -213,5 +221,10 @@ def _transpose_cumsum(b: Any, node: Any, ct: Any, index: int) -> Any:
 
 
 cumsum = Op(
-    "cumsum", _infer_cumsum, _kernel_cumsum, Linear(_transpose_cumsum), is_speculatable=True
+    "cumsum",
+    _infer_cumsum,
+    _kernel_cumsum,
+    Linear(_transpose_cumsum),
+    is_speculatable=True,
+    batch=_batch_axis,
 )

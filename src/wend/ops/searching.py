@@ -99,16 +99,22 @@ def _pull_back_sort(b: Any, node: Any, cts: Any) -> Any:
     return (b.add_along(b.zeros_like(x), cts[0], b.argsort(x, axis=axis), axis=axis),)
 
 
+def _batch_axis(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    return c.emit(node, operands, axis=node.attrs["axis"] + 1)
+
+
 # NaN sorts last and equal elements keep their order, as in NumPy
 sort = Op(
     "sort",
     _infer_sort,
     lambda x, *, axis: np.sort(x, axis=axis, kind="stable"),
     Explicit(_pull_back_sort),
+    batch=_batch_axis,
 )
 argsort = Op(
     "argsort",
     lambda x, *, axis: _infer_sort(x, axis=axis).with_dtype(INT64),
     lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"),
     no_gradient(),
+    batch=_batch_axis,
 )

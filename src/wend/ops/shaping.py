@@ -35,6 +35,94 @@ def _target(shape: Shape | None, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes[0]) if sizes else shape  # type: ignore[return-value]
 
 
+# Batch rules (`ops/batching.py`)
+def _batch_axis(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    """Move the axis by the one that counts the elements; all but the first operand are shared."""
+    return None if any(flags[1:]) else c.emit(node, operands, axis=node.attrs["axis"] + 1)
+
+
+def _batch_shape_of(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    sizes = c.b.slice(c.b.shape_of(operands[0]), slices=((1, None, None),))
+    c.shared.add(sizes)
+    return sizes
+
+
+def _batch_dim_of(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    size = c.b.size_of(operands[0], node.attrs["axis"] + 1)
+    c.shared.add(size)
+    return size
+
+
+def _batch_broadcast_to(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    (x, *sizes), shape = operands, node.attrs["shape"]
+    if any(flags[1:]) or shape is None:
+        return None
+    missing = len(shape) - (len(x.tensor.dims) - 1)
+    x = c.b.insert_axes(x, axes=tuple(range(1, 1 + missing)))
+    target = (c.size, *shape)
+    if not sizes:
+        if isinstance(c.size, int):
+            return c.b.broadcast_to(x, target)
+        sizes = [c.b.constant(shape, np.int64)]
+    return c.b.spread(x, c.sizes(sizes[0]), target)
+
+
+def _batch_sum_to(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    x, shape = operands[0], node.attrs["shape"]
+    inner = x.tensor.dims[1:]
+    if any(flags[1:]) or shape is None or not all(isinstance(d, int) for d in (*inner, *shape)):
+        return None
+    leading = len(inner) - len(shape)
+    summed = [k + leading for k, size in enumerate(shape) if size == 1 and inner[k + leading] != 1]
+    axes = tuple(axis + 1 for axis in (*range(leading), *summed))
+    return c.reshape(c.b.reduce_sum(x, axes=axes, keepdims=True), shape)
+
+
+def _batch_refine(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    type = c.type_of(node.attrs["type"])
+    return None if type is None else c.b.refine(operands[0], type)
+
+
+def _batch_reshape(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    x, *sizes = operands
+    shape = node.results[0].type.shape
+    if any(flags[1:]) or shape is None:
+        return None
+    return c.reshape(x, shape, *sizes)
+
+
+def _batch_transpose(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    return c.b.transpose(operands[0], perm=(0, *(axis + 1 for axis in node.attrs["perm"])))
+
+
+def _batch_concat(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    values = c.all(operands, flags)
+    return None if values is None else c.emit(node, values, axis=node.attrs["axis"] + 1)
+
+
+def _batch_split(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    attrs = {**node.attrs, "axis": node.attrs["axis"] + 1}
+    return c.b.emit_node(node.op, operands, **attrs).results
+
+
+def _batch_slices(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    values = c.all(operands, flags)
+    slices = ((None, None, None), *node.attrs["slices"])
+    return None if values is None else c.emit(node, values, slices=slices)
+
+
+def _batch_add_narrow(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    if any(flags[2:]):
+        return None
+    values = c.all(operands[:2], flags[:2])
+    axis = node.attrs["axis"] + 1
+    return None if values is None else c.emit(node, [*values, *operands[2:]], axis=axis)
+
+
+def _batch_pad(c: Any, node: Any, operands: Any, flags: Any) -> Any:
+    return c.emit(node, operands, widths=((0, 0), *node.attrs["widths"]))
+
+
 # Shapes as values
 def _infer_shape_of(x: Type) -> TensorType:
     rank = tensor_of(x).rank
@@ -48,6 +136,7 @@ shape_of = Op(
     no_gradient(),
     is_cheap=True,
     reads_shape=True,
+    batch=_batch_shape_of,
 )
 
 
@@ -64,6 +153,7 @@ dim_of = Op(
     no_gradient(),
     is_cheap=True,
     reads_shape=True,
+    batch=_batch_dim_of,
 )
 
 
@@ -126,6 +216,7 @@ broadcast_to = Op(
     is_cheap=True,
     raises=_if_sizes_may_differ,
     view_of=0,
+    batch=_batch_broadcast_to,
 )
 
 
@@ -151,6 +242,7 @@ sum_to = Op(
     rounding=Rounding.OF_FLOATS,
     step=elementwise.add,
     identity=0,
+    batch=_batch_sum_to,
 )
 
 
@@ -163,6 +255,7 @@ refine = Op(
     is_cheap=True,
     shares=0,
     forwards_zero=True,
+    batch=_batch_refine,
 )
 
 
@@ -242,6 +335,7 @@ reshape = Op(
     raises=if_sizes_unknown,
     shares=0,
     view_of=0,
+    batch=_batch_reshape,
 )
 
 
@@ -259,6 +353,7 @@ transpose = Op(
     Linear(lambda b, n, ct, i: b.transpose(ct, perm=tuple(np.argsort(n.attrs["perm"]).tolist()))),
     is_cheap=True,
     view_of=0,
+    batch=_batch_transpose,
 )
 
 
@@ -295,6 +390,7 @@ concat = Op(
     Linear(_transpose_concat),
     raises=if_sizes_unknown,
     is_speculatable=True,
+    batch=_batch_concat,
 )
 
 
@@ -319,7 +415,13 @@ def _pull_back_split(b: Any, node: Any, cts: Any) -> Any:
     return (b.concat(*pieces, axis=node.attrs["axis"]),)
 
 
-split = Op("split", _infer_split, _kernel_split, Explicit(_pull_back_split, linear=(0,)))
+split = Op(
+    "split",
+    _infer_split,
+    _kernel_split,
+    Explicit(_pull_back_split, linear=(0,)),
+    batch=_batch_split,
+)
 
 
 # Slices with static bounds, and their transpose
@@ -352,7 +454,13 @@ def _accumulate_slice(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
 
 
 slice_ = Op(
-    "slice", _infer_slice, _kernel_slice, Linear.adding(_accumulate_slice), is_cheap=True, view_of=0
+    "slice",
+    _infer_slice,
+    _kernel_slice,
+    Linear.adding(_accumulate_slice),
+    is_cheap=True,
+    view_of=0,
+    batch=_batch_slices,
 )
 
 
@@ -369,6 +477,7 @@ add_slice = Op(
     Linear(lambda b, n, ct, i: b.slice(ct, slices=n.attrs["slices"]) if i else ct),
     updates=0,
     addends=(0,),
+    batch=_batch_slices,
 )
 
 
@@ -402,6 +511,7 @@ narrow = Op(
     is_cheap=True,
     view_of=0,
     traps=True,
+    batch=_batch_axis,
 )
 
 
@@ -426,6 +536,7 @@ add_narrow = Op(
     Linear(_transpose_add_narrow, operands=(0, 1)),
     updates=0,
     addends=(0,),
+    batch=_batch_add_narrow,
 )
 
 
@@ -458,4 +569,4 @@ def _kernel_pad(x: Any, *, widths: tuple[tuple[int, int], ...], value: Any) -> A
     return np.pad(x, widths, constant_values=value) if widths else x
 
 
-pad: Op = Op("pad", _infer_pad, _kernel_pad, Explicit(_pull_back_pad, _jvp_pad))
+pad: Op = Op("pad", _infer_pad, _kernel_pad, Explicit(_pull_back_pad, _jvp_pad), batch=_batch_pad)

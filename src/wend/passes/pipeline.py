@@ -15,6 +15,7 @@ from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
+from wend.passes.batch_maps import batch_maps
 from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce
@@ -36,6 +37,7 @@ CANONICALIZE: Sequence[Transform] = (canonicalize_loops, dce, dedup_callees)
 OPTIMIZE: Sequence[Transform] = (
     lower_linear_blocks,
     inline_calls,
+    batch_maps,
     lower_parallel_maps,
     fold,
     algebra,
