@@ -45,7 +45,7 @@ def min_cut_residuals(reads: Sequence[Value], available: set[Value]) -> list[Val
     residuals = _MinimumCut(reads, available).keep
     for value in reads:
         stored = {*residuals, *available}
-        if value in stored or _bytes(value.type) > _SCALAR_BYTES:
+        if value in stored or estimated_bytes(value.type) > _SCALAR_BYTES:
             continue
         if len(backward_slice([value], stored)) > _MAX_RECOMPUTED_OPS:
             residuals.append(value)
@@ -60,7 +60,8 @@ def rematerialize(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[No
     return copies
 
 
-def _bytes(type: Type) -> float:
+def estimated_bytes(type: Type) -> float:
+    """Return the bytes of a value of a type; unknown sizes are guessed."""
     if not isinstance(type, TensorType):
         return 16.0  # a list: its length and address
     size = _size(type)
@@ -75,8 +76,8 @@ def _cost(value: Value) -> float:
     """
     wholes = [size for x in _operands(value) if (size := _size(x.type)) is not None and size > 1]
     if wholes and _size(value.type) is None and isinstance(value.type, TensorType):
-        return min(_bytes(value.type), value.type.dtype.itemsize * max(wholes) / 2)
-    return _bytes(value.type)
+        return min(estimated_bytes(value.type), value.type.dtype.itemsize * max(wholes) / 2)
+    return estimated_bytes(value.type)
 
 
 def _size(type: Type) -> int | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from wend.autodiff.activity import loop_activity
 from wend.autodiff.checkpoints import CheckpointSchedule
+from wend.autodiff.copied_carries import check_copies, updates_of_carries
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, activity_fixpoint
@@ -44,9 +45,9 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
         case Checkpoints() | "thin":
             _pull_back_as(t, bwd, node, cts, rotated)
         case Every(trips=trips):
-            _pull_back_as(t, bwd, node, cts, lambda node: strip_mined(node, trips))
+            _pull_back_mined(t, bwd, node, cts, trips)
         case "recompute":
-            _pull_back_as(t, bwd, node, cts, lambda node: strip_mined(node, 1))
+            _pull_back_mined(t, bwd, node, cts, 1)
         case _:
             _pull_back_kept(t, bwd, node, cts)
 
@@ -65,6 +66,20 @@ def _pull_back_as(
     pull_back_call(t, bwd, call, cts)
     if call in bwd.replaced:
         bwd.replaced[node] = bwd.replaced.pop(call)
+
+
+def _pull_back_mined(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent], trips: int
+) -> None:
+    """Differentiate the strip-mined loop, unless its records are larger than those of `"keep"`."""
+    _pull_back_as(t, bwd, node, cts, lambda node: strip_mined(node, trips))
+    if bwd.is_trial or node not in bwd.replaced or not updates_of_carries(node):
+        return
+    active_operands = tuple(operand in bwd.active for operand in node.operands)
+    arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
+    adjoint = _adjoint(t, node, active_operands, arrived)
+    if adjoint is not None:
+        check_copies(node, trips, bwd.replaced[node], adjoint.forward_nodes)
 
 
 def _pull_back_kept(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
