@@ -219,7 +219,7 @@ def growing_list(w: Writer) -> None:
         else:
             w.write(f"{name}.append({x} + {i} * 0.5)")
         if w.chance(0.2):
-            w.write(f"{name}[-1] += 1.0")
+            w.write(f"if {name}: {name}[-1] += 1.0")  # as below
     if w.chance(0.2):
         # What nothing uses is not popped, and raises nothing.
         w.write(f"if {name}: {name}.pop()" if w.chance(0.5) else f"{name}.append(0.5)")
