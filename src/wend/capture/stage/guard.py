@@ -196,7 +196,15 @@ def refuse_foreign_error(error: Exception, callers: Container[CodeType]) -> None
     is_foreign = is_library(code.co_filename) and not is_wend_file(code.co_filename)
     if (is_foreign or code in callers) and not refusals.is_refusal(error):
         refusals.refusal(error)
+        if type(error) in (TypeError, ValueError) and "\n  To fix it: " not in str(error):
+            reason = (
+                f"raised{at(user_source())} for a traced value; the number that it stands for "
+                "might not raise it."
+            )
+            error.args = (explain(str(error), reason, cure=_FOREIGN_CURE),)
 
+
+_FOREIGN_CURE = "do it before the call and pass the result, or make the argument static."
 
 # How messages of others name what stands for a value
 _STAND_IN = re.compile(r"\b(Tracer|TensorList|TracedRange|ZippedIterable)\b|<traced ")
@@ -235,7 +243,7 @@ def check_caught() -> None:
                 f"`except`{at(user_source())} catches {type(error).__name__}, which is raised for "
                 "a traced value; the number that it stands for might not raise it.",
                 str(error),
-                cure="do it before the call and pass the result, or make the argument static.",
+                cure=_FOREIGN_CURE,
             )
         ) from error
     if isinstance(error, NameError):
