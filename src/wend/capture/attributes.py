@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from wend.capture.guards.reads import class_attribute
 from wend.capture.heap.places import instance_dict
 from wend.capture.libraries import is_library
 from wend.capture.replacements import is_plain_function
-from wend.capture.state.assignments import note_attribute_write
+from wend.capture.state.assignments import IN_PLACE, note_attribute_write
 from wend.capture.state.unbound_attributes import (
     note_first_read,
     note_missing,
@@ -31,6 +32,7 @@ from wend.capture.state.unbound_attributes import (
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
+from wend.trace.recording.recording import current
 
 
 def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
@@ -115,6 +117,52 @@ def _cached_property(owner: Any, descriptor: functools.cached_property[Any]) -> 
     return variables[name]
 
 
+def attribute_target(owner: Any, name: str, /) -> Any:
+    """Return what `owner.name = value` sets: a setter of the user's runs in captured form."""
+    if current() is None or isinstance(owner, (Staged, type, types.ModuleType)):
+        return owner
+    kind = type(owner)
+    hook = class_attribute(kind, "__setattr__")
+    if is_plain_function(hook):
+        return _Target(owner, functools.partial(captured(hook), owner, name))
+    descriptor = class_attribute(kind, name)
+    setter: Any = getattr(type(descriptor), "__set__", None)
+    arguments = descriptor, owner
+    if isinstance(descriptor, property):
+        setter, arguments = descriptor.fset, (owner,)
+    if not is_plain_function(setter) or is_library(setter.__code__.co_filename):
+        return owner
+    return _Target(owner, functools.partial(captured(setter), *arguments))
+
+
+class _Target:
+    """An object whose attribute is set by a function."""
+
+    __slots__ = ("_owner", "_setter")
+
+    def __init__(self, owner: Any, setter: Callable[[Any], None]) -> None:
+        object.__setattr__(self, "_owner", owner)
+        object.__setattr__(self, "_setter", setter)
+
+    def __getattr__(self, name: str) -> Any:
+        return attribute(self._owner, name)  # of `x.a += 1`
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._setter(value)
+
+
+def set_attribute(value: Any, owner: Any, name: str) -> None:
+    """Run `owner.name = value`, with `value` evaluated first."""
+    note_attribute_write(lambda: owner, name, f"{type(owner).__name__}.{name}")
+    setattr(attribute_target(owner, name), name, value)
+
+
+def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], Any]) -> None:
+    """Run `owner.name += value`, or another in-place operator."""
+    old = attribute(owner, name)
+    set_attribute(IN_PLACE[operator](old, value()), owner, name)
+
+
 def get_attribute(owner: Any, name: str, /, *default: Any) -> Any:
     """Return `getattr(owner, name, *default)`."""
     if not default:
@@ -145,7 +193,10 @@ def run_setter(fun: Any, /, *args: Any) -> None:
     owner, name = (fun.__self__, *args[:1]) if is_bound else args[:2]
     kind = owner if isinstance(owner, type) else type(owner)
     note_attribute_write(lambda: owner, name, f"{kind.__name__}.{name}")
-    fun(*args)
+    if fun is setattr and len(args) == 3:
+        setattr(attribute_target(owner, name), name, args[2])
+    else:
+        fun(*args)
 
 
 def get_attributes(getter: Any, owner: Any, /) -> Any:

@@ -9,7 +9,13 @@ from typing import Any
 
 from wend.base import handlers
 from wend.base.errors import explain
-from wend.capture.attributes import attribute, method
+from wend.capture.attributes import (
+    attribute,
+    attribute_target,
+    change_attribute,
+    method,
+    set_attribute,
+)
 from wend.capture.builtins import patterns, strings
 from wend.capture.calls import call, derive_from
 from wend.capture.conversion import RUNTIME_FUNCTIONS, CaptureError, captured, rewritten_tree
@@ -52,12 +58,10 @@ from wend.capture.stage.operators import (
 from wend.capture.stage.raises import divert_operation
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.assignments import (
-    change_attribute,
     change_item,
     get_item,
     in_place,
     note_attribute_write,
-    set_attribute,
     set_item,
     set_item_in_place,
     set_item_of,
@@ -145,6 +149,7 @@ vars(RUNTIME_FUNCTIONS).update(
     and_=and_,
     assert_=assert_,
     attribute=attribute,
+    attribute_target=attribute_target,
     bound=check_bound,
     call=call,
     derive_from=derive_from,

@@ -222,6 +222,8 @@ class Expressions(Transformer):
         if is_runtime(node.value):
             return node
         node.value = self.base(node.value)
+        if isinstance(node.ctx, ast.Store):
+            node.value = runtime("attribute_target", node.value, ast.Constant(node.attr))
         if not isinstance(node.ctx, ast.Load):
             return node
         load = runtime("attribute", node.value, ast.Constant(node.attr), *is_base)

@@ -32,7 +32,7 @@ from wend.numpy.concatenators import Concatenator, concatenated
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
 from wend.trace.recording.recording import current
 
-_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.iadd,
     "Sub": operator.isub,
     "Mult": operator.imul,
@@ -97,13 +97,13 @@ def set_item(target: Any, key: Any, value: Any) -> Any:
 def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     """Run `target[key] += value`, or another in-place operator."""
     target = _writable(target, (value, key))
-    target[key] = _IN_PLACE[name](target[key], value)
+    target[key] = IN_PLACE[name](target[key], value)
     return target
 
 
 def in_place(target: Any, name: str, value: Any) -> Any:
     """Run `target += value`, or another in-place operator."""
-    return _IN_PLACE[name](_writable(target, (value,)), one_shot_iterators.consume(value))
+    return IN_PLACE[name](_writable(target, (value,)), one_shot_iterators.consume(value))
 
 
 def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
@@ -148,18 +148,6 @@ def note_attribute_write(owner: Callable[[], Any], name: str, label: str) -> Non
     log_write_attribute(owner, name, label)
 
 
-def set_attribute(value: Any, owner: Any, name: str) -> None:
-    """Run `owner.name = value`, with `value` evaluated first."""
-    note_attribute_write(lambda: owner, name, f"{type(owner).__name__}.{name}")
-    setattr(owner, name, value)
-
-
-def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], Any]) -> None:
-    """Run `owner.name += value`, or another in-place operator."""
-    old = getattr(owner, name)
-    set_attribute(_IN_PLACE[operator](old, value()), owner, name)
-
-
 def set_item_of(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value`, with `value` evaluated first."""
     log_write_contents(lambda: owner, f"a {type(owner).__name__}.", is_store=True)
@@ -169,4 +157,4 @@ def set_item_of(value: Any, owner: Any, key: Any) -> None:
 def change_item(owner: Any, key: Any, operator: str, value: Callable[[], Any]) -> None:
     """Run `owner[key] += value`, or another in-place operator."""
     old = owner[key]
-    set_item_of(_IN_PLACE[operator](old, value()), owner, key)
+    set_item_of(IN_PLACE[operator](old, value()), owner, key)
