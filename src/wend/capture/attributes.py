@@ -127,7 +127,7 @@ def attribute_target(owner: Any, name: str, /) -> Any:
         return _Target(owner, functools.partial(captured(hook), owner, name))
     descriptor = class_attribute(kind, name)
     setter: Any = getattr(type(descriptor), "__set__", None)
-    arguments = descriptor, owner
+    arguments: tuple[Any, ...] = (descriptor, owner)
     if isinstance(descriptor, property):
         setter, arguments = descriptor.fset, (owner,)
     if not is_plain_function(setter) or is_library(setter.__code__.co_filename):
