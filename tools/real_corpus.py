@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import collections
+import collections.abc
 import doctest
 import importlib
 import importlib.abc
@@ -67,14 +69,17 @@ class _Missing(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return range if name == "prange" else _Missing(name)
+        part: Any = _Missing(name)
+        if name == "prange":
+            part = range
+        elif name[0].isupper():
+            part = type(name, (), {})
+        setattr(self, name, part)
+        return part
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         is_decorator = len(args) == 1 and inspect.isfunction(args[0]) and not kwargs
         return args[0] if is_decorator else self
-
-    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
-        return (object,)
 
     def __getitem__(self, item: Any) -> Any:
         return self
@@ -88,12 +93,16 @@ class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         "numexpr", "joblib", "ansitable", "pymanopt", "pyhsmm", "pybasicbayes", "bokeh", "psutil",
         "pandas_datareader", "theano", "graphviz", "transonic", "pythran", "omp", "xgboost",
         "imageio", "pytest", "keras", "cvxopt", "networkx", "nltk", "plotly", "colorlog",
-        "h5py", "pylab_", "hmmlearn", "statsmodels", "bs4", "lxml", "future", "nose", "rich",
+        "h5py", "pylab_", "pydicom", "pooch", "progressbar", "terminaltables", "matplotlib",
+        "six", "hmmlearn", "statsmodels", "bs4", "lxml", "future", "nose", "rich",
     })  # fmt: skip
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name.partition(".")[0] not in self.names:
             return None
+        others = (x for x in sys.meta_path if x is not self)
+        if "." not in name and any(x.find_spec(name, path) for x in others):
+            return None  # it is installed
         return importlib.util.spec_from_loader(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> types.ModuleType:
@@ -120,8 +129,11 @@ def load(entry: Entry, folder: Path) -> tuple[types.ModuleType, Any]:
     sys.meta_path.insert(0, _MissingFinder())
     for name, other in _NUMPY_BY_OTHER_NAMES.items():
         sys.modules[name] = importlib.import_module(other)
+    for name in ("Hashable", "Iterable", "Mapping", "Sequence", "Callable"):  # their old place
+        setattr(collections, name, getattr(collections.abc, name))
     checkout = folder / entry.repository.replace("/", "+")
     file = checkout / entry.path
+    sys.path.insert(0, str(checkout))
     module = _import(file)
     for name in ("np", "numpy"):
         vars(module).setdefault(name, np)
@@ -132,13 +144,13 @@ def _import(file: Path) -> types.ModuleType:
     top = file.parent
     while (top / "__init__.py").exists():
         top = top.parent
-    sys.path[:0] = [str(top), str(file.parent)]
+    sys.path.insert(0, str(top))
     dotted = ".".join(file.relative_to(top).with_suffix("").parts)
     if all(part.isidentifier() for part in dotted.split(".")) and "." in dotted:
         try:
             return importlib.import_module(dotted)
-        except ImportError:
-            pass  # its package needs what is not here; the file may not
+        except Exception:  # noqa: BLE001 - its package needs what is not here; the file may not
+            return _import_alone(dotted, top)
     spec = importlib.util.spec_from_file_location("real_" + file.stem.replace(" ", "_"), file)
     assert spec is not None
     assert spec.loader is not None
@@ -146,6 +158,18 @@ def _import(file: Path) -> types.ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _import_alone(dotted: str, top: Path) -> types.ModuleType:
+    """Import a module of a package without running the `__init__` of that."""
+    names = dotted.split(".")
+    for name in [x for x in sys.modules if x.split(".")[0] == names[0]]:
+        del sys.modules[name]
+    for k in range(1, len(names)):
+        package = types.ModuleType(".".join(names[:k]))
+        package.__path__ = [str(top.joinpath(*names[:k]))]
+        sys.modules[package.__name__] = package
+    return importlib.import_module(dotted)
 
 
 def _evaluated(text: str, module: types.ModuleType) -> Any:

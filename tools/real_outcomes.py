@@ -109,13 +109,20 @@ def _compare_gradient(function: Any, args: Any, kwargs: Any, argnums: Any) -> di
         return _weighed(function(*values, **kwargs))
 
     rng = np.random.default_rng(1)
-    direction = tuple(_map(lambda x: rng.normal(size=np.shape(x)), args[k]) for k in argnums)
+    direction, other = (
+        tuple(_map(lambda x: rng.normal(size=np.shape(x)), args[k]) for k in argnums)
+        for _ in range(2)
+    )
+    both = tuple(_map2(lambda a, b: a + b, a, b) for a, b in zip(direction, other, strict=True))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
             slopes = [_slope(loss, args, argnums, direction, *ends) for ends in _ENDS]
+            parts = [_slope(loss, args, argnums, way, *_ENDS[0]) for way in (other, both)]
         except Exception as error:  # noqa: BLE001
             return {"status": "none", "cause": f"no differences: {error}"}
+        if not np.isclose(parts[1] - parts[0], slopes[0], 1e-3, 1e-6):
+            return {"status": "none", "cause": "not linear here: no derivative"}
         if not np.isfinite(slopes).all() or not np.allclose(slopes, slopes[0], 1e-3, 1e-6):
             return {"status": "none", "cause": "not smooth here"}
         start = time.perf_counter()

@@ -15,6 +15,7 @@ import argparse
 import collections
 import contextlib
 import copy
+import importlib
 import io
 import json
 import multiprocessing
@@ -41,6 +42,10 @@ import wend  # noqa: E402
 from wend.base.refusals import is_refusal  # noqa: E402
 
 PLAIN_LIMIT = 5.0
+_WIDELY_USED = (
+    *("scipy.linalg", "scipy.special", "scipy.stats", "scipy.ndimage", "scipy.spatial.transform"),
+    *("scipy.optimize", "scipy.signal", "scipy.integrate", "matplotlib.pyplot", "pandas"),
+)
 
 
 def run_call(function: Any, args: Any, kwargs: Any) -> Outcome:
@@ -159,6 +164,10 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20.0)
     parser.add_argument("--list", type=Path, default=ROOT / "tools" / "real_programs.txt")
     options = parser.parse_args()
+    for name in _WIDELY_USED:  # once for all processes
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    wend.function(lambda x: x + 1.0)(np.ones(2))
     results = []
     for entry in read_list(options.list):
         if options.only not in str(entry):

@@ -163,7 +163,7 @@ def tree_map(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
     return optree.tree_map(fun, tree, *others, namespace=_NAMESPACE)
 
 
-def map_instances(cls: type, fun: Callable[[Any], Any], tree: Tree) -> Tree:
+def map_instances(cls: type | tuple[type, ...], fun: Callable[[Any], Any], tree: Tree) -> Tree:
     """Apply `fun` to the instances of a class in a tree, and keep all else."""
     return optree.tree_map(
         lambda x: fun(x) if isinstance(x, cls) else x,

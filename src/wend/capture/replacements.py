@@ -15,8 +15,8 @@ import numpy as np
 from wend.base import refusals
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
+from wend.capture.builtins import bisection, math_module, namespaces, strings
 from wend.capture.builtins import builtins as standard
-from wend.capture.builtins import math_module, namespaces, strings
 from wend.capture.builtins.conversions import as_weak
 from wend.capture.builtins.sequence_methods import sequence_method
 from wend.capture.builtins.streams import print_in_run
@@ -89,6 +89,7 @@ _STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.fft.fftfreq: fft.fftfreq,
     np.fft.rfftfreq: fft.rfftfreq,
     **math_module.STAGED,
+    **bisection.STAGED,
 }
 
 

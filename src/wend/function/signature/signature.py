@@ -23,6 +23,7 @@ from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.runtime.array_boundary import check_no_subclass
 from wend.trace.control.returned_list import with_returned_lists
+from wend.trace.control.returned_texts import with_returned_texts
 from wend.trace.recording.arguments import LeafType, is_array_leaf, is_int64, leaf_type
 from wend.trace.state.variable import Variable
 from wend.trace.traced import call_with
@@ -115,7 +116,7 @@ class Arguments:
         args, kwargs = trees.unflatten(self.treedef, leaves)
         result = call_with(fun, args, kwargs)
         self._check_unchanged(leaves, (args, kwargs))
-        return with_returned_lists(result)
+        return with_returned_texts(with_returned_lists(result))
 
     def _check_unchanged(self, leaves: Sequence[Any], passed: Any) -> None:
         """Refuse in-place changes of lists and dicts, which the caller would not see."""
