@@ -16,6 +16,9 @@ from wend.ir.graph import Graph, Node
 from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.types import TOKEN, Shape, TokenType, Type
 
+# Stands among the numbers of arguments for the number of the element that `vmap` is at
+ELEMENT = -1
+
 
 def _infer_frame_state(
     token: Type, *contents: Type, written: Sequence[int], shapes: Sequence[Shape | None] = ()

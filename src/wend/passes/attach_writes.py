@@ -9,7 +9,7 @@ from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes
 from wend.ir.types import TOKEN, Type
 from wend.ops.control import call, if_, while_
-from wend.ops.frame_states import frame_state
+from wend.ops.frame_states import ELEMENT, frame_state
 
 
 def attach_writes(
@@ -55,7 +55,7 @@ def _with_writes(node: Node, renamed: Mapping[int, int], outer: Mapping[int, Val
     token, *values = node.operands
     contents = dict(outer)
     for k, value in zip(node.attrs["written"], values, strict=True):
-        if k in renamed:
-            contents[renamed[k]] = value
+        if k in renamed or k == ELEMENT:
+            contents[renamed.get(k, k)] = value
     attrs = {"written": tuple(contents)}
     return Node(frame_state, [token, *contents.values()], attrs, (), [TOKEN], node.source)

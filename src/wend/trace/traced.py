@@ -22,7 +22,7 @@ from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import inline
 from wend.ir.types import ListType, TensorType
-from wend.ops.frame_states import may_fail
+from wend.ops.frame_states import ELEMENT, may_fail
 from wend.passes.attach_writes import attach_writes
 from wend.passes.strip_stores import retarget_stores
 from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
@@ -173,8 +173,14 @@ class Traced:
         return results[:count]
 
     def write_contents(self, leaves: Sequence[Any], error: BaseException) -> None:
-        """Write what a failed run has changed in the arguments before a check failed (D36)."""
-        contents = take_contents(error)
+        """Write what a failed run has changed in the arguments before a check failed (D36).
+
+        Of an element of `vmap` a note tells the number.
+        """
+        contents = dict(take_contents(error))
+        number = contents.pop(ELEMENT, None)
+        if number is not None:
+            error.add_note(f"in element {number} of vmap")
         if contents:
             self.check_no_alias(leaves)
             self._write_back([leaves[k] for k in contents], [*contents.values()])

@@ -183,6 +183,32 @@ def test_sizes_of_arguments_of_two_symbols():
         fun(np.arange(3.0), np.ones(4))
 
 
+@pytest.mark.parametrize("count", [0, 1, 6, 7])
+@pytest.mark.parametrize("chunk_size", [1, 3, 7, 9])
+def test_chunks(count, chunk_size):
+    x = 1.0 + np.arange(2.0 * count).reshape(count, 2)
+    fun = wend.vmap(lambda x, s: (x @ x * s, np.sin(x)), (0, None), chunk_size=chunk_size)
+    product, sines = fun(x, 2.0)
+    np.testing.assert_allclose(product, 2 * np.sum(x * x, axis=1))
+    np.testing.assert_allclose(sines, np.sin(x), rtol=1e-14)
+    gradient = wend.grad(lambda x, s: wnp.sum(fun(x, s)[0]), (0, 1))(x, 2.0)
+    np.testing.assert_allclose(gradient[0], 4 * x)
+    np.testing.assert_allclose(gradient[1], np.sum(x * x))
+
+
+def test_chunks_of_a_number_that_only_the_run_knows():
+    spec = wend.TensorSpec([None], "float64")
+    fun = wend.function(wend.vmap(halvings, chunk_size=2), input_signature=[spec])
+    same(fun(np.array([1.0, 8.0, 9.0])), [0, 3, 4])
+
+
+def test_chunks_bound_the_memory():
+    """What is computed together has the first axis of a chunk."""
+    graph = traced(wend.vmap(lambda x: np.exp(x @ x), chunk_size=4), np.ones((10, 3)))
+    nodes = [node for node in graph.walk() if node.op.name == "parallel_map"]
+    assert sorted(node.operands[0].type.shape for node in nodes) == [(2, 3), (4, 3)]
+
+
 # Effects
 def test_elements_print_in_order(capfd):
     def fun(x):
@@ -211,8 +237,10 @@ def test_the_error_of_the_first_element_that_fails():
             raise ValueError(f"{x} is too large")
         return x
 
-    with pytest.raises(ValueError, match=r"2\.0 is too large"):
-        wend.vmap(fun)(np.arange(4.0))
+    for mapped in (wend.vmap(fun), wend.vmap(wend.grad(fun)), wend.function(wend.vmap(fun))):
+        with pytest.raises(ValueError, match=r"2\.0 is too large") as caught:
+            mapped(np.arange(4.0))
+        assert caught.value.__notes__[-1] == "in element 2 of vmap"
     with pytest.raises(IndexError, match="index 7 is out of bounds"):
         wend.vmap(lambda i, t: t[i], (0, None))(np.array([0, 7, 9]), np.arange(5.0))
 

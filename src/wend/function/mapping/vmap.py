@@ -97,10 +97,14 @@ def vmap(
         capture_by_value=isinstance(fun, Function) and fun.capture_by_value,
         backend=fun.backend if isinstance(fun, Function) else None,
         name=f"vmap_{name}",
-        reduce_retracing=fun.reduce_retracing if isinstance(fun, Function) else "auto",
+        reduce_retracing=chunk_size is None and _retracing_of(fun),  # chunks have known sizes
     )
     mapped.signature.parameters = _signature_of(fun).parameters  # names for messages
     return mapped
+
+
+def _retracing_of(fun: Callable[..., Any]) -> bool | str:
+    return fun.reduce_retracing if isinstance(fun, Function) else "auto"
 
 
 def _signature_of(fun: Callable[..., Any]) -> Signature:

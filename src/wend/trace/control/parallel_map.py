@@ -13,6 +13,7 @@ from wend.ir.types import Dim, symbols
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
 from wend.numpy.elementwise import where
+from wend.numpy.shaping import concatenate, reshape
 from wend.ops.parallel_map import LIST, STACK, element_type, is_stackable
 from wend.passes.dce import select_results
 from wend.trace.arrays.tracer import Tracer
@@ -128,9 +129,43 @@ class MappedCall:
         """
         mapped = [k for k in range(len(self.traced.result_types)) if k not in shared]
         results: dict[int, Any] = dict(zip(shared, self._record_shared(shared), strict=True))
-        record = self._record_in_order if self.traced.has_world else self._record_node
+        record = self._record_in_order if self._needs_order() else self._record_node
+        if self.chunk_size is not None and record == self._record_node:
+            record = self._record_chunks
         results.update(zip(mapped, record(mapped), strict=True))
         return [results[k] for k in range(len(self.traced.result_types))]
+
+    def _needs_order(self) -> bool:
+        """Return whether elements run one by one: for their effects, or in chunks of any number."""
+        is_chunked = self.chunk_size is not None and not isinstance(self.size, int)
+        return self.traced.has_world or is_chunked
+
+    def _record_chunks(self, results: Sequence[int]) -> list[Tracer]:
+        """Record a loop over chunks of the elements, and what is left over."""
+        size, chunk = self._static_size(), self.chunk_size
+        assert chunk is not None
+        mapped, count = self._mapped, size // chunk
+        rows = [reshape(x[: count * chunk], (count, chunk, *x.shape[1:])) for x in mapped]
+
+        def step(carry: None, parts: list[Any]) -> tuple[None, list[Any]]:
+            return carry, self._of(parts, chunk)._record_node(results)
+
+        _, stacked = scan(step, None, rows)
+        whole = [reshape(x, (count * chunk, *x.shape[2:])) for x in stacked]
+        left = size - count * chunk
+        if not left:
+            return whole
+        others = self._of([x[count * chunk :] for x in mapped], left)._record_node(results)
+        return [concatenate(pair) for pair in zip(whole, others, strict=True)] if count else others
+
+    def _of(self, mapped: Sequence[Any], size: int) -> MappedCall:
+        """Return the call for some of the elements."""
+        remaining = iter(mapped)
+        leaves = [
+            next(remaining) if flag else leaf
+            for leaf, flag in zip(self.leaves, self.is_mapped, strict=True)
+        ]
+        return MappedCall(self.what, self.traced, leaves, self.is_mapped, size, None)
 
     def _record_shared(self, shared: Sequence[int]) -> list[Tracer]:
         if not shared:
@@ -164,13 +199,15 @@ class MappedCall:
     def _record_in_order(self, results: Sequence[int]) -> list[Tracer]:
         """Record a loop, whose effects come in the order of the elements."""
 
-        def step(carry: None, rows: list[Any]) -> tuple[None, list[Any]]:
+        def step(number: Any, rows: list[Any]) -> tuple[Any, list[Any]]:
             region = current()
             assert region is not None
+            region.element = number
+            region.save_frame()
             values = self._call(region, rows)
-            return carry, [region.wrap(values[k]) for k in results]
+            return number + 1, [region.wrap(values[k]) for k in results]
 
-        _, stacked = scan(step, None, self._mapped)
+        _, stacked = scan(step, 0, self._mapped)
         return list(stacked)
 
     def _record_node(self, results: Sequence[int]) -> list[Tracer]:

@@ -26,7 +26,7 @@ from wend.ir.types import TOKEN, Dim, Shape, Type
 from wend.ops import effects
 from wend.ops.build import Build
 from wend.ops.effects import ErrorClass
-from wend.ops.frame_states import frame_state
+from wend.ops.frame_states import ELEMENT, frame_state
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownField
@@ -91,6 +91,7 @@ class Recording(Recorder):
         raises: the exceptions that a run of a function may raise, with the operations that do.
         known: whether values depend on outside arrays and constants alone, as far as asked.
         shown_fields: the values in texts that are not written yet.
+        element: the number of the element that a region of `vmap` computes.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class Recording(Recorder):
         self.known: dict[Value, bool] = {}
         self.contents_read: dict[Value, int] = {}  # by Python, after so many nodes
         self.shown_fields: list[ShownField] = []
+        self.element: Tracer | None = None
         self.world_param: Value | None = None
         self._world: Value | None = None
         self._checks: list[Node] = []
@@ -463,7 +465,10 @@ class Recording(Recorder):
         """Return the contents of the arguments that may be changed here, by number."""
         if self.runs_now():
             return {}
-        return {k: self.lift(ref) for k, ref in self.changed_arguments().items()}
+        contents = {k: self.lift(ref) for k, ref in self.changed_arguments().items()}
+        if self.element is not None:
+            contents[ELEMENT] = self.lift(self.element)
+        return contents
 
     def _emit_frame(self, contents: dict[int, Value], before: Node | None = None) -> None:
         """Append a frame state, or put it before the last node; equal ones in a row are one."""
