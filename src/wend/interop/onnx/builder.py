@@ -1,0 +1,164 @@
+"""Construction of ONNX graphs: names, constants, and the nodes of one graph or subgraph."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at
+from wend.ir.graph import Node
+from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type
+
+# Of other dtypes onnxruntime lacks most operators.
+ELEMENT_TYPES = {
+    np.dtype(name): getattr(TensorProto, tag)
+    for name, tag in [
+        *(("?", "BOOL"), ("i4", "INT32"), ("i8", "INT64"), ("f4", "FLOAT"), ("f8", "DOUBLE")),
+    ]
+}
+
+
+class ModelBuilder:
+    """A model under construction. Names are unique in the model: subgraphs see outer values.
+
+    Attributes:
+        dropped_checks: the lines of checks that the model does not make.
+        quadratic_lists: the lines of lists that take quadratic time.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self._scopes: list[list[onnx.NodeProto]] = [[]]
+        self._produced: list[set[str]] = [set()]
+        self._constants: dict[tuple[Any, ...], str] = {}
+        self.initializers: list[onnx.TensorProto] = []
+        self.dropped_checks: list[str] = []
+        self.quadratic_lists: list[str] = []
+
+    @property
+    def nodes(self) -> list[onnx.NodeProto]:
+        """The nodes of the innermost graph."""
+        return self._scopes[-1]
+
+    def name(self) -> str:
+        """Return a new name."""
+        return f"v{next(self._numbers)}"
+
+    def emit(self, op: str, *operands: str, **attrs: Any) -> str:
+        """Append a node with one result; return the name of that."""
+        (result,) = self.emit_many(op, operands, 1, **attrs)
+        return result
+
+    def emit_many(self, op: str, operands: Sequence[str], count: int, **attrs: Any) -> list[str]:
+        """Append a node; return the names of its results."""
+        results = [self.name() for _ in range(count)]
+        self.nodes.append(helper.make_node(op, list(operands), results, **attrs))
+        self._produced[-1].update(results)
+        return results
+
+    def constant(self, value: Any, dtype: Any) -> str:
+        """Return the name of a constant, which all graphs of the model share."""
+        array = np.asarray(value, dtype)
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self._constants:
+            name = self._constants[key] = self.name()
+            self.initializers.append(
+                numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+            )
+        return self._constants[key]
+
+    def integers(self, *values: int) -> str:
+        """Return the name of a constant vector of i64."""
+        return self.constant(values, np.int64)
+
+    @contextmanager
+    def subgraph(self) -> Iterator[None]:
+        """Emit nodes to a graph of their own; `finish_subgraph` takes it inside the block."""
+        self._scopes.append([])
+        self._produced.append(set())
+        yield
+        self._scopes.pop()
+        self._produced.pop()
+
+    def finish_subgraph(
+        self,
+        inputs: Sequence[tuple[str, Type]],
+        outputs: Sequence[tuple[str, Type]],
+    ) -> onnx.GraphProto:
+        """Return the innermost graph; outputs that it does not compute are copied."""
+        names: list[str] = []
+        for output, _ in outputs:
+            is_own = output in self._produced[-1] and output not in names
+            names.append(output if is_own else self.emit("Identity", output))
+        infos = [value_info(name, type) for name, type in inputs]
+        out_infos = [value_info(name, type) for name, (_, type) in zip(names, outputs, strict=True)]
+        return helper.make_graph(self.nodes, self.name(), infos, out_infos)
+
+
+def value_info(name: str, type: Type) -> onnx.ValueInfoProto:
+    """Return the declaration of a value; sizes that only the run knows are left open."""
+    dtype, shape = _array_type(type)
+    sizes = None if shape is None else [n if isinstance(n, int) else None for n in shape]
+    return helper.make_tensor_value_info(name, ELEMENT_TYPES[dtype], sizes)
+
+
+def _array_type(type: Type) -> tuple[np.dtype, Sequence[Any] | None]:
+    """Return dtype and shape of what stands for a value: a list is an array with one more axis."""
+    if isinstance(type, MaybeType):
+        return _array_type(type.of)
+    if isinstance(type, ListType):
+        dtype, shape = _array_type(type.element)
+        return dtype, None if shape is None else (None, *shape)
+    assert isinstance(type, TensorType)
+    return type.dtype, type.shape
+
+
+def check_type(type: Type, node: Node) -> None:
+    """Refuse values that ONNX has not: complex numbers, and lists whose items differ in shape.
+
+    Raises:
+        UnsupportedError: the value of the node is of such a type.
+    """
+    inner = type
+    lists = 0
+    while isinstance(inner, (MaybeType, ListType)):
+        lists += isinstance(inner, ListType)
+        inner = inner.element if isinstance(inner, ListType) else inner.of
+    if not isinstance(inner, TensorType):
+        return
+    if inner.dtype not in ELEMENT_TYPES:
+        raise unsupported(
+            node, f"values of dtype {inner.dtype} are not exported", cure_of(inner.dtype)
+        )
+    if lists > 1 or (lists and (inner.shape is None)):
+        raise unsupported(
+            node,
+            "it keeps lists of lists: the records of nested loops, whose lengths differ",
+            "export the value without its gradient, or make the inner loop one of fixed length.",
+        )
+    if lists and any(isinstance(n, Symbol) for n in inner.shape or ()):
+        raise unsupported(
+            node,
+            "it keeps a list of arrays whose sizes are unknown",
+            "export it for known sizes.",
+        )
+
+
+def cure_of(dtype: np.dtype) -> str:
+    """Return what to compute with in place of a dtype that is not exported."""
+    if dtype.kind == "c":
+        return "compute with real and imaginary parts."
+    return "cast to one of bool, int32, int64, float32 and float64."
+
+
+def unsupported(node: Node, why: str, cure: str) -> UnsupportedError:
+    """Return the error for a node that has no counterpart in ONNX."""
+    what = f"{node.op.name}{at(node.source)} cannot be exported to ONNX: {why}."
+    return UnsupportedError(explain(what, cure=cure))
