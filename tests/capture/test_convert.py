@@ -324,6 +324,13 @@ def test_an_expression_of_a_thousand_terms() -> None:
     assert sys.getrecursionlimit() == limit
 
 
+@pytest.mark.parametrize("chain", [" or ".join(["x < 0"] * 500), f"x {'< 9 ' * 1000}"])
+def test_long_chains_of_tests_are_refused_in_words(chain: str) -> None:
+    f = of_text(f"def f(x):\n    if {chain}:\n        return x\n    return -x", f"<{chain[:6]}>")
+    with pytest.raises(wend.WendError, match=r"`f` at <.*>:1 has .* nested hundreds deep"):
+        wend.function(f)(1.0)
+
+
 def test_what_is_nested_too_deeply_is_refused_in_words() -> None:
     chain = " if x > 3 else ".join(f"x * {k}" for k in range(400))
     f = of_text(f"def f(x):\n    return {chain} if x < 2 else 0.0", "<chain>")

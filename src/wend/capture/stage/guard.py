@@ -112,15 +112,15 @@ def _endless_recursion_error(error: RecursionError) -> RecursionError:
         return error
     entries = _traceback_entries(error.__traceback__)
     codes = [c for tb in entries if uncaptured.is_captured(c := tb.tb_frame.f_code)]
-    calls = Counter((code.co_name, code.co_filename) for code in codes)
-    (name, _), count = calls.most_common(1)[0] if calls else (("", ""), 0)
     wholes = [code for code in codes if not uncaptured.is_outlined(code)]
-    if len(codes) > _MIN_DEEP_PARTS * len(wholes) > 0:
-        (deepest, _) = Counter(wholes).most_common(1)[0]
+    if not wholes:
+        return error
+    calls = Counter((code.co_name, code.co_filename) for code in wholes)
+    (name, _), count = calls.most_common(1)[0]
+    if count < 2 or len(codes) > _MIN_DEEP_PARTS * len(wholes):
+        deepest = Counter(wholes).most_common(1)[0][0] if count > 1 else wholes[-1]
         source = Source(deepest.co_filename, deepest.co_firstlineno, deepest.co_name)
         return NestingError.of_statements(deepest.co_name, at(source))
-    if count < 2:
-        return error
     if count * 4 < len(calls):
         return NestingError.of(len(calls))
     return RecursionWithoutEnd(
