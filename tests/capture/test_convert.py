@@ -324,7 +324,9 @@ def test_an_expression_of_a_thousand_terms() -> None:
     assert sys.getrecursionlimit() == limit
 
 
-@pytest.mark.parametrize("chain", [" or ".join(["x < 0"] * 500), f"x {'< 9 ' * 1000}"])
+@pytest.mark.parametrize(
+    "chain", [" or ".join(["x < 0"] * 500), " < ".join(["x", *map(str, range(4, 1000))])]
+)
 def test_long_chains_of_tests_are_refused_in_words(chain: str) -> None:
     f = of_text(f"def f(x):\n    if {chain}:\n        return x\n    return -x", f"<{chain[:6]}>")
     with pytest.raises(wend.WendError, match=r"`f` at <.*>:1 has .* nested hundreds deep"):
