@@ -100,7 +100,8 @@ def test_the_miniature_holds() -> None:
     "name",
     [
         *("README.md", "CONTRIBUTING.md", "docs/adding-an-op.md", "docs/quickstart.md"),
-        *("docs/errors.md", "docs/architecture.md"),
+        *("docs/errors.md", "docs/architecture.md", "docs/real-programs.md"),
+        *("docs/from-autograd.md", "docs/from-numba.md"),
         *(f"docs/internals/{page.name}" for page in (ROOT / "docs" / "internals").glob("*.md")),
     ],
 )
@@ -116,6 +117,8 @@ PAGES = [
     "docs/from-numpy.md",
     "docs/from-jax.md",
     "docs/from-scipy.md",
+    "docs/from-autograd.md",
+    "docs/from-numba.md",
     "docs/implicit.md",
 ]
 

@@ -44,7 +44,7 @@ from wend.capture.heap.locations import (
     note_argument,
 )
 from wend.capture.heap.places import named
-from wend.capture.heap.trace_log import is_trace_logged
+from wend.capture.heap.trace_log import is_trace_logged, note_constructed
 from wend.capture.heap.unseen_code import note_construction, note_object
 from wend.capture.heap.user_operators import has_operators
 from wend.capture.libraries import is_library
@@ -102,6 +102,7 @@ def _construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
     result = call(types.MethodType(get_attribute(cls, "__init__"), instance))(*args, **kwargs)
     if result is not None:
         raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+    note_constructed(instance)
     return instance
 
 

@@ -85,6 +85,11 @@ class TraceLog:
             entry.source = user_source()
         return entry
 
+    def forget(self, owner: Any) -> None:
+        """Forget the writes to an object that the trace has made and nobody else has seen."""
+        for key in [key for key, entry in self.entries.items() if entry.place.owner is owner]:
+            del self.entries[key]
+
     def rollback(self, *, only_traced: bool = False) -> None:
         """Restore what all places held before, or those that hold traced values now."""
         for entry in reversed(self.entries.values()):
@@ -210,6 +215,12 @@ def count_trace_log_references(kind: str, owner: Any) -> int:
 def is_trace_logged() -> bool:
     """Return whether the writes of a trace are logged."""
     return bool(_logs.get())
+
+
+def note_constructed(instance: Any) -> None:
+    """Note that the trace has made an object: what its constructor wrote in it, nobody had seen."""
+    for log in _logs.get():
+        log.forget(instance)
 
 
 def is_first_use(fun: FunctionType) -> bool:

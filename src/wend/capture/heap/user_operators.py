@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import itertools
 import types
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from wend.capture.heap.locations import Cell, Contents, log_write, log_write_attributes
 from wend.capture.heap.places import ItemsPlace
@@ -23,6 +26,20 @@ _NOT_OPERATORS = frozenset(
     {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__repr__", "__post_init__"}
 )
 
+
+# The methods that Python and NumPy call without a call in the code: those of classes that have many
+_SPECIAL_METHODS = frozenset(
+    name
+    for kind in (
+        *(object, type, int, complex, str, list, dict, set, slice, property, np.ndarray),
+        *(defaultdict, types.GeneratorType, types.AsyncGeneratorType, types.CoroutineType),
+    )
+    for name in dir(kind)
+    if name.startswith("__")
+) | {
+    *("__getattr__", "__del__", "__fspath__", "__set_name__", "__length_hint__", "__buffer__"),
+    *("__aenter__", "__aexit__", "__prepare__", "__mro_entries__", "__round__", "__bytes__"),
+}
 
 _has_operators_cache: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 _EXCLUDED_TYPES = (type, types.ModuleType, types.FunctionType)
@@ -38,7 +55,7 @@ def has_operators(kind: type) -> bool:
 def _find_operators(kind: type) -> bool:
     return any(
         isinstance(method, types.FunctionType)
-        and name.startswith("__")
+        and name in _SPECIAL_METHODS
         and name not in _NOT_OPERATORS
         and not is_library(method.__code__.co_filename)
         for base in kind.__mro__
