@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import or_
 
+from wend.ir.dataflow import flow_forward
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Explicit, Linear, NoGradient, Partials
 from wend.ir.types import is_differentiable
-from wend.ops.control import CallParts, IfParts, WhileParts, if_, while_
 from wend.ops.custom import RULED, CustomJvpParts, CustomVjpParts, custom_jvp, has_rule
-from wend.ops.parallel_map import SUM, ParallelMapParts, parallel_map
 from wend.ops.schedules import ScheduledParts, scheduled
 
 
@@ -25,7 +25,7 @@ def active_values(graph: Graph, params: Iterable[Value]) -> set[Value]:
     return active
 
 
-def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
+def _result_activity(node: Node, flags: Sequence[bool]) -> Sequence[bool]:
     derivative, count = node.op.derivative, len(node.results)
     match derivative:
         case NoGradient():
@@ -39,38 +39,13 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
             return [any(flags)] * count
     if not any(flags) or not node.regions:
         return [any(flags)] * count
-    if node.op is while_:
-        parts = WhileParts.of(node)
-        activity = loop_activity(parts, flags)
-        return [value in activity.before for value in parts.forwarded]
-    if node.op is parallel_map:
-        return _map_activity(ParallelMapParts.of(node), flags)
     if node.op in RULED:
         return _ruled_activity(node, flags)
     if node.op is scheduled:
         plain = ScheduledParts.of(node).plain
         active = branch_activity(plain, flags)
         return [value in active for value in plain.results]
-    branches = IfParts.of(node).branches if node.op is if_ else (CallParts.of(node).callee,)
-    operand_flags = flags[1:] if node.op is if_ else flags
-    per_branch = [branch_activity(branch, operand_flags) for branch in branches]
-    return [
-        any(
-            branch.results[i] in active for branch, active in zip(branches, per_branch, strict=True)
-        )
-        for i in range(count)
-    ]
-
-
-def _map_activity(p: ParallelMapParts, flags: Sequence[bool]) -> list[bool]:
-    """Return the activity of the results: that of the region's, or of where a sum starts."""
-    first, after = len(p.mapped), len(p.mapped) + len(p.starts)
-    active = branch_activity(p.body, (*flags[:first], *flags[after:]))
-    starts = iter(flags[first:after])
-    return [
-        (form == SUM and next(starts)) or value in active
-        for form, value in zip(p.forms, p.body.results, strict=True)
-    ]
+    return region_activity(node, flags).results
 
 
 def _ruled_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
@@ -99,23 +74,22 @@ def branch_activity(branch: Graph, flags: Sequence[bool]) -> set[Value]:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopActivity:
-    """The active values of a loop's two regions."""
+class RegionActivity:
+    """The active values of a node's regions, and which of its results are active."""
 
-    before: set[Value]
-    after: set[Value]
+    regions: Sequence[set[Value]]
+    results: Sequence[bool]
 
 
-def loop_activity(w: WhileParts, flags: Sequence[bool]) -> LoopActivity:
-    """Find the active values by a fixpoint: a carry is active if its start or its next value is."""
-    carry, invariants = list(flags[: len(w.carry)]), flags[len(w.carry) :]
-    while True:
-        before = branch_activity(w.before, (*carry, *invariants))
-        after = branch_activity(w.after, (*[value in before for value in w.forwarded], *invariants))
-        grown = [old or new in after for old, new in zip(carry, w.next_carry, strict=True)]
-        if grown == carry:
-            return LoopActivity(before, after)
-        carry = grown
+def region_activity(node: Node, flags: Sequence[bool]) -> RegionActivity:
+    """Return the activity in the regions of a node whose operands are active as flagged."""
+    active: list[set[Value]] = [set()] * len(node.regions)
+
+    def transfer(k: int, params: Sequence[bool]) -> list[bool]:
+        active[k] = branch_activity(node.regions[k], params)
+        return [result in active[k] for result in node.regions[k].results]
+
+    return RegionActivity(active, flow_forward(node, flags, or_, transfer).node)
 
 
 def _chosen(values: Sequence[Value], flags: Sequence[bool]) -> list[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wend.autodiff.activity import LoopActivity
+from wend.autodiff.activity import RegionActivity
 from wend.autodiff.loop_reader import BackwardRegion, after_reader, before_reader
 from wend.autodiff.loop_tape import plan_tape, recording_loop
 from wend.autodiff.loop_transpose import LoopCotangentActivity, transpose_after, transpose_before
@@ -28,7 +28,7 @@ class DifferentiatedLoop:
 
     node: Node
     active_operands: tuple[bool, ...]
-    activity: LoopActivity
+    activity: RegionActivity
     nonzero: LoopCotangentActivity
 
     @property

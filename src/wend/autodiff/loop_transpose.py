@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from operator import or_
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from wend.autodiff.activity import LoopActivity
+from wend.autodiff.activity import RegionActivity
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
+from wend.ir.dataflow import flow_backward
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType
@@ -29,32 +31,36 @@ class LoopCotangentActivity:
     invariants: tuple[int, ...]
 
 
-def activity_fixpoint(
-    t: Transposer, w: WhileParts, activity: LoopActivity, seeded: frozenset[int]
+def cotangent_activity(
+    t: Transposer, node: Node, activity: RegionActivity, seeded: frozenset[int]
 ) -> LoopCotangentActivity:
-    """Propagate the seeded cotangents around the loop until no further one becomes nonzero.
+    """Propagate the seeded cotangents backward around a loop.
 
-    Each round transposes both regions as a trial: the nodes are dropped, so rules must be pure.
+    Each round transposes the regions as a trial: the nodes are dropped, so rules must be pure.
     """
-    forwarded = seeded
-    while True:
-        nonzero = LoopCotangentActivity(tuple(sorted(forwarded)), (), ())
-        before = transpose_before(t, w, activity, nonzero, is_trial=True)
-        carry = _nonzero_positions(before, w.before_carry)
-        nonzero = LoopCotangentActivity(nonzero.forwarded, carry, ())
-        after = transpose_after(t, w, activity, nonzero, is_trial=True)
-        grown = forwarded | set(_nonzero_positions(after, w.after_forwarded))
-        if grown == forwarded:
-            invariants = {
-                *_nonzero_positions(before, w.before_invariants),
-                *_nonzero_positions(after, w.after_invariants),
-            }
-            return LoopCotangentActivity(nonzero.forwarded, carry, tuple(sorted(invariants)))
-        forwarded = grown
+    w = WhileParts.of(node)
+
+    def transfer(region: int, cts: Sequence[bool]) -> list[bool]:
+        if region == 0:
+            nonzero = LoopCotangentActivity(_nonzero_positions(cts[1:]), (), ())
+            transposed = transpose_before(t, w, activity, nonzero, is_trial=True)
+        else:
+            nonzero = LoopCotangentActivity((), _nonzero_positions(cts), ())
+            transposed = transpose_after(t, w, activity, nonzero, is_trial=True)
+        params = node.regions[region].params
+        return [transposed.bwd.cts.get(param) is not ZERO for param in params]
+
+    seeds = [k in seeded for k in range(len(node.results))]
+    flow = flow_backward(node, seeds, or_, transfer, unforwarded=False)
+    return LoopCotangentActivity(
+        _nonzero_positions(flow.entered[0][1:]),
+        _nonzero_positions(flow.node[: len(w.carry)]),
+        _nonzero_positions(flow.node[len(w.carry) :]),
+    )
 
 
-def _nonzero_positions(region: Transposed, values: Sequence[Value]) -> tuple[int, ...]:
-    return tuple(i for i, value in enumerate(values) if region.bwd.cts.get(value) is not ZERO)
+def _nonzero_positions(flags: Sequence[bool]) -> tuple[int, ...]:
+    return tuple(k for k, flag in enumerate(flags) if flag)
 
 
 @dataclass(slots=True)
@@ -84,13 +90,15 @@ class Transposed:
 def transpose_before(
     t: Transposer,
     w: WhileParts,
-    activity: LoopActivity,
+    activity: RegionActivity,
     nonzero: LoopCotangentActivity,
     *,
     is_trial: bool = False,
 ) -> Transposed:
     """Map cotangents of what `before` forwards to those of the carry; sum those of invariants."""
-    bwd = BackwardPass(BackwardBuild("before"), Cotangents(), activity.before, is_trial=is_trial)
+    bwd = BackwardPass(
+        BackwardBuild("before"), Cotangents(), activity.regions[0], is_trial=is_trial
+    )
     sources = [w.forwarded[i] for i in nonzero.forwarded]
     targets = [w.before_carry[i] for i in nonzero.carry]
     sums = [w.before_invariants[i] for i in nonzero.invariants]
@@ -100,13 +108,13 @@ def transpose_before(
 def transpose_after(
     t: Transposer,
     w: WhileParts,
-    activity: LoopActivity,
+    activity: RegionActivity,
     nonzero: LoopCotangentActivity,
     *,
     is_trial: bool = False,
 ) -> Transposed:
     """Map cotangents of the next carry to those of what `after` received; count one trip down."""
-    bwd = BackwardPass(BackwardBuild("after"), Cotangents(), activity.after, is_trial=is_trial)
+    bwd = BackwardPass(BackwardBuild("after"), Cotangents(), activity.regions[1], is_trial=is_trial)
     sources = [w.next_carry[i] for i in nonzero.carry]
     targets = [w.after_forwarded[i] for i in nonzero.forwarded]
     sums = [w.after_invariants[i] for i in nonzero.invariants]

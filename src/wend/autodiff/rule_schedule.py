@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wend.autodiff.activity import loop_activity
+from wend.autodiff.activity import region_activity
 from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
 from wend.autodiff.loop_transpose import (
     LoopCotangentActivity,
     Transposed,
-    activity_fixpoint,
+    cotangent_activity,
     transpose_after,
 )
 from wend.autodiff.rotate import params_like
@@ -87,9 +87,9 @@ def _scheduled_loop(
 ) -> _ScheduledLoop | None:
     """Return the adjoint of a loop; None where every cotangent is zero."""
     w = WhileParts.of(node)
-    activity = loop_activity(w, active_operands)
-    seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.before)
-    nonzero = activity_fixpoint(t, w, activity, seeded)
+    activity = region_activity(node, active_operands)
+    seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.regions[0])
+    nonzero = cotangent_activity(t, node, activity, seeded)
     if not nonzero.forwarded:
         return None
     transposed = transpose_after(t, w, activity, nonzero)

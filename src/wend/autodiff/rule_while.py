@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wend.autodiff.activity import loop_activity
+from wend.autodiff.activity import region_activity
 from wend.autodiff.checkpoints import CheckpointSchedule
 from wend.autodiff.copied_carries import check_copies, updates_of_carries
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
-from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, activity_fixpoint
+from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, cotangent_activity
 from wend.autodiff.rotate import is_rotated, rotated
 from wend.autodiff.rule_if import pull_back_call
 from wend.autodiff.rule_schedule import pull_back_by_schedule
@@ -102,10 +102,10 @@ def _adjoint(
 ) -> LoopAdjoint | None:
     """Return the backward loop; None where every cotangent is zero."""
     w = WhileParts.of(node)
-    activity = loop_activity(w, active_operands)
-    seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.before)
+    activity = region_activity(node, active_operands)
+    seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.regions[0])
     key = active_operands, seeded
-    nonzero = _nonzero(node, key, lambda: activity_fixpoint(t, w, activity, seeded))
+    nonzero = _nonzero(node, key, lambda: cotangent_activity(t, node, activity, seeded))
     if not nonzero.forwarded:
         return None
     loop = DifferentiatedLoop(node, active_operands, activity, nonzero)

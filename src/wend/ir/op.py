@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypedDict
 
@@ -108,6 +108,34 @@ def no_gradient() -> NoGradient:
     return NoGradient()
 
 
+@dataclass(frozen=True, slots=True)
+class RegionEdge:
+    """Values that control flow passes on at a node with regions (MLIR: a region successor).
+
+    Attributes:
+        source: the region whose results they are; None: they are operands of the node.
+        target: the region whose params they become; None: they become results of the node.
+        first: the position of the first of them among those operands or results.
+        first_input: the position of the first of them among those params or results.
+        count: how many they are.
+    """
+
+    source: int | None
+    target: int | None
+    first: int
+    first_input: int
+    count: int
+
+    def positions(self) -> Iterator[tuple[int, int]]:
+        """Yield the position of each of them at the source and at the target."""
+        for k in range(self.count):
+            yield self.first + k, self.first_input + k
+
+    def reversed(self) -> RegionEdge:
+        """Return the edge in the direction of a backward analysis."""
+        return RegionEdge(self.target, self.source, self.first_input, self.first, self.count)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """One operation. The kernel is its definition and every backend's oracle.
@@ -119,6 +147,9 @@ class Op:
         derivative: how it is differentiated.
         effect: its effect besides its results.
         regions: names of its regions; a last one with a star (`branch*`) stands for any number.
+        region_edges: the values that control flow passes on between a node, its regions and its
+            results, which dataflow analyses follow; None: none, or no analysis looks inside.
+        leading_operands: the attr that counts its first operands, apart from the others (`carry`).
         is_cheap: cheaper to recompute in a backward pass than to keep its result.
         is_speculatable: may run where its result is not needed; what is cheap may, too.
         cost: the time for an element in vectorized code of double precision, in ns, beside loading
@@ -149,6 +180,8 @@ class Op:
     derivative: Derivative
     effect: Effect = Effect.NONE
     regions: tuple[str, ...] = ()
+    region_edges: Callable[[Any], Sequence[RegionEdge]] | None = None
+    leading_operands: str | None = None
     is_cheap: bool = False
     raises: Raises | Callable[[Any], Raises] = ()
     updates: int | None = None

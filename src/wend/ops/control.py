@@ -15,7 +15,7 @@ from wend.base.errors import ShapeError, TypeMismatchError, listed
 from wend.base.source import Source
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import ByRegions, Op
+from wend.ir.op import ByRegions, Op, RegionEdge
 from wend.ir.types import (
     Dim,
     ListType,
@@ -151,12 +151,49 @@ def _infer_block(
     return results
 
 
-while_ = Op("while", _infer_while, None, ByRegions(), regions=("before", "after"))
-if_ = Op("if", _infer_if, None, ByRegions(), regions=("branch*",))
-call = Op("call", infer_call, None, ByRegions(), regions=("callee",))
+def _while_edges(node: Node) -> Sequence[RegionEdge]:
+    carry = node.attrs["carry"]
+    invariants, forwarded = len(node.operands) - carry, len(node.results)
+    return (
+        RegionEdge(None, 0, 0, 0, carry + invariants),
+        RegionEdge(0, 1, 1, 0, forwarded),
+        RegionEdge(None, 1, carry, forwarded, invariants),
+        RegionEdge(1, 0, 0, 0, carry),
+        RegionEdge(0, None, 1, 0, forwarded),
+    )
+
+
+def _branch_edges(node: Node) -> Sequence[RegionEdge]:
+    """Return the edges of a node that runs one of its regions on its last operands."""
+    count = len(node.regions[0].params)
+    first = len(node.operands) - count  # after the selector
+    regions = range(len(node.regions))
+    into = [RegionEdge(None, k, first, 0, count) for k in regions]
+    return (*into, *(RegionEdge(k, None, 0, 0, len(node.results)) for k in regions))
+
+
+while_ = Op(
+    "while",
+    _infer_while,
+    None,
+    ByRegions(),
+    regions=("before", "after"),
+    region_edges=_while_edges,
+    leading_operands="carry",
+)
+if_ = Op("if", _infer_if, None, ByRegions(), regions=("branch*",), region_edges=_branch_edges)
+call = Op("call", infer_call, None, ByRegions(), regions=("callee",), region_edges=_branch_edges)
 # The derivative of a node of operation `of`, applied to the cotangents of its results: the first
 # `cotangents` operands. If all of them are Zero, so are the results, and nothing runs.
-linear_block = Op("linear_block", _infer_block, None, ByRegions(), regions=("body",))
+linear_block = Op(
+    "linear_block",
+    _infer_block,
+    None,
+    ByRegions(),
+    regions=("body",),
+    region_edges=_branch_edges,
+    leading_operands="cotangents",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from wend.base.errors import ShapeError, TypeMismatchError
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import ByRegions, Op
+from wend.ir.op import ByRegions, Op, RegionEdge
 from wend.ir.types import Dim, ListType, Symbol, TensorType, Type, accepts, fresh, symbols
 from wend.ops.control import as_seen_outside, check_arguments, outer_symbols
 
@@ -76,7 +76,28 @@ def _infer(
     return tuple(inferred)
 
 
-parallel_map = Op("parallel_map", _infer, None, ByRegions(), regions=("body",))
+def _edges(node: Node) -> Sequence[RegionEdge]:
+    """Return the edges; a value becomes an element, an element part of a result."""
+    mapped, forms = node.attrs["mapped"], node.attrs["results"]
+    after = mapped + forms.count(SUM)
+    sums = (k for k, form in enumerate(forms) if form == SUM)
+    return (
+        RegionEdge(None, 0, 0, 0, mapped),
+        RegionEdge(None, 0, after, mapped, len(node.operands) - after),
+        RegionEdge(0, None, 0, 0, len(forms)),
+        *(RegionEdge(None, None, mapped + j, k, 1) for j, k in enumerate(sums)),
+    )
+
+
+parallel_map = Op(
+    "parallel_map",
+    _infer,
+    None,
+    ByRegions(),
+    regions=("body",),
+    region_edges=_edges,
+    leading_operands="mapped",
+)
 
 
 @dataclass(frozen=True, slots=True)
