@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import or_
 
 from wend.autodiff.jvp_interpreter import JvpFrame, JvpInterpreter, JvpResult, Tangent
 from wend.base.zero import ZERO, Zero
+from wend.ir.dataflow import flow_forward
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
@@ -14,7 +16,7 @@ from wend.ops.control import WhileParts
 def jvp_while(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
     """Append the loop of values and tangents."""
     w = WhileParts.of(node)
-    loop = _JvpLoop(p, w, [tangent is not ZERO for tangent in tangents])
+    loop = _JvpLoop(p, node, [tangent is not ZERO for tangent in tangents])
     carry = [
         b.zeros_like(value) if isinstance(tangent, Zero) else tangent
         for value, tangent, is_active in zip(w.carry, tangents, loop.carry, strict=False)
@@ -40,25 +42,23 @@ def jvp_while(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangen
 
 
 class _JvpLoop:
-    """The regions with tangents, after the active carries have been found by a fixpoint.
+    """The regions with tangents.
 
-    A carry is active when its start or its next value is: one more iteration for each carry that
-    only becomes active inside the loop.
+    A carry is active when its start or its next value is.
     """
 
-    def __init__(self, p: JvpInterpreter, w: WhileParts, is_active: Sequence[bool]) -> None:
-        self.w = w
-        self.carry = list(is_active[: len(w.carry)])
-        invariants = is_active[len(w.carry) :]
-        while True:
-            self.before, self.before_tangents = p.jvp_region(w.before, [*self.carry, *invariants])
-            self.forwarded = _active(self.before, w.forwarded)
-            self.after, self.after_tangents = p.jvp_region(w.after, [*self.forwarded, *invariants])
-            next_active = _active(self.after, w.next_carry)
-            grown = [old or new for old, new in zip(self.carry, next_active, strict=True)]
-            if grown == self.carry:
-                return
-            self.carry = grown
+    def __init__(self, p: JvpInterpreter, node: Node, is_active: Sequence[bool]) -> None:
+        self.w = w = WhileParts.of(node)
+        frames: dict[int, tuple[JvpFrame, list[Value]]] = {}
+
+        def transfer(k: int, params: Sequence[bool]) -> list[bool]:
+            frame, _ = frames[k] = p.jvp_region(node.regions[k], params)
+            return [frame.tangent(value) is not ZERO for value in node.regions[k].results]
+
+        flow = flow_forward(node, is_active, or_, transfer)
+        self.before, self.before_tangents = frames[0]
+        self.after, self.after_tangents = frames[1]
+        self.carry, self.forwarded = flow.entered[0][: len(w.carry)], flow.node
 
     def before_graph(self) -> Graph:
         forwarded = _chosen(self.w.forwarded, self.forwarded)
@@ -74,10 +74,6 @@ class _JvpLoop:
         return _finish_region(
             self.after, self.after_tangents, len(self.w.forwarded), sum(self.forwarded), results
         )
-
-
-def _active(region: JvpFrame, values: Sequence[Value]) -> list[bool]:
-    return [region.tangent(value) is not ZERO for value in values]
 
 
 def _chosen(values: Sequence[Value], flags: Sequence[bool]) -> list[Value]:
