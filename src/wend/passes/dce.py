@@ -5,24 +5,16 @@ Effects are results through their tokens, so plain liveness is correct (D16).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import or_
 
+from wend.ir.dataflow import flow_backward, region_edges
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import keep_names, rebuild_graph, with_operands
 from wend.ir.types import TensorType
-from wend.ops.control import (
-    BlockParts,
-    CallParts,
-    IfParts,
-    WhileParts,
-    call,
-    if_,
-    linear_block,
-    while_,
-)
-from wend.ops.custom import RULED
-from wend.ops.parallel_map import SUM, ParallelMapParts, parallel_map
-from wend.ops.schedules import scheduled
+from wend.ops.control import linear_block
+from wend.ops.parallel_map import parallel_map
 
 
 def dce(graph: Graph) -> Graph:
@@ -34,7 +26,7 @@ def select_results(graph: Graph, chosen: Sequence[int]) -> tuple[Graph, list[int
     """Return the graph with some of its results, and with only the params those need."""
     known: _LivenessCache = {}
     results = [graph.results[i] for i in chosen]
-    needed = sorted(_needs(graph, results, known))
+    needed = _positions(_needs(graph, results, known))
     return _restrict(graph, needed, results, known), needed
 
 
@@ -103,7 +95,7 @@ class _Liveness:
                 continue
             self.used_results[node] = used
             if node.regions:
-                self.live_parts[node] = _LIVE_PART_RULES[node.op](node, used, known)
+                self.live_parts[node] = _live_parts(node, used, known)
                 self.needed.update(node.operands[i] for i in self.live_parts[node].operands)
             else:
                 self.needed.update(node.operands)
@@ -120,116 +112,72 @@ def _liveness(graph: Graph, results: Sequence[Value], known: _LivenessCache) -> 
     return known[key]
 
 
-def _needs(graph: Graph, results: Sequence[Value], known: _LivenessCache) -> set[int]:
-    """Return the positions of the params that some results of a graph need."""
+def _needs(graph: Graph, results: Sequence[Value], known: _LivenessCache) -> list[bool]:
+    """Return which params of a graph some of its results need."""
     needed = _liveness(graph, results, known).needed
-    return {i for i, param in enumerate(graph.params) if param in needed}
+    return [param in needed for param in graph.params]
 
 
-def _live_while(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
-    """Keep the carries that the used results, the predicate or a kept carry needs."""
-    w = WhileParts.of(node)
-    carries, forwards = len(w.carry), len(w.forwarded)
-    forwarded, carry = set(used), set[int]()
-    while True:
-        before_results = [w.predicate, *(w.forwarded[i] for i in sorted(forwarded))]
-        before_needs = _needs(w.before, before_results, known)
-        grown_carry = carry | {i for i in before_needs if i < carries}
-        after_needs = _needs(w.after, [w.next_carry[i] for i in sorted(grown_carry)], known)
-        grown_forwarded = forwarded | {i for i in after_needs if i < forwards}
-        if grown_carry == carry and grown_forwarded == forwarded:
-            break
-        carry, forwarded = grown_carry, grown_forwarded
-    invariants = {i - carries for i in before_needs if i >= carries}
-    invariants |= {i - forwards for i in after_needs if i >= forwards}
-    live_carry, live_forwarded = sorted(carry), sorted(forwarded)
-    live_invariants = sorted(invariants)
-    before = _restrict(
-        w.before,
-        [*live_carry, *(carries + j for j in live_invariants)],
-        [w.predicate, *(w.forwarded[i] for i in live_forwarded)],
-        known,
-    )
-    after = _restrict(
-        w.after,
-        [*live_forwarded, *(forwards + j for j in live_invariants)],
-        [w.next_carry[i] for i in live_carry],
-        known,
-    )
-    operands = [*live_carry, *(carries + j for j in live_invariants)]
-    attrs = {**node.attrs, "carry": len(live_carry)}
-    return _LiveParts(operands, live_forwarded, (before, after), attrs)
+def _live_parts(node: Node, used: Sequence[int], known: _LivenessCache) -> _LiveParts:
+    """Return the live parts of a node: the backward flow of liveness from its used results.
 
-
-def _live_branches(
-    branches: Sequence[Graph], used: list[int], known: _LivenessCache
-) -> tuple[list[int], list[Graph]]:
-    results = [[branch.results[i] for i in used] for branch in branches]
-    pairs = list(zip(branches, results, strict=True))
-    params = sorted(
-        set[int]().union(*(_needs(branch, live_results, known) for branch, live_results in pairs))
-    )
-    return params, [
-        _restrict(branch, params, live_results, known) for branch, live_results in pairs
-    ]
-
-
-def _live_if(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
-    params, branches = _live_branches(IfParts.of(node).branches, used, known)
-    return _LiveParts([0, *(i + 1 for i in params)], used, branches, {})
-
-
-def _live_call(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
-    params, (callee,) = _live_branches([CallParts.of(node).callee], used, known)
-    return _LiveParts(params, used, [callee], dict(node.attrs))
-
-
-def _live_map(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
-    """Keep the mapped operands that the body reads, or one that counts the elements."""
-    p = ParallelMapParts.of(node)
-    (params, (body,)), count = _live_branches([p.body], used, known), len(p.mapped)
-    if not any(i < count and isinstance(p.mapped[i].type, TensorType) for i in params):
-        arrays = [i for i, x in enumerate(p.mapped) if isinstance(x.type, TensorType)]
-        params = sorted({*params, *arrays[:1]} if arrays or params else {0})
-        body = _restrict(p.body, params, [p.body.results[i] for i in used], known)
-    starts = [p.forms[:i].count(SUM) for i in used if p.forms[i] == SUM]
-    operands = [
-        *(i for i in params if i < count),
-        *(count + k for k in starts),
-        *(i + len(p.starts) for i in params if i >= count),
-    ]
-    mapped = sum(i < count for i in params)
-    attrs = {"mapped": mapped, "results": tuple(p.forms[i] for i in used)}
-    return _LiveParts(operands, used, (body,), attrs)
-
-
-def _live_block(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
-    """Keep all cotangents: the body runs if any of them is nonzero."""
-    block = BlockParts.of(node)
-    count, results = len(block.cotangents), [block.body.results[i] for i in used]
-    params = sorted({*range(count), *_needs(block.body, results, known)})
-    body = _restrict(block.body, params, results, known)
-    return _LiveParts(params, used, [body], dict(node.attrs))
-
-
-def _live_ruled(node: Node, used: list[int], known: _LivenessCache) -> _LiveParts:
-    """Keep everything: a rule may give a cotangent to an operand that nothing reads.
-
-    The two forms of a scheduled call have the same operands and results.
+    A node without edges keeps everything: a derivative rule may give a cotangent to an operand that
+    nothing reads, and the regions of `scheduled` have results in common.
     """
+    if not region_edges(node):
+        results, operands = range(len(node.results)), range(len(node.operands))
+        regions = [_restrict(r, range(len(r.params)), r.results, known) for r in node.regions]
+        return _LiveParts(operands, results, regions, dict(node.attrs))
+
+    def transfer(k: int, live: Sequence[bool]) -> list[bool]:
+        region = node.regions[k]
+        return _needs(region, tuple(compress(region.results, live)), known)
+
+    flags = [k in used for k in range(len(node.results))]
+    flow = flow_backward(node, flags, or_, transfer, unforwarded=True)
+    operands = {*_positions(flow.node), *_needed_anyway(node, flow.node)}
+    uses: dict[int | None, Sequence[int]] = {None: sorted(operands)}
+    uses.update((k, _positions(live)) for k, live in enumerate(flow.entered))
+    return _receive(node, uses, known)
+
+
+def _needed_anyway(node: Node, live: Sequence[bool]) -> Sequence[int]:
+    """Return operands that a node needs even if no region does.
+
+    A block runs if any of its cotangents is nonzero. A map counts the elements of an array.
+    """
+    if node.op is linear_block:
+        return range(node.attrs["cotangents"])
+    if node.op is not parallel_map:
+        return ()
+    mapped = range(node.attrs["mapped"])
+    arrays = [k for k in mapped if isinstance(node.operands[k].type, TensorType)]
+    return () if any(live[k] for k in arrays or mapped) else (arrays or mapped)[:1]
+
+
+def _receive(
+    node: Node, uses: Mapping[int | None, Sequence[int]], known: _LivenessCache
+) -> _LiveParts:
+    """Return a node that passes on these operands (None) and results of its regions.
+
+    Whatever receives them takes them all: a region has a param even for what another one needs.
+    """
+    inputs: dict[int | None, set[int]] = {k: set() for k in uses}
+    for edge in region_edges(node):
+        live = {*uses[edge.source]}
+        inputs[edge.target].update(k for use, k in edge.positions() if use in live)
     regions = [
-        _restrict(region, range(len(region.params)), region.results, known)
-        for region in node.regions
+        _restrict(region, sorted(inputs[k]), [region.results[i] for i in uses[k]], known)
+        for k, region in enumerate(node.regions)
     ]
-    operands, results = range(len(node.operands)), range(len(node.results))
-    return _LiveParts(operands, results, regions, dict(node.attrs))
+    attrs, counter = dict(node.attrs), node.op.leading_operands
+    if counter:
+        attrs[counter] = sum(k < attrs[counter] for k in uses[None])
+    results = sorted(inputs[None])
+    if node.op is parallel_map:
+        attrs["results"] = tuple(node.attrs["results"][k] for k in results)
+    return _LiveParts(uses[None], results, regions, attrs)
 
 
-_LIVE_PART_RULES = {
-    while_: _live_while,
-    if_: _live_if,
-    call: _live_call,
-    linear_block: _live_block,
-    parallel_map: _live_map,
-    **dict.fromkeys((*RULED, scheduled), _live_ruled),
-}
+def _positions(flags: Sequence[bool]) -> list[int]:
+    return [k for k, flag in enumerate(flags) if flag]
