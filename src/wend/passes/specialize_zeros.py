@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import and_
 from typing import TypeAlias
 
 import numpy as np
 
 from wend.base.zero import ZERO, Zero
+from wend.ir.dataflow import flow_forward
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import copy_graph, copy_node, rename_dims
@@ -457,25 +460,22 @@ def _facts_from_sibling_if(
 
 
 def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
-    """Find by a fixpoint which carries start as zeros and stay so."""
+    """Find which carries start as zeros and stay so."""
     w = WhileParts.of(node)
-    count = len(w.carry)
-    carry = _values(states[:count])
-    invariants = states[count:]
+    carry, invariants = _values(states[: len(w.carry)]), states[len(w.carry) :]
     outer = [_type(state) for state in invariants]
-    outer_zeros = [state in s.zeros for state in invariants]
-    zeros = [value in s.zeros for value in carry]
-    while True:
-        types = [param.type for param in w.before_carry]
-        before = s.region(w.before, [*types, *outer], [*zeros, *outer_zeros])
-        types = [param.type for param in w.after_forwarded]
-        after = s.region(w.after, [*types, *outer], [*before.zeros[1:], *outer_zeros])
-        still_zero = [zero and last for zero, last in zip(zeros, after.zeros, strict=True)]
-        if still_zero == zeros:
-            break
-        zeros = still_zero
+    specialized: dict[int, Region] = {}
+
+    def transfer(k: int, zeros: Sequence[bool]) -> Sequence[bool]:
+        graph = node.regions[k]
+        varying = graph.param_types[: len(graph.params) - len(outer)]
+        specialized[k] = s.region(graph, [*varying, *outer], zeros)
+        return specialized[k].zeros
+
+    flow = flow_forward(node, [state in s.zeros for state in states], and_, transfer)
+    before, after = specialized[0], specialized[1]
     next_carry = after.values(w.after)
-    for i in (i for i, zero in enumerate(zeros) if zero):
+    for i in (i for i, zero in enumerate(flow.entered[0][: len(carry)]) if zero):
         # Forward it unchanged: it then becomes an invariant, and its update is dead code.
         positions = [k for k, v in enumerate(before.results[1:]) if v is before.params[i]]
         same = [
@@ -486,7 +486,7 @@ def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Seq
     results = b.while_(
         carry, _values(invariants), *regions, memory=w.memory, applied=w.applied
     ).results
-    s.zeros.update(r for r, zero in zip(results, before.zeros[1:], strict=True) if zero)
+    s.zeros.update(compress(results, flow.node))
     return results
 
 
