@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from wend.backends.native.analysis.list_uses import is_new_list, tape_push
 from wend.backends.native.target.value_layout import (
@@ -26,12 +25,11 @@ from wend.backends.native.target.value_layout import (
     references,
     refuse,
 )
+from wend.ir.dataflow import Use, region_edges, region_flow, used_value
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type
 from wend.ops import lists, maybe, shaping
-from wend.ops.control import WhileParts, call, if_, while_
-
-Use: TypeAlias = tuple[Node | Graph, int]  # an operand of a node or a result of a graph
+from wend.ops.control import WhileParts, while_
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -217,7 +215,7 @@ class ListClasses:
         return self._value_classes[value]
 
     def _class_of_use(self, owner: Node | Graph, index: int) -> ListClass | None:
-        value = (owner.operands if isinstance(owner, Node) else owner.results)[index]
+        value = used_value((owner, index))
         if not is_new_list(value):
             return self._class_of(value)
         if (owner, index) not in self._use_classes:
@@ -258,15 +256,9 @@ class ListClasses:
             return  # its uses have classes; one of its own would be an arena that is never filled
         operands = [self._class_of_use(node, k) for k in range(len(node.operands))]
         results = [self._class_of(result) for result in node.results]
-        if node.op is while_:
-            self._unify_while(node, operands)
-        elif node.op is if_ or node.op is call:
-            inputs = operands[1:] if node.op is if_ else operands
-            for branch in node.regions:
-                for param, list_class in zip(branch.params, inputs, strict=True):
-                    self._unify(self._class_of(param), list_class)
-                for k, result in enumerate(results):
-                    self._unify(result, self._class_of_use(branch, k))
+        if region_edges(node):
+            for use, value in region_flow(node):
+                self._unify(self._class_of(value), self._class_of_use(*use))
         elif node.op is lists.list_push:
             self._unify(results[0], operands[0])
             self._unify_element(operands[0], operands[1])
@@ -316,19 +308,6 @@ class ListClasses:
 
     def _unify_element(self, list: ListClass | None, element: ListClass | None) -> None:
         self._unify(self._root(list).inner, element)
-
-    def _unify_while(self, node: Node, operands: list[ListClass | None]) -> None:
-        w = WhileParts.of(node)
-        count = len(w.carry)
-        for k, param in enumerate(w.before_carry):
-            self._unify(self._class_of(param), operands[k])
-            self._unify(self._class_of(param), self._class_of_use(w.after, k))
-        for k, param in enumerate(w.after_forwarded):
-            self._unify(self._class_of(param), self._class_of_use(w.before, k + 1))
-            self._unify(self._class_of(param), self._class_of(node.results[k]))
-        for params in (w.before_invariants, w.after_invariants):
-            for param, list_class in zip(params, operands[count:], strict=True):
-                self._unify(self._class_of(param), list_class)
 
     # Tapes
     def _find_tapes(self, graph: Graph) -> None:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import and_
 
 from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_uses import READS, is_new_list
+from wend.ir.dataflow import flow_forward, region_edges
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, without_maybe
 from wend.ops import lists
-from wend.ops.control import WhileParts, call, if_, while_
+from wend.ops.control import WhileParts, while_
 
 _RETURNS_OWNED = {
     *(lists.list_new, lists.list_zeros, lists.list_add, lists.list_set, lists.list_add_at),
@@ -54,17 +57,8 @@ class Ownership:
         )
 
     def _node(self, node: Node, operand_owned: Sequence[bool]) -> Sequence[bool]:
-        if node.op is while_:
-            return self._while(node, operand_owned)
-        if node.op is if_ or node.op is call:
-            input_owned = operand_owned[1:] if node.op is if_ else operand_owned
-            result_owned = [
-                self.find(
-                    branch, {p for p, flag in zip(branch.params, input_owned, strict=True) if flag}
-                )
-                for branch in node.regions
-            ]
-            return [all(flags) for flags in zip(*result_owned, strict=True)]
+        if region_edges(node):
+            return self._regions(node, operand_owned)
         if node.op in (lists.list_pop, lists.list_set, lists.list_add_at):
             (self.in_place.add if operand_owned[0] else self.in_place.discard)(node)
         if node.op in _RETURNS_OWNED:
@@ -77,20 +71,23 @@ class Ownership:
             return [all(operand_owned)]
         return [False] * len(node.results)
 
-    def _while(self, node: Node, operand_owned: Sequence[bool]) -> Sequence[bool]:
-        w = WhileParts.of(node)
-        owned = [self._should_own(w.carry[k], operand_owned[k]) for k in range(len(w.carry))]
-        while True:
-            forwarded = self.find(w.before, _select(w.before_carry, owned))[1:]
-            next_owned = self.find(w.after, _select(w.after_forwarded, forwarded))
-            still_owned = [a and b for a, b in zip(owned, next_owned, strict=True)]
-            if still_owned == owned:
-                break
-            owned = still_owned
-        for k, flag in enumerate(owned):
-            copies = flag and not operand_owned[k]
+    def _regions(self, node: Node, operand_owned: Sequence[bool]) -> Sequence[bool]:
+        """Follow ownership through regions; a region owns what each of its arguments is."""
+
+        def transfer(region: int, owned: Sequence[bool]) -> tuple[bool, ...]:
+            graph = node.regions[region]
+            return self.find(graph, set(compress(graph.params, owned)))
+
+        owned = list(operand_owned)
+        for k in _read_again(node):
+            owned[k] = False
+        carry = WhileParts.of(node).carry if node.op is while_ else ()
+        owned[: len(carry)] = map(self._should_own, carry, owned)
+        flow = flow_forward(node, owned, and_, transfer)
+        for k in range(len(carry)):
+            copies = flow.entered[0][k] and not operand_owned[k]
             (self.copied.add if copies else self.copied.discard)((node, k))
-        return forwarded
+        return flow.node
 
     def _should_own(self, start: Value, is_owned: bool) -> bool:
         """Return whether a carry should be owned: for free, or because copying its start pays."""
@@ -101,8 +98,18 @@ class Ownership:
         )
 
 
-def _select(values: Sequence[Value], flags: Sequence[bool]) -> set[Value]:
-    return {value for value, flag in zip(values, flags, strict=True) if flag}
+def _read_again(node: Node) -> set[int]:
+    """Return the operands that a region reads anew whenever another one leads to it: invariants."""
+    edges = region_edges(node)
+    inner = [edge for edge in edges if edge.source is not None and edge.target is not None]
+    carried = {(edge.target, k) for edge in inner for _, k in edge.positions()}
+    return {
+        use
+        for edge in edges
+        if edge.source is None and edge.target in {edge.target for edge in inner}
+        for use, k in edge.positions()
+        if (edge.target, k) not in carried
+    }
 
 
 class _Uses:

@@ -14,11 +14,11 @@ from wend.backends.native.analysis.list_uses import is_new_list
 from wend.backends.native.scalarize.rule import ExpansionRule
 from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.small_arrays import innermost, is_small, size
+from wend.ir.dataflow import region_edges, region_flow, used_value
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import ListType, MaybeType, TensorType
 from wend.ops import lists
-from wend.ops.control import IfParts, WhileParts, call, if_, while_
 
 
 class ListForms:
@@ -66,11 +66,6 @@ class ListForms:
                 if b in self._unsplit:
                     self._unsplit.add(a)
 
-    def _unify_each(self, *sequences: Sequence[Value]) -> None:
-        """Unify the values at each position of several sequences."""
-        for group in zip(*sequences, strict=True):
-            self._unify(*group)
-
     def _visit(self, graph: Graph) -> None:
         for node in graph.nodes:
             self._unify_node(node)
@@ -78,15 +73,9 @@ class ListForms:
                 self._visit(region)
 
     def _unify_node(self, node: Node) -> None:
-        if node.op is while_:
-            w = WhileParts.of(node)
-            self._unify_each(w.carry, w.before_carry, w.next_carry)
-            self._unify_each(w.forwarded, w.after_forwarded, node.results)
-            self._unify_each(w.invariants, w.before_invariants, w.after_invariants)
-        elif node.op is if_ or node.op is call:
-            operands = IfParts.of(node).operands if node.op is if_ else node.operands
-            self._unify_each(operands, *(region.params for region in node.regions))
-            self._unify_each(node.results, *(region.results for region in node.regions))
+        if region_edges(node):
+            for use, value in region_flow(node):
+                self._unify(used_value(use), value)
         elif node.op in RULES:
             self._unify(*node.results, *node.operands)
         else:
