@@ -8,17 +8,17 @@ stay loops. In a graph that would grow too large, only smaller arrays are split.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.scalarize.lists import RULES as LIST_RULES
 from wend.backends.native.scalarize.lists import ListForms, list_of
 from wend.backends.native.scalarize.table import RULES
 from wend.backends.native.target.small_arrays import constant_of, is_small
+from wend.ir.dataflow import Use, region_edges, region_flow, used_value
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
 from wend.ops import indexing, shaping
-from wend.ops.control import IfParts, WhileParts, call, if_, while_
 from wend.ops.frame_states import frame_state
 
 # Operations that may stay loops between whole arrays; several of them fuse into one loop.
@@ -92,26 +92,12 @@ class SplitPlan:
         return len(self._whole) > num_whole
 
     def _whole_uses(self, node: Node) -> Iterator[Value]:
-        if node.op is while_:
-            w = WhileParts.of(node)
-            for start, param, following in zip(w.carry, w.before_carry, w.next_carry, strict=True):
-                if self._is_whole(param):
-                    yield from (start, following)
-            for value, param in zip(w.forwarded, w.after_forwarded, strict=True):
-                if self._is_whole(param):
-                    yield value
-            for group in zip(w.invariants, w.before_invariants, w.after_invariants, strict=True):
-                if any(map(self._is_whole, group[1:])):
-                    yield from group
-        elif node.op is if_ or node.op is call:
-            operands = IfParts.of(node).operands if node.op is if_ else node.operands
-            for operand, *params in zip(operands, *(r.params for r in node.regions), strict=True):
-                if any(map(self._is_whole, params)):
-                    yield from (operand, *params)
-            branch_results = (region.results for region in node.regions)
-            for result, *inner in zip(node.results, *branch_results, strict=True):
-                if self._is_whole(result):
-                    yield from inner
+        if region_edges(node):
+            for use, inputs in forms(node):
+                if any(map(self._is_whole, inputs)):
+                    yield used_value(use)
+                    if use[0] is node:  # one operand, however many regions it enters
+                        yield from inputs
         elif node.op is not frame_state and not self._can_split(node):
             yield from node.operands
 
@@ -128,7 +114,9 @@ class SplitPlan:
         for node in graph.nodes:
             for operand in dict.fromkeys(node.operands):
                 users.setdefault(operand, []).append(node)
-            for region, results in zip(node.regions, self._split_results(node), strict=True):
+            split_uses = [use for use, inputs in forms(node) if all(map(self.is_split, inputs))]
+            for region in node.regions:
+                results = {used_value(use) for use in split_uses if use[0] is region}
                 self._find_loops(region, results)
 
         def is_loop(node: Node) -> bool:
@@ -150,19 +138,6 @@ class SplitPlan:
             candidates -= excluded
             self._unsplit_nodes -= excluded
 
-    def _split_results(self, node: Node) -> Iterator[set[Value]]:
-        """Yield, for each region of a node, the results that leave it as elements."""
-        if node.op is while_:
-            w = WhileParts.of(node)
-            yield {
-                x for x, p in zip(w.forwarded, w.after_forwarded, strict=True) if self.is_split(p)
-            }
-            yield {x for x, p in zip(w.next_carry, w.before_carry, strict=True) if self.is_split(p)}
-            return
-        for region in node.regions:
-            pairs = zip(region.results, node.results, strict=False)
-            yield {inner for inner, outer in pairs if self.is_split(outer)}
-
     def _is_available_whole(self, value: Value) -> bool:
         """Return whether an operand is available as a whole array, or is a scalar."""
         node = value.node
@@ -171,18 +146,22 @@ class SplitPlan:
         return not (self.is_split(value) if node is None or node.regions else self.splits(node))
 
     def _uses_whole(self, node: Node, value: Value) -> bool:
-        if node.op is while_:
-            w = WhileParts.of(node)
-            carry = w.before_carry
-            params = [(*carry, *w.before_invariants), (*carry, *w.after_invariants)]
-        elif node.op is if_:
-            params = [(node.operands[0], *region.params) for region in node.regions]
-        elif node.op is call:
-            params = [node.regions[0].params]
-        else:
+        if not region_edges(node):
             return node.op is not frame_state and not self.splits(node)
         return not any(
-            operand is value and self.is_split(param)
-            for region_params in params
-            for operand, param in zip(node.operands, region_params, strict=True)
+            used_value(use) is value and any(map(self.is_split, inputs))
+            for use, inputs in forms(node)
+            if use[0] is node
         )
+
+
+def forms(node: Node) -> Iterator[tuple[Use, Sequence[Value]]]:
+    """Yield each use that a node passes on, and the values whose form decides the use's.
+
+    They are what it becomes inside the node; outside a loop, a result may be converted once.
+    """
+    inside: dict[Use, list[Value]] = {}
+    outside: dict[Use, list[Value]] = {}
+    for use, value in region_flow(node):
+        (outside if value.node is node else inside).setdefault(use, []).append(value)
+    yield from (outside | inside).items()

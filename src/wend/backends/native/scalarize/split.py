@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
-from wend.backends.native.scalarize.plan import SplitPlan
+from wend.backends.native.scalarize.plan import SplitPlan, forms
 from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.scalarize.table import RULES
 from wend.backends.native.target.small_arrays import (
@@ -15,10 +16,10 @@ from wend.backends.native.target.small_arrays import (
     is_small,
     size,
 )
+from wend.ir.dataflow import Use, region_edges, region_flow
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
 from wend.ir.types import TOKEN, Type
-from wend.ops.control import IfParts, WhileParts, call, if_, while_
 from wend.ops.frame_states import frame_state
 from wend.passes.algebra import algebra
 from wend.passes.cse import cse
@@ -83,10 +84,8 @@ class _Splitter:
     def _nodes(self, scope: ScalarScope, graph: Graph) -> None:
         for node in graph.nodes:
             scope.b.source = node.source
-            if node.op is while_:
-                self._while(scope, node)
-            elif node.op is if_ or node.op is call:
-                self._branches(scope, node)
+            if region_edges(node):
+                self._regions(scope, node)
             elif node.op is frame_state:
                 self._frame_state(scope, node)
             elif self._plan.splits(node):
@@ -113,57 +112,37 @@ class _Splitter:
         scope.b.nodes.append(copy)
         scope.put_whole(node.results[0], copy.results[0])
 
-    # Regions
-    def _while(self, scope: ScalarScope, node: Node) -> None:
-        w, is_split = WhileParts.of(node), self._plan.is_split
-        carry_split = [is_split(param) for param in w.before_carry]
-        forwarded_split = [is_split(param) for param in w.after_forwarded]
-        pairs = list(zip(w.before_invariants, w.after_invariants, strict=True))
-        invariant_split = [is_split(a) and is_split(b) for a, b in pairs]
-        carry = [
-            x
-            for v, f in zip(w.carry, carry_split, strict=True)
-            for x in scope.whole_or_elements(v, f)
+    def _regions(self, scope: ScalarScope, node: Node) -> None:
+        """Emit a node with regions on the forms of what it passes on."""
+        split = {use for use, inputs in forms(node) if all(map(self._plan.is_split, inputs))}
+        sources: dict[Value, list[Use]] = {}
+        for use, value in region_flow(node):
+            sources.setdefault(value, []).append(use)
+        elements = [
+            scope.whole_or_elements(value, (node, k) in split)
+            for k, value in enumerate(node.operands)
         ]
-        outer = [
-            scope.whole_or_elements(v, f)
-            for v, f in zip(w.invariants, invariant_split, strict=True)
-        ]
-        before = _RegionBuilder(w.before.name)
-        before.params(w.before_carry, carry_split)
-        before.known_params(w.before_invariants, invariant_split, outer)
-        after = _RegionBuilder(w.after.name)
-        after.params(w.after_forwarded, forwarded_split)
-        after.known_params(w.after_invariants, invariant_split, outer)
-        regions = [
-            self._region(before, w.before, [False, *forwarded_split]),
-            self._region(after, w.after, carry_split),
-        ]
-        operands = [*carry, *_region_operands(outer, invariant_split)]
-        attrs = {**node.attrs, "carry": len(carry)}
-        self._emit(scope, node, operands, regions, forwarded_split, attrs)
-
-    def _branches(self, scope: ScalarScope, node: Node) -> None:
-        is_split = self._plan.is_split
-        operands = IfParts.of(node).operands if node.op is if_ else node.operands
-        groups = zip(*(region.params for region in node.regions), strict=True)
-        param_split = [all(map(is_split, group)) for group in groups]
-        outer = [scope.whole_or_elements(v, f) for v, f in zip(operands, param_split, strict=True)]
-        result_split = [is_split(result) for result in node.results]
+        varying = {use for uses in sources.values() if len({*uses}) > 1 for use in uses}
         regions = []
         for region in node.regions:
             builder = _RegionBuilder(region.name)
-            builder.known_params(region.params, param_split, outer)
-            regions.append(self._region(builder, region, result_split))
-        selector = [scope.whole(node.operands[0])] if node.op is if_ else []
-        self._emit(
-            scope,
-            node,
-            [*selector, *_region_operands(outer, param_split)],
-            regions,
-            result_split,
-            dict(node.attrs),
-        )
+            for param in region.params:
+                owner, k = use = sources[param][0]
+                if owner is node and use not in varying:
+                    builder.known_param(param, use in split, elements[k])
+                else:
+                    builder.param(param, use in split)
+            results = [(region, k) in split for k in range(len(region.results))]
+            regions.append(self._region(builder, region, results))
+        operands = [
+            _without_constants(x) if (node, k) in split and (node, k) not in varying else x
+            for k, x in enumerate(elements)
+        ]
+        attrs, counter = dict(node.attrs), node.op.leading_operands
+        if counter:
+            attrs[counter] = sum(map(len, operands[: attrs[counter]]))
+        result_split = [sources[result][0] in split for result in node.results]
+        self._emit(scope, node, [*chain(*operands)], regions, result_split, attrs)
 
     def _region(
         self, builder: _RegionBuilder, region: Graph, result_split: Sequence[bool]
@@ -207,41 +186,30 @@ class _RegionBuilder:
     def __init__(self, name: str) -> None:
         self.scope = ScalarScope(name)
 
-    def params(self, params: Sequence[Value], splits: Sequence[bool]) -> None:
-        """Add params for those of the old region."""
-        for param, is_split in zip(params, splits, strict=True):
-            if is_split:
-                elements = [self.scope.b.param(type) for type in _element_types(param)]
-                self.scope.put_elements(param, elements)
-            else:
-                self.scope.put_whole(param, self.scope.b.param(param.type, param.name))
-
-    def known_params(
-        self, params: Sequence[Value], splits: Sequence[bool], outer: Sequence[ScalarElements]
-    ) -> None:
-        """Add params whose operands are known; constant elements become constants here."""
-        b = self.scope.b
-        for param, is_split, operand_elements in zip(params, splits, outer, strict=True):
-            if not is_split:
-                self.params([param], [False])
-                continue
-            constants = [constant_of(value) for value in operand_elements]
-            elements = [
-                b.param(value.type) if number is None else b.constant(number)
-                for value, number in zip(operand_elements, constants, strict=True)
-            ]
+    def param(self, param: Value, is_split: bool) -> None:
+        """Add the params for one of the old region."""
+        if is_split:
+            elements = [self.scope.b.param(type) for type in _element_types(param)]
             self.scope.put_elements(param, elements)
+        else:
+            self.scope.put_whole(param, self.scope.b.param(param.type, param.name))
+
+    def known_param(self, param: Value, is_split: bool, operand: ScalarElements) -> None:
+        """Add the params for one whose operand is known; constant elements are made here."""
+        if not is_split:
+            self.param(param, is_split=False)
+            return
+        b = self.scope.b
+        constants = [constant_of(value) for value in operand]
+        elements = [
+            b.param(value.type) if number is None else b.constant(number)
+            for value, number in zip(operand, constants, strict=True)
+        ]
+        self.scope.put_elements(param, elements)
 
 
-def _region_operands(outer: Sequence[ScalarElements], splits: Sequence[bool]) -> list[Value]:
-    """Return the operands of regions; constant elements are left out and made inside."""
-    pairs = zip(outer, splits, strict=True)
-    return [
-        x
-        for elements, is_split in pairs
-        for x in elements
-        if not is_split or constant_of(x) is None
-    ]
+def _without_constants(elements: ScalarElements) -> Sequence[Value]:
+    return [x for x in elements if constant_of(x) is None]
 
 
 def _element_types(value: Value) -> list[Type]:
