@@ -135,8 +135,8 @@ def _live_parts(node: Node, used: Sequence[int], known: _LivenessCache) -> _Live
 
     flags = [k in used for k in range(len(node.results))]
     flow = flow_backward(node, flags, or_, transfer, unforwarded=True)
-    operands = {*_positions(flow.node), *_needed_anyway(node, flow.node)}
-    uses: dict[int | None, Sequence[int]] = {None: sorted(operands)}
+    live_operands = {*_positions(flow.node), *_needed_anyway(node, flow.node)}
+    uses: dict[int | None, Sequence[int]] = {None: sorted(live_operands)}
     uses.update((k, _positions(live)) for k, live in enumerate(flow.entered))
     return _receive(node, uses, known)
 
