@@ -12,12 +12,16 @@ from functools import cache
 import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
+from wend.backends.native.target import host_cpu
 from wend.backends.native.target.numpy_capi import numpy_functions
 
 _GET_ARR_FUNCS_INDEX = 365  # `_PyDataType_GetArrFuncs`
 _QUICKSORT_OFFSET = 8 * (21 + 12)  # in a `PyArray_ArrFuncs`: after 21 casts and 12 other functions
 # Without these NumPy's sort takes several times as long as that of `sorts.py`.
 _VECTOR_FEATURES = ("AVX2", "ASIMD")
+# AVX-512 sorts compress vectors into memory, which these processors do in microcode: up to so many
+# elements they are as fast as `sorts.py`, and of 200,000 a third to an eighth as fast (D51).
+_SLOW_COMPRESSION, _MAX_FAST_COUNT = ("znver4",), 1000
 
 
 def name(dtype: np.dtype) -> str:
@@ -39,6 +43,11 @@ def addresses(dtype: np.dtype) -> dict[str, int]:
 def is_available(dtype: np.dtype) -> bool:
     """Return whether NumPy has a vectorized sort of a dtype."""
     return _address(dtype) != 0
+
+
+def max_count() -> int | None:
+    """Return the number of elements beyond which NumPy's sorts are slow; None if there is none."""
+    return _MAX_FAST_COUNT if host_cpu.name() in _SLOW_COMPRESSION else None
 
 
 @cache

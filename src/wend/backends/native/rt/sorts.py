@@ -5,10 +5,10 @@
 
 The elements of a row have stride `step`, in `x` and in `out`; `room` is scratch memory. Dtypes with
 a vectorized sort in NumPy use it (`numpy_sorts.py`), in `out` itself if that is contiguous, else
-in the room. All others, and every argsort, sort unsigned integer keys: short rows by insertion,
-long ones by an LSD radix sort with digits of eight bits, whose time does not depend on their order.
-Digits are taken of the distance to the least key, and a digit that all keys share is skipped: for
-small integers all but one or two.
+in the room; on some processors for short rows only. All others, and every argsort, sort unsigned
+integer keys: short rows by insertion, long ones by an LSD radix sort with digits of eight bits,
+whose time does not depend on their order. Digits are taken of the distance to the least key, and a
+digit that all keys share is skipped: for small integers all but one or two.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from wend.ir.dtypes import ALL
 
 DTYPES = tuple(sorted((dtype for dtype in ALL if dtype.kind != "c"), key=str))
 TYPES = "ptr, ptr, i64, ptr, i64"
+_ARGUMENTS = "ptr %x, ptr %out, i64 %step, ptr %room, i64 %n"
 _MAX_INSERTION_SORT = 64  # elements: up to here insertion is as fast as radix sort
 _RADIX = 256
 
@@ -40,7 +41,7 @@ def argsort(dtype: np.dtype) -> str:
 
 def sort_room(dtype: np.dtype, step: str) -> int:
     """Return the scratch bytes per element: for two arrays of keys, or a copy of the numbers."""
-    if not numpy_sorts.is_available(dtype):
+    if not numpy_sorts.is_available(dtype) or numpy_sorts.max_count() is not None:
         return 2 * dtype.itemsize
     return 0 if step == "1" else dtype.itemsize
 
@@ -52,11 +53,22 @@ def argsort_room(dtype: np.dtype, step: str) -> int:
 
 def sort_library(dtype: np.dtype) -> str:
     """Return the module with the sort function of a dtype."""
-    body = _Sort(Writer(), Keys(dtype), returns_positions=False)
+    name, limit = sort(dtype), numpy_sorts.max_count()
+    ours, numpys = (_Sort(Writer(), Keys(dtype), returns_positions=False) for _ in range(2))
     if not numpy_sorts.is_available(dtype):
-        return _module(sort(dtype), body.write())
+        return _module(name, ours.write())
     declared = numpy_sorts.declaration(dtype)
-    return f"{declared}\n{_module(sort(dtype), body.write_by_numpy())}"
+    if limit is None:
+        return f"{declared}\n{_module(name, numpys.write_by_numpy())}"
+    short, long = f"{name}.short", f"{name}.long"
+    choice = [
+        f"  %is.short = icmp sle i64 %n, {limit}",
+        "  br i1 %is.short, label %short, label %long",
+        *("short:", f"  call void @{short}({_ARGUMENTS})", "  ret void"),
+        *("long:", f"  call void @{long}({_ARGUMENTS})", "  ret void"),
+    ]
+    by_length = (_module(short, numpys.write_by_numpy()), _module(long, ours.write()))
+    return "\n".join([declared, *by_length, _module(name, choice)])
 
 
 def argsort_library(dtype: np.dtype) -> str:
@@ -65,8 +77,7 @@ def argsort_library(dtype: np.dtype) -> str:
 
 
 def _module(name: str, lines: Sequence[str]) -> str:
-    params = "ptr %x, ptr %out, i64 %step, ptr %room, i64 %n"
-    return "\n".join([f"define void @{name}({params}) nounwind {{", *lines, "}", ""])
+    return "\n".join([f"define void @{name}({_ARGUMENTS}) nounwind {{", *lines, "}", ""])
 
 
 @dataclass(frozen=True, slots=True)
