@@ -14,7 +14,7 @@ import numpy as np
 import wend
 from wend.base.refusals import is_refusal
 
-_CLOSE = 1e-7
+_CLOSE, _DOUBLE_BITS = 1e-6, 64
 _ENDS = (-1e-6, 1e-6), (-1e-5, 1e-5), (0.0, 1e-5), (-1e-5, 0.0)  # one-sided ones show kinks
 _GRADIENT_CLOSE = 1e-4
 _PLAIN_TYPES = (
@@ -89,7 +89,7 @@ def _is_close(one: Any, other: Any) -> bool:
         return bool(np.array_equal(one, other))
     finite = np.abs(one[np.isfinite(one)])
     scale = float(finite.max()) if finite.size else 1.0
-    close = _CLOSE if one.dtype.itemsize >= 8 else 1e-3
+    close = _CLOSE if np.finfo(one.dtype).bits == _DOUBLE_BITS else 1e-3
     return bool(np.allclose(one, other, rtol=close, atol=close * 1e-3 * scale, equal_nan=True))
 
 

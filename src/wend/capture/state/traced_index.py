@@ -33,6 +33,8 @@ def item_at(items: Sequence[Any], index: Any) -> Any:
     recording = current()
     if recording is None or not _is_traced_integer(index):
         return items[index]
+    if _are_tuples_of_one_length(items):  # immutable: the item may be a new one
+        return tuple(item_at(column, index) for column in zip(*items, strict=True))
     index_value = read(index)
     is_of_arrays = bool(items) and all(map(_is_array, items))
     if not is_of_arrays or (python_may_run.get() and _depends_on_carry(index_value)):
@@ -57,6 +59,11 @@ def _item_at(items: Sequence[Any], index: Any, dtype: np.dtype, *, weak: bool) -
     result = recording.wrap(_stack(recording, items, dtype)[index_value].value, weak=weak)
     record_merge([result], [[item] for item in items], recording)
     return result
+
+
+def _are_tuples_of_one_length(items: Sequence[Any]) -> bool:
+    lengths = {len(item) for item in items if type(item) is tuple}
+    return all(type(item) is tuple for item in items) and len(lengths) == 1 and lengths != {0}
 
 
 def _is_traced_integer(x: Any) -> bool:

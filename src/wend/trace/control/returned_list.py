@@ -31,12 +31,8 @@ class ReturnedList:
         self.arrays, self.item, self.types = [*arrays], item, types
 
 
-def with_returned_lists(result: Any) -> Any:
-    """Return a result with its traced lists as arrays."""
-    return trees.map_instances(TensorList, _stacked, result)
-
-
-def _stacked(grown: TensorList) -> ReturnedList:
+def returned_list(grown: TensorList) -> ReturnedList:
+    """Return a traced list as arrays."""
     return ReturnedList(trees.flatten(grown.stack())[0], grown.treedef, tuple(grown.types))
 
 

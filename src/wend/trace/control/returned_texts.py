@@ -15,15 +15,11 @@ class ReturnedText:
         self.text = text
 
 
-def with_returned_texts(result: Any) -> Any:
-    """Return a result with nodes without leaves in place of its texts.
+def returned_text(text: str | bytes) -> Any:
+    """Return a node without leaves for a text.
 
-    Texts that show traced values stay, and are refused: only the run could write them.
+    One that shows traced values stays, and is refused: only the run could write it.
     """
-    return trees.map_instances((str, bytes), _node_of, result)
-
-
-def _node_of(text: str | bytes) -> Any:
     is_known = type(text) in (str, bytes) and not (isinstance(text, str) and has_marks(text))
     return ReturnedText(text) if is_known else text
 
