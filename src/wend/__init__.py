@@ -16,6 +16,7 @@ with _gc_paused():
     from wend.backends import native as _native  # noqa: F401 - loads LLVM
     from wend.base.config import config as config
     from wend.base.errors import RetraceWarning as RetraceWarning
+    from wend.base.errors import TapeLimitError as TapeLimitError
     from wend.base.errors import WendError as WendError
     from wend.base.memory import Checkpoints as Checkpoints
     from wend.base.memory import Every as Every

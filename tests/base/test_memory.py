@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import wend
-from wend.base.memory import memory_text, parsed, shown
+from wend.base.memory import memory_text, parsed, shown, shown_size, tape_limit_bytes
 
 OBJECTS = [wend.Every(1), wend.Every(64), wend.Checkpoints(1), wend.Checkpoints(64)]
 
@@ -61,3 +61,22 @@ def test_the_environment_sets_the_policy_of_the_process() -> None:
     run = [sys.executable, "-c", code]
     result = subprocess.run(run, env=environment, check=True, capture_output=True, text=True)
     assert result.stdout == "Every(trips=7)\n"
+
+
+SIZES = {1000: 1000, "500": 500, "2 kB": 2000, "1.5KiB": 1536, "2GiB": 2**31, "3MB": 3 * 10**6}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_limit_is_a_number_or_a_text_with_a_unit(size: Any) -> None:
+    assert tape_limit_bytes(size) == SIZES[size]
+    assert tape_limit_bytes(None) == 0
+
+
+@pytest.mark.parametrize("size", [0, -1, True, 1.5, "", "0", "-3MB", "2x", "MB", "1.2.3kB"])
+def test_what_is_no_size_is_refused(size: Any) -> None:
+    with pytest.raises(ValueError, match="is no size"):
+        wend.config(tape_limit=size)
+
+
+def test_sizes_are_shown_in_the_largest_unit() -> None:
+    assert [shown_size(n) for n in (7, 1024, 2**31)] == ["7 bytes", "1 KiB", "2 GiB"]

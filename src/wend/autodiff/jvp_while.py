@@ -31,6 +31,7 @@ def jvp_while(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangen
         after,
         memory=w.memory,
         applied=w.applied,
+        limit=w.limit,
     ).results
     results, result_tangents = (
         results_and_tangents[: len(w.forwarded)],

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from wend.autodiff.backward import is_constant
 from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
 from wend.autodiff.residuals import min_cut_residuals
+from wend.autodiff.tape_limit import limited
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INTEGERS
 from wend.ir.graph import Graph, Node, Value
@@ -133,7 +134,7 @@ class _RecordingLoopBuilder:
         lists = [b.list_new(type) for type in (*self.before_types, *self.after_types)]
         carry = [*w.carry, b.integer(0), *lists]
         before, after = self._before_region(), self._after_region()
-        loop = b.while_(carry, w.invariants, before, after, applied=w.applied)
+        loop = b.while_(carry, w.invariants, before, after, applied=w.applied, limit=w.limit)
         trips, *final_lists = loop.results[len(w.forwarded) :]
         recorded = (*plan.before_records, *plan.after_records)
         return RecordingLoop(b.nodes, trips, dict(zip(recorded, final_lists, strict=True)))
@@ -141,12 +142,19 @@ class _RecordingLoopBuilder:
     def _before_region(self) -> Graph:
         region = _RecordingRegion(self, self.w.before, len(self.w.carry), self.before)
         pushed = region.push(region.before_lists, self.plan.before_records)
-        return region.finish([region.trips, *pushed, *region.after_lists])
+        trips = region.trips
+        if self.w.limit:
+            records = [region.mapping[value] for value in self.plan.before_records]
+            trips = limited(region.b, trips, records, self.after_types, self.w)
+        return region.finish([trips, *pushed, *region.after_lists])
 
     def _after_region(self) -> Graph:
         region = _RecordingRegion(self, self.w.after, len(self.w.forwarded), self.after)
         pushed = region.push(region.after_lists, self.plan.after_records)
         trips = region.b.add(region.trips, region.b.integer(1))
+        if self.w.limit:
+            records = [region.mapping[value] for value in self.plan.after_records]
+            trips = limited(region.b, trips, records, self.before_types, self.w)
         return region.finish([trips, *region.before_lists, *pushed])
 
 

@@ -42,7 +42,9 @@ class Rotation:
         carry, invariants = params_like(b, w.carry), params_like(b, w.invariants)
         first = inline(w.before, [*carry, *invariants], b.nodes)
         before = self._before()
-        loop = b.while_(first, invariants, before, after, memory=memory, applied=w.memory)
+        loop = b.while_(
+            first, invariants, before, after, memory=memory, applied=w.memory, limit=w.limit
+        )
         return b.finish(loop.results)
 
     def build(self, name: str) -> Build:

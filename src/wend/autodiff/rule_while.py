@@ -121,7 +121,9 @@ def _append_backward(
         _instantiated(b, bwd.cts.take(w.invariants[j]), w.invariants[j]) for j in nonzero.invariants
     ]
     carry = [adjoint.trips, *seeds, *sums]
-    backward = b.while_(carry, adjoint.outer, adjoint.before, adjoint.after, applied=w.applied)
+    backward = b.while_(
+        carry, adjoint.outer, adjoint.before, adjoint.after, applied=w.applied, limit=w.limit
+    )
     _, *results = backward.results
     carry_cts, sum_cts = results[: len(nonzero.carry)], results[len(nonzero.carry) :]
     for i, ct in zip(nonzero.carry, carry_cts, strict=True):

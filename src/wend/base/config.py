@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
-from wend.base.memory import Memory, memory_text, parsed
+from wend.base.memory import Memory, memory_text, parsed, tape_limit_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,9 @@ class Settings:
     verify: bool = False  # verify every graph after each pass
     verify_memory: bool = False  # check after each native call for writes past its arrays
     memory: Memory = "keep"  # what loops keep for their backward pass: a policy
+    tape_limit: int | str | None = (
+        None  # bytes that a loop may record, as 1000 or "2GiB"; None: any
+    )
     guards: bool = True  # check at each call what a trace has read; else its values are frozen
     tape_keep: int = 1 << 27  # bytes of tape memory that a compiled function keeps between runs
     threads: int = 0  # threads for one large array loop; 0: the number of processors
@@ -36,6 +39,7 @@ class Settings:
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "Memory": parsed,
+    "int | str | None": str,
     "bool": lambda text: text.lower() in ("1", "true", "on", "yes"),
     "int": int,
     "str": str,
@@ -54,6 +58,7 @@ def _from_environment() -> Settings:
 # By setting: raises an error unless a value is one of the setting. Filled when wend is imported.
 CHECKS: dict[str, Callable[[Any], object]] = {}
 CHECKS["memory"] = memory_text
+CHECKS["tape_limit"] = tape_limit_bytes
 _current: ContextVar[Settings] = ContextVar("wend_settings")
 
 
@@ -64,6 +69,12 @@ _process = [_from_environment()]
 def settings() -> Settings:
     """Return the settings in force here (per thread and per context)."""
     return _current.get(_process[0])
+
+
+def traced_settings() -> tuple[str, int]:
+    """Return the settings that a trace reads: the policy of loops, and the limit of their tapes."""
+    in_force = settings()
+    return memory_text(in_force.memory), tape_limit_bytes(in_force.tape_limit)
 
 
 def settings_storage() -> tuple[ContextVar[Settings], list[Settings]]:

@@ -62,6 +62,12 @@ class TapeError(WendError, RuntimeError):
     """A `GradientTape` is used in an order, or in a recording, that it does not allow."""
 
 
+class TapeLimitError(WendError, MemoryError):
+    """The records of a loop would take more memory than `config(tape_limit=…)` allows."""
+
+    is_refusal = False
+
+
 class LeakedValueError(WendError, TypeError):
     """A traced value was used outside the trace that made it."""
 

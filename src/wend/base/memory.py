@@ -82,6 +82,12 @@ Memory: TypeAlias = str | Every | Checkpoints
 
 _NAMES = ("keep", "recompute", "thin")
 _RESERVED = ("spill",)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?i?B)?")
+_UNITS = {
+    "B": 1,
+    **{f"{unit}B": 1000**k for k, unit in enumerate("KMGT", 1)},
+    **{f"{unit}IB": 1024**k for k, unit in enumerate("KMGT", 1)},
+}
 _CALL = re.compile(r"(Every|Checkpoints)\((\d+)\)")
 
 
@@ -108,6 +114,35 @@ def memory_text(memory: object) -> str:
             )
         )
     return memory
+
+
+def tape_limit_bytes(limit: int | str | None) -> int:
+    """Return the bytes of a limit: a number, or a text such as `"2GiB"`; 0 for None, no limit.
+
+    Raises:
+        ValueError: it is neither, or not positive.
+    """
+    match = _SIZE.fullmatch(limit.strip()) if isinstance(limit, str) else None
+    if match is not None:
+        size = int(float(match[1]) * _UNITS[(match[2] or "B").upper()])
+    elif limit is None or (isinstance(limit, int) and not isinstance(limit, bool)):
+        size = limit or 0
+    else:
+        size = -1
+    if size < 0 or (size == 0 and limit is not None):
+        raise ValueError(
+            explain(
+                f"tape_limit={limit!r} is no size.",
+                cure='use a number of bytes, a text such as "500MB" or "2GiB", or None.',
+            )
+        )
+    return size
+
+
+def shown_size(size: int) -> str:
+    """Return a number of bytes in the largest unit in which it is at least one."""
+    units = [unit for unit in ("GiB", "MiB", "KiB") if size >= _UNITS[unit.upper()]]
+    return f"{size / _UNITS[units[0].upper()]:,.4g} {units[0]}" if units else f"{size:,} bytes"
 
 
 def shown(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wend.backends.protocol import ChecksGuards, choose
 from wend.base import refusals
-from wend.base.config import settings
+from wend.base.config import settings, traced_settings
 from wend.base.keys import shape_key, weak_parts
 from wend.base.locks import Rank, lock_of
 from wend.base.source import Source, user_source
@@ -459,5 +459,7 @@ def _is_alive(concrete: ConcreteFunction) -> bool:
 
 def _shape_key(arguments: Sequence[Any]) -> Hashable:
     """Return a key of the arguments and of the settings that a trace reads, or None."""
-    key, memory = shape_key(arguments), settings().memory
-    return key if key is None or memory == "keep" else (key, str(memory))
+    key, in_force = shape_key(arguments), settings()
+    if key is None or (in_force.memory == "keep" and in_force.tape_limit is None):
+        return key
+    return key, traced_settings()

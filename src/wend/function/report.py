@@ -8,9 +8,9 @@ from typing import Any
 
 from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
-from wend.base.config import settings
+from wend.base.config import traced_settings
 from wend.base.keys import ByIdentity
-from wend.base.memory import Checkpoints, Every, memory_text, parsed, shown
+from wend.base.memory import Checkpoints, Every, parsed, shown, shown_size
 from wend.base.source import at
 from wend.function.remarks import copied, fused_loops, hoisted, largest, recomputed
 from wend.function.signature.shape_relaxation import subsumes
@@ -45,6 +45,7 @@ class ArgumentSummary:
         treedef: the structure of the arguments.
         parameters: the names of the positional parameters.
         memory: the policy of `memory=` in force.
+        tape_limit: the limit of the tape of a loop, in bytes; 0: none.
     """
 
     leaves: dict[str, LeafType | Hashable]
@@ -52,6 +53,7 @@ class ArgumentSummary:
     treedef: trees.TreeDef
     parameters: tuple[str, ...]
     memory: str
+    tape_limit: int
 
     def __str__(self) -> str:
         if not self.leaves:
@@ -78,8 +80,8 @@ def summarize(arguments: Arguments) -> ArgumentSummary:
             leaves[name], texts[name] = type, _type_text(type, symbol_names)
         else:
             leaves[name], texts[name] = next(static_keys), _value_text(arguments.leaves[k])
-    memory = memory_text(settings().memory)
-    return ArgumentSummary(leaves, texts, arguments.treedef, arguments.parameters, memory)
+    in_force = traced_settings()
+    return ArgumentSummary(leaves, texts, arguments.treedef, arguments.parameters, *in_force)
 
 
 def _type_text(type: LeafType, symbol_names: dict[Dim, str]) -> str:
@@ -118,6 +120,9 @@ def differences(new: ArgumentSummary, old: ArgumentSummary) -> list[str]:
             texts.append(_leaf_difference(name, new, old))
     if new.memory != old.memory:
         texts.append(f"memory is {shown(new.memory)}, not {shown(old.memory)}")
+    if new.tape_limit != old.tape_limit:
+        limits = [shown_size(x) if x else "none" for x in (new.tape_limit, old.tape_limit)]
+        texts.append(f"tape_limit is {limits[0]}, not {limits[1]}")
     if not texts and new.leaves != old.leaves:
         texts.append("sizes that are one there differ")
     return texts

@@ -462,13 +462,16 @@ class Build(Builder):
         *,
         memory: str = "keep",
         applied: str = "",
+        limit: int = 0,
     ) -> Node:
         """Emit a loop.
 
-        `memory` names the tape policy of its backward pass, `applied` the one that made it.
+        `memory` names the tape policy of its backward pass, `applied` the one that made it; `limit`
+        is the number of bytes that it may record.
         """
         operands, attrs = (*carry, *invariants), {} if memory == "keep" else {"memory": memory}
         attrs |= {"applied": applied} if applied else {}
+        attrs |= {"limit": limit} if limit else {}
         return self.emit_node(control.while_, operands, (before, after), carry=len(carry), **attrs)
 
     def if_(self, selector: Value, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:

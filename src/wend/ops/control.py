@@ -60,7 +60,12 @@ def outer_symbols(types: Iterable[Type]) -> set[Symbol]:
 
 
 def _infer_while(
-    *types: Type, carry: int, regions: Sequence[Graph], memory: str = "keep", applied: str = ""
+    *types: Type,
+    carry: int,
+    regions: Sequence[Graph],
+    memory: str = "keep",
+    applied: str = "",
+    limit: int = 0,
 ) -> tuple[Type, ...]:
     before, after = regions
     # A carry whose size changes has a separate symbol in the regions, not an outer one.
@@ -202,7 +207,7 @@ class WhileParts:
 
     `memory` names the tape policy of its backward pass (D31), and `applied` the one by which it has
     been rewritten; or it is `AGAIN`, where it runs trips for a second time. `"keep"` and `""` are
-    no attributes of the node.
+    no attributes of the node. `limit`: the bytes that it may record; 0: any number.
     """
 
     carry: tuple[Value, ...]
@@ -212,6 +217,7 @@ class WhileParts:
     source: Source | None = None
     memory: str = "keep"
     applied: str = ""
+    limit: int = 0
 
     @staticmethod
     def of(node: Node) -> WhileParts:
@@ -219,7 +225,8 @@ class WhileParts:
         before, after = node.regions
         carry, invariants = node.operands[:count], node.operands[count:]
         memory, applied = node.attrs.get("memory", "keep"), node.attrs.get("applied", "")
-        return WhileParts(carry, invariants, before, after, node.source, memory, applied)
+        limit = node.attrs.get("limit", 0)
+        return WhileParts(carry, invariants, before, after, node.source, memory, applied, limit)
 
     @property
     def before_carry(self) -> tuple[Value, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError
+from wend.base.errors import TapeLimitError, TypeMismatchError
 from wend.base.source import at
 from wend.ir.dtypes import BOOL
 from wend.ir.graph import Node
@@ -148,7 +148,7 @@ def error_name(error: type[BaseException]) -> ErrorClass:
 # The classes that the text of a graph names; others are entries of its side table
 _NAMED_ERRORS: dict[str, type[BaseException]] = {
     error.__name__: error
-    for error in (*vars(builtins).values(), np.linalg.LinAlgError)
+    for error in (*vars(builtins).values(), np.linalg.LinAlgError, TapeLimitError)
     if isinstance(error, type) and issubclass(error, BaseException)
 }
 

@@ -484,7 +484,7 @@ def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Seq
         next_carry[i : i + 1] = _values(same[:1]) or [next_carry[i]]
     regions = before.b.finish(before.values(w.before)), after.b.finish(next_carry)
     results = b.while_(
-        carry, _values(invariants), *regions, memory=w.memory, applied=w.applied
+        carry, _values(invariants), *regions, memory=w.memory, applied=w.applied, limit=w.limit
     ).results
     s.zeros.update(compress(results, flow.node))
     return results

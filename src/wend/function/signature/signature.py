@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.config import settings
+from wend.base.config import traced_settings
 from wend.base.errors import StructureError, TypeMismatchError, explain, listed
 from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
-from wend.base.memory import memory_text
 from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged
 from wend.function.signature.spec import TensorSpec
@@ -55,9 +54,8 @@ class Arguments:
     @property
     def key(self) -> Hashable:
         """The cache key: equal for calls that the same trace accepts."""
-        memory = memory_text(settings().memory)
         parts = self.treedef, self.traced_positions, self.types, self.static_keys, self.metadata
-        return (*parts, memory)
+        return (*parts, traced_settings())
 
     @property
     def family(self) -> Hashable:
@@ -74,7 +72,7 @@ class Arguments:
             generic_types,
             self.static_keys,
             self.metadata,
-            memory_text(settings().memory),
+            traced_settings(),
         )
 
     def with_types(self, types: Sequence[LeafType]) -> Arguments:

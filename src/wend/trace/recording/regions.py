@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from wend.base.config import set_here, settings
 from wend.base.errors import NotDifferentiableError, explain
-from wend.base.memory import memory_text, shown
+from wend.base.memory import memory_text, shown, tape_limit_bytes
 from wend.base.refusals import refusal
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
@@ -61,6 +61,7 @@ def join_loop(
         before.finish_region(before_results, invariants, has_world=has_world),
         after.finish_region([*after_results, *region_values[1]], invariants, has_world=has_world),
         memory=policy,
+        limit=tape_limit_bytes(settings().tape_limit),
     )
     if policy != "keep":
         _refuse_effects(node, policy)
