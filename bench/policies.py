@@ -70,12 +70,11 @@ def jax_gradient(order: int) -> Callable[[int], Any]:
         moved = jnp.roll(u, 1) - 2.0 * u + jnp.roll(u, -1)
         return u + 0.1 * moved + 0.01 * jnp.sin(u), None
 
-    @jax.checkpoint
     def segment(u: Any, _: Any) -> Any:
         return jax.lax.scan(step, u, None, 32)[0], None
 
     def heat(u: Any, segments: int) -> Any:
-        return jnp.sum(jax.lax.scan(segment, u, None, segments)[0] ** 2)
+        return jnp.sum(jax.lax.scan(jax.checkpoint(segment), u, None, segments)[0] ** 2)
 
     gradient = jax.jit(jax.grad(heat), static_argnums=1)
     start = jnp.sin(jnp.arange(POINTS) / 50.0)

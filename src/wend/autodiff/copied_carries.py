@@ -25,9 +25,9 @@ def updates_of_carries(node: Node) -> list[Node]:
     updates = []
     for value in w.next_carry:
         source, update = value, value.node
-        while source.node is not None and source.node.op.updates is not None:
+        while source.node is not None and (k := source.node.op.updates) is not None:
             update = source.node
-            source = update.operands[update.op.updates]
+            source = update.operands[k]
         is_array = isinstance(source.type, TensorType) and source.type.shape != ()
         if source is not value and source in w.after_forwarded and is_array and update is not None:
             updates.append(update)

@@ -21,9 +21,7 @@ class Settings:
     verify: bool = False  # verify every graph after each pass
     verify_memory: bool = False  # check after each native call for writes past its arrays
     memory: Memory = "keep"  # what loops keep for their backward pass: a policy
-    tape_limit: int | str | None = (
-        None  # bytes that a loop may record, as 1000 or "2GiB"; None: any
-    )
+    tape_limit: int | str | None = None  # bytes that a loop may record: 1000, "2GiB"; None: any
     guards: bool = True  # check at each call what a trace has read; else its values are frozen
     tape_keep: int = 1 << 27  # bytes of tape memory that a compiled function keeps between runs
     threads: int = 0  # threads for one large array loop; 0: the number of processors

@@ -469,7 +469,8 @@ class Build(Builder):
         `memory` names the tape policy of its backward pass, `applied` the one that made it; `limit`
         is the number of bytes that it may record.
         """
-        operands, attrs = (*carry, *invariants), {} if memory == "keep" else {"memory": memory}
+        operands = (*carry, *invariants)
+        attrs: dict[str, Any] = {} if memory == "keep" else {"memory": memory}
         attrs |= {"applied": applied} if applied else {}
         attrs |= {"limit": limit} if limit else {}
         return self.emit_node(control.while_, operands, (before, after), carry=len(carry), **attrs)
