@@ -7,6 +7,21 @@ from importlib import import_module
 
 from bench.workload import Workload
 
+BREADTH = {
+    "breadth.filters": ("kalman", "hmm", "garch", "particles"),
+    "breadth.dynamic": (
+        *("edit_distance", "soft_dtw", "knapsack", "sieve", "queens", "ising"),
+        *("insertion", "mandelbrot"),
+    ),
+    "breadth.fields": (
+        *("heat", "waves", "schroedinger", "bodies", "tableau", "thomas", "spline"),
+        *("horner", "bisections"),
+    ),
+    "breadth.networks": (
+        *("gru", "layers", "attention", "convolution", "process", "logistic", "modes"),
+        "langevin",
+    ),
+}
 # Files that have several are groups, of which geometric means are shown.
 GROUPS = {
     "lstm": ("lstm_200", "lstm_500", "lstm_1000"),
@@ -22,6 +37,7 @@ GROUPS = {
             "azimint_naive",
         )
     ),
+    "breadth": tuple(name for names in BREADTH.values() for name in names),
 }
 NAMES = (
     "scalar_while",
@@ -42,6 +58,7 @@ FILES = {name: group for group, names in GROUPS.items() for name in names} | {
     "gmm_64": "gmm",
     "bundle": "bundle",
     "letters": "letters",
+    **{name: file for file, names in BREADTH.items() for name in names},
 }
 
 

@@ -87,12 +87,13 @@ def test_lists_of_the_program_and_of_inner_loops() -> None:
 
 
 def test_a_concrete_function_tells_of_itself() -> None:
-    function = wend.function(lambda x: wnp.linalg.det(x), backend="native")
+    function = wend.function(lambda x: wnp.special.polygamma(1, x), backend="native")
     run = function.get_concrete_function(np.eye(2))
     assert run.explain() == ""
     run(np.eye(2))
     assert (
-        re.sub(r"test_report_costs.py:\d+", "here", run.explain()) == "runs in Python: det at here"
+        re.sub(r"test_report_costs.py:\d+", "here", run.explain()).splitlines()[0]
+        == "runs in Python: polygamma at here"
     )
 
 

@@ -30,6 +30,7 @@ KNOWN = {
     "backends/native/run/profiled.py:seconds_a_tick": "one number",
     "backends/native/rt/blas_functions.py:_address": "one for each of its functions in use",
     "backends/native/rt/numpy_fft.py:_address": "one for each of its loops and dtypes",
+    "backends/native/rt/numpy_loops.py:_pointers": "one for each loop in use",
     "backends/native/rt/numpy_sorts.py:_address": "one for each dtype",
     "backends/native/rt/special_functions.py:_address": "one for each of its functions in use",
     "backends/strict.py:_as_host_op": "one for each operation that rounding leaves open",

@@ -138,13 +138,14 @@ class ConcreteFunction:
         is held for the next call. The text is empty before the first run.
 
         Example:
+            >>> import math
             >>> import wend, wend.numpy as wnp
-            >>> det = wend.function(lambda x: wnp.linalg.det(x), backend="native")
-            >>> run = det.get_concrete_function(wend.TensorSpec((1, 1), float))
-            >>> run(wnp.asarray([[2.0]]))
-            np.float64(2.0)
+            >>> sum = wend.function(lambda x: math.fsum(x), backend="native")
+            >>> run = sum.get_concrete_function(wend.TensorSpec((2,), float))
+            >>> run(wnp.asarray([2.0, 1.0]))
+            np.float64(3.0)
             >>> run.explain()
-            runs in Python: det at <doctest explain[1]>:1
+            runs in Python: fsum at <doctest explain[2]>:1
         """
         return Explanation("\n".join([*self.costs(), *memory(self.compiled.executables())]))
 

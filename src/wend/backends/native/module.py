@@ -17,13 +17,14 @@ from wend.backends.native.codegen.traps import FrameState
 from wend.backends.native.emit.array.elementwise import computes_elements
 from wend.backends.native.emit.control.host import (
     call_host,
-    emit_host,
     frame_size,
     load_slots,
     prepare_host_call,
     store_slots,
 )
+from wend.backends.native.emit.numpy_loop import emit_fallback
 from wend.backends.native.emit.table import EMITTERS
+from wend.backends.native.expand.expand import expand_operations
 from wend.backends.native.fusion.fuse import fuse_loops
 from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
 from wend.backends.native.fusion.report import fused_loops
@@ -74,7 +75,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     list_classes = ListClasses(graph)
     ownership = Ownership(list_classes)
     ownership.find(graph, set())
-    low = Lowering(EMITTERS, emit_host, list_classes, ownership, threads=threads)
+    low = Lowering(EMITTERS, emit_fallback, list_classes, ownership, threads=threads)
     if is_measured:
         table = instrument.new_table(graph)
         low.instrumentation = instrument.Instrumentation(low.w, low.constant(table).pointer, table)
@@ -203,13 +204,16 @@ def _outlined_function(low: Lowering, head: str, lines: Sequence[str]) -> Sequen
 
 
 def prepare_for_emission(graph: Graph) -> Graph:
-    """Return the graph as it is emitted: small arrays scalarized, other array ops in loop nests.
+    """Return the graph as it is emitted.
+
+    Operations without an emitter are expanded, small arrays scalarized, other array ops in loop
+    nests.
 
     Raises:
         UnsupportedError: the graph uses an operation or type without native code.
     """
     check(graph)
-    return fuse_array_loops(scalarize_small_arrays(graph))
+    return fuse_array_loops(scalarize_small_arrays(expand_operations(graph)))
 
 
 def fuse_array_loops(graph: Graph) -> Graph:

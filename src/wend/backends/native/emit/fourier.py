@@ -10,6 +10,7 @@ import numpy as np
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.control.host import run_on_host
+from wend.backends.native.emit.numpy_loop import stored
 from wend.backends.native.rt import numpy_fft
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.sizes import is_literal
@@ -99,9 +100,9 @@ def _emit_loops(
 
     def call(count: str, addresses: Sequence[str], between: Sequence[str]) -> None:
         arguments = [
-            _stored(low, "ptr", [addresses[0], factor, addresses[1]]),
-            _stored(low, "i64", [count, *counts]),
-            _stored(low, "i64", [between[0], "0", between[1], *steps]),
+            stored(low, "ptr", [addresses[0], factor, addresses[1]]),
+            stored(low, "i64", [count, *counts]),
+            stored(low, "i64", [between[0], "0", between[1], *steps]),
             forward,
         ]
         text = ", ".join(f"ptr {pointer}" for pointer in arguments)
@@ -159,19 +160,6 @@ def _factor(low: Lowering, node: Node, points: str, kind: Kind) -> str:
     if is_root:
         number = low.w.define(f"call {kind.text} @llvm.sqrt.{kind.suffix}({kind.text} {number})")
     return low.w.define(f"fdiv {kind.text} {kind.literal(1)}, {number}")
-
-
-def _stored(low: Lowering, type: str, numbers: Sequence[str]) -> str:
-    """Store numbers in the frame of the function; return their address."""
-    w = low.w
-    address = w.allocate(f"[{len(numbers)} x {type}]")
-    for k, number in enumerate(numbers):
-        w.do(f"store {type} {number}, ptr {address if not k else _at(low, type, address, k)}")
-    return address
-
-
-def _at(low: Lowering, type: str, address: str, k: int) -> str:
-    return low.w.define(f"getelementptr {type}, ptr {address}, i64 {k}")
 
 
 EMITTERS: Mapping[Op, Emit] = dict.fromkeys(

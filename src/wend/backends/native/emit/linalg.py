@@ -1,25 +1,35 @@
-"""Linear systems and Cholesky factors by LAPACK; if it fails, the NumPy kernel runs."""
+"""Linear systems, Cholesky factors and determinants.
+
+They are computed by elimination where matrices are small, else by LAPACK. If there is no result,
+the NumPy kernel runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
-from wend.backends.native.emit.control.host import run_on_host
-from wend.backends.native.rt import blas_functions, lapack, small_gemm
-from wend.backends.native.target.value_layout import Registers, registers
+from wend.backends.native.emit.decompositions import emit_by_numpy
+from wend.backends.native.emit.numpy_loop import loaded_result, or_by_kernel, result_in_memory
+from wend.backends.native.emit.scalar.casting import emit_cast
+from wend.backends.native.rt import blas_functions, elimination, lapack, small_gemm
+from wend.backends.native.target.kinds import Kind, scalar_literal
+from wend.backends.native.target.value_layout import Registers
+from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Node
 from wend.ir.op import Op
-from wend.ops import linalg
+from wend.ops import factors, linalg
 
 
 def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit the solution of each linear system of a stack."""
     if not _has_lapack(node, "gesv"):
-        return NotImplemented
+        return emit_by_numpy(low, node, operands)
     a, y = low.array(node, 0), low.array(node, 1)
     low.check_equal_dims(a.dims, (*y.dims[:-1], a.dims[-2]))
     out = low.new_result(node, y.dims)
@@ -40,7 +50,7 @@ def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
 def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit the Cholesky factor of each matrix of a stack."""
     if not _has_lapack(node, "potrf"):
-        return NotImplemented
+        return emit_by_numpy(low, node, operands)
     a = low.array(node, 0)
     n = a.dims[-1]
     low.traps.check(low.sizes.equal(n, a.dims[-2]), BAD_SHAPE)
@@ -79,25 +89,91 @@ def _emit_with_fallback(
 
     The kernel usually raises, but because it rounds differently it may also succeed.
     """
-    w, type = low.w, node.results[0].type
+    w = low.w
     stack = low.sizes.product(out.dims[:-2])
     (status,) = w.fold(
         stack, ["i32"], ["0"], lambda k, so_far: [w.define(f"or i32 {so_far[0]}, {emit_call(k)}")]
     )
     for pointer in workspaces:
         low.arrays.release(pointer)
-    native_result = low.array_result(node, out)
-    failed, done = w.new_label("none"), w.new_label("done")
-    w.branch_unless(w.define(f"icmp eq i32 {status}, 0"), failed)
-    native_block = w.block
-    w.jump(done)
-    w.start(failed)
-    low.arrays.release(out.pointer)
-    (host_result,) = run_on_host(low, node, operands)
-    host_block = w.block
-    w.jump(done)
-    w.start(done)
-    return w.merge(registers(type), [(native_result, native_block), (host_result, host_block)])
+    succeeded = w.define(f"icmp eq i32 {status}, 0")
+    return or_by_kernel(low, node, operands, [out], succeeded)[0]
 
 
-EMITTERS: Mapping[Op, Emit] = {linalg.solve: emit_solve, linalg.cholesky: emit_cholesky}
+def emit_determinant(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit determinants by elimination for small matrices, else by NumPy's loop."""
+    dtype, size = node.operands[0].tensor.dtype, node.operands[0].tensor.dims[-1]
+    if not isinstance(size, int) or not 0 < size <= elimination.MAX_SIZE:
+        return emit_by_numpy(low, node, operands)
+    if Kind(dtype) not in small_gemm.KINDS:
+        return emit_by_numpy(low, node, operands)
+    wide, array, w = Kind(FLOAT64), low.array(node, 0), low.w
+    low.traps.check(low.sizes.equal(*array.dims[-2:]), BAD_SHAPE)
+    function = elimination.eliminate(wide)
+    low.calls.external[function] = f"i64 @{function}({elimination.ELIMINATE_TYPES})"
+    outs = [result_in_memory(low, node, k, array.dims[:-2]) for k in range(len(node.results))]
+    # In double precision, as in NumPy
+    room = Array(w.allocate(f"[{size * size} x double]"), FLOAT64, (str(size), str(size)))
+
+    def each(k: str) -> None:
+        first = low.sizes.mul(k, str(size * size))
+        for i in range(size * size):
+            x = low.arrays.load(array, low.sizes.add(first, str(i)))
+            low.arrays.store(room, str(i), emit_cast(w, array.kind, wide, x))
+        sign = w.define(f"call i64 @{function}(ptr {room.pointer}, i64 {size}, i64 {size})")
+        number = w.define(f"sitofp i64 {sign} to double")
+        pivots = [low.arrays.load(room, str(i * (size + 1))) for i in range(size)]
+        combine = _product_of_pivots if node.op is factors.det else _logarithm_of_pivots
+        for out, value in zip(outs, combine(low, number, pivots), strict=True):
+            low.arrays.store(out, k, emit_cast(w, wide, out.kind, value))
+
+    w.loop(low.sizes.product(array.dims[:-2]), each)
+    return [loaded_result(low, node, k, out) for k, out in enumerate(outs)]
+
+
+def _product_of_pivots(low: Lowering, sign: str, pivots: Sequence[str]) -> list[str]:
+    """Emit a determinant: where the product of the pivots over- or underflows, by logarithms."""
+    w = low.w
+    product = sign
+    for pivot in pivots:
+        product = w.define(f"fmul double {product}, {pivot}")
+    size = w.define(f"call double @llvm.fabs.f64(double {product})")
+    limits = np.finfo(np.float64)
+    above = w.define(f"fcmp oge double {size}, {scalar_literal(limits.tiny, FLOAT64)}")
+    below = w.define(f"fcmp ole double {size}, {scalar_literal(limits.max, FLOAT64)}")
+    is_normal = w.define(f"and i1 {above}, {below}")
+
+    def by_logarithms() -> str:
+        sign_of_all, logarithm = _logarithm_of_pivots(low, sign, pivots)
+        size = low.calls.math_function("exp", Kind(FLOAT64), logarithm)
+        return w.define(f"fmul double {sign_of_all}, {size}")
+
+    other, before, last = w.when(("odd", "normal"), lambda: is_normal, by_logarithms, unless=True)
+    return [w.phi("double", (product, before), (other, last))]
+
+
+def _logarithm_of_pivots(low: Lowering, sign: str, pivots: Sequence[str]) -> list[str]:
+    """Emit the sign of a determinant and the logarithm of its absolute value."""
+    w = low.w
+    is_singular = w.define(f"fcmp oeq double {sign}, 0.0")
+    total = "0.0"
+    for pivot in pivots:
+        is_negative = w.define(f"fcmp olt double {pivot}, 0.0")
+        turned = w.define(f"fneg double {sign}")
+        sign = w.define(f"select i1 {is_negative}, double {turned}, double {sign}")
+        size = w.define(f"call double @llvm.fabs.f64(double {pivot})")
+        logarithm = low.calls.math_function("log", Kind(FLOAT64), size)
+        total = w.define(f"fadd double {total}, {logarithm}")
+    lowest = scalar_literal(float("-inf"), FLOAT64)
+    return [
+        w.define(f"select i1 {is_singular}, double 0.0, double {sign}"),
+        w.define(f"select i1 {is_singular}, double {lowest}, double {total}"),
+    ]
+
+
+EMITTERS: Mapping[Op, Emit] = {
+    linalg.solve: emit_solve,
+    linalg.cholesky: emit_cholesky,
+    factors.det: emit_determinant,
+    factors.slogdet: emit_determinant,
+}

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wend.backends.native.codegen.lowering import Emit
-from wend.backends.native.emit import contracting, fourier, linalg, loop_nest
+from wend.backends.native.emit import (
+    contracting,
+    decompositions,
+    fourier,
+    linalg,
+    loop_nest,
+    random,
+)
 from wend.backends.native.emit.array import (
     complexes,
     creating,
@@ -32,8 +39,10 @@ EMITTERS: Mapping[Op, Emit] = {
     **extremes.EMITTERS,
     **sorting.EMITTERS,
     **contracting.EMITTERS,
+    **decompositions.EMITTERS,
     **linalg.EMITTERS,
     **fourier.EMITTERS,
+    **random.EMITTERS,
     **indexing.EMITTERS,
     **positions.EMITTERS,
     **lists.EMITTERS,

@@ -18,7 +18,13 @@ import llvmlite.binding as binding
 from wend.backends.native.fastcall import trampoline
 from wend.backends.native.jit import optimize as optimizing
 from wend.backends.native.jit.optimize import optimize
-from wend.backends.native.rt import numpy_fft, python_callbacks, redzones, special_functions
+from wend.backends.native.rt import (
+    numpy_fft,
+    numpy_loops,
+    python_callbacks,
+    redzones,
+    special_functions,
+)
 from wend.backends.native.rt.shared import SharedModule, shared_module_of
 from wend.backends.native.target import host_cpu, numpy_capi
 from wend.base.cached_property import cached_property
@@ -290,6 +296,8 @@ class Engine:
             return special_functions.address(name)
         if numpy_fft.is_transform(name):
             return numpy_fft.address(name)
+        if numpy_loops.is_loop(name):
+            return numpy_loops.address(name)
         if not name.startswith("wend."):
             return c_function(name)
         module = shared_module_of(name)

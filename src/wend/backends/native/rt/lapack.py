@@ -4,14 +4,14 @@
     i32 wend.cholesky.<type>(a, lower, n)
 
 Arrays are in C order. The functions return 0, or another status if there is no solution; then the
-contents of the result are undefined.
+contents of the result are undefined. Small matrices are computed by `elimination.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wend.backends.native.rt import blas_functions
+from wend.backends.native.rt import blas_functions, elimination
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.writer import Writer
 
@@ -36,17 +36,20 @@ def solve_library(kind: Kind) -> str:
     """Return the module of one dtype."""
     calls = _LapackCalls(Writer(), kind)
     params = "ptr %a, ptr %y, ptr %x, ptr %room, i64 %n, i64 %columns"
-    return _module(f"i32 @{solve(kind)}({params})", calls.solve(), "gesv")
+    small = f"declare i32 @{elimination.solve(kind)}({elimination.SOLVE_TYPES}) nounwind"
+    return _module(f"i32 @{solve(kind)}({params})", calls.solve(), "gesv", small)
 
 
 def cholesky_library(kind: Kind) -> str:
     """Return the module of one dtype."""
     calls = _LapackCalls(Writer(), kind)
-    return _module(f"i32 @{cholesky(kind)}(ptr %a, ptr %lower, i64 %n)", calls.cholesky(), "potrf")
+    small = f"declare i32 @{elimination.cholesky(kind)}({elimination.CHOLESKY_TYPES}) nounwind"
+    head = f"i32 @{cholesky(kind)}(ptr %a, ptr %lower, i64 %n)"
+    return _module(head, calls.cholesky(), "potrf", small)
 
 
-def _module(head: str, lines: list[str], stem: str) -> str:
-    declared = blas_functions.declarations([stem])
+def _module(head: str, lines: list[str], stem: str, small: str) -> str:
+    declared = [small, *blas_functions.declarations([stem])]
     return "\n".join([*declared, f"define {head} nounwind {{", *lines, "}", ""])
 
 
@@ -59,7 +62,8 @@ class _LapackCalls:
 
     def solve(self) -> list[str]:
         w = self.w
-        self._check_sizes("%columns")
+        args = "ptr %a, ptr %y, ptr %x, ptr %room, i64 %n, i64 %columns"
+        self._open("%columns", elimination.solve(self.kind), args)
         area = w.define("mul i64 %n, %n")
         right = self._at("%room", area)
         pivots = self._at(right, w.define("mul i64 %n, %columns"))
@@ -77,7 +81,7 @@ class _LapackCalls:
 
     def cholesky(self) -> list[str]:
         w = self.w
-        self._check_sizes("%n")
+        self._open("%n", elimination.cholesky(self.kind), "ptr %a, ptr %lower, i64 %n")
         area = w.define(f"mul i64 {w.define('mul i64 %n, %n')}, {self.kind.dtype.itemsize}")
         w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %lower, ptr %a, i64 {area}, i1 0)")
         upper = w.allocate("i8")  # LAPACK's upper triangle is the lower one in C order
@@ -101,11 +105,19 @@ class _LapackCalls:
         w.do(f"ret i32 {status}")
         return w.lines
 
-    def _check_sizes(self, other: str) -> None:
-        """Emit a return of status 1 if a size exceeds 32 bits; callers then use NumPy."""
+    def _open(self, other: str, small: str, arguments: str) -> None:
+        """Emit the call for a small matrix, and a return of status 1 if a size exceeds 32 bits.
+
+        Callers then use NumPy.
+        """
         w = self.w
         w.start("entry")
         w.open_entry()
+        few, many = w.new_label("few"), w.new_label("many")
+        w.branch(w.define(f"icmp ule i64 %n, {elimination.MAX_SIZE}"), few, many)
+        w.start(few)
+        w.do(f"ret i32 {w.define(f'call i32 @{small}({arguments})')}")
+        w.start(many)
         too_large, fits = w.new_label("large"), w.new_label("fits")
         largest = w.define(f"or i64 %n, {other}")
         w.branch(w.define(f"icmp ugt i64 {largest}, {_INT32_MAX}"), too_large, fits)

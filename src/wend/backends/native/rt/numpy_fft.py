@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.native.rt.numpy_loops import pointers_of
 from wend.ir.dtypes import complex_of
 
 _PREFIX = "numpy.fft."
 STEMS = ("fft", "rfft_n_even", "rfft_n_odd", "irfft")
-_FUNCTIONS_OFFSET = object.__basicsize__ + 4 * 4  # in a `PyUFuncObject`: after four ints
 
 
 def name(stem: str, dtype: np.dtype) -> str:
@@ -60,11 +60,7 @@ def _address(stem: str, dtype: np.dtype) -> int:
     real, complex = dtype.char, complex_of(dtype).char
     source = real if stem.startswith("rfft") else complex
     type = f"{source}{real}->{real if stem == 'irfft' else complex}"
-    if not isinstance(ufunc, np.ufunc) or type not in ufunc.types:
-        return 0
-    table = ctypes.c_void_p.from_address(id(ufunc) + _FUNCTIONS_OFFSET).value or 0
-    entry = table + ctypes.sizeof(ctypes.c_void_p) * ufunc.types.index(type)
-    address = ctypes.c_void_p.from_address(entry).value or 0 if table else 0
+    address, _ = pointers_of(ufunc, type)
     return address if address and _transforms(address, stem, dtype) else 0
 
 

@@ -12,10 +12,12 @@ from wend.backends.native.rt import (
     blas_functions,
     blocks,
     checksum,
+    elimination,
     isin,
     lapack,
     numpy_sorts,
     parallel,
+    philox,
     pool,
     python_callbacks,
     row_argminmax,
@@ -50,6 +52,7 @@ SHARED_MODULES: Sequence[SharedModule] = (
     SharedModule(lambda: blocks.LIBRARY, blocks.NAMES, forget="wend.block.forget"),
     SharedModule(lambda: pool.LIBRARY, pool.NAMES),
     SharedModule(lambda: sums.LIBRARY, sums.NAMES),
+    SharedModule(philox.library, [philox.NAME]),
     SharedModule(lambda: checksum.LIBRARY, checksum.NAMES),
     *(
         SharedModule(
@@ -77,6 +80,13 @@ SHARED_MODULES: Sequence[SharedModule] = (
             level=0,
         )
         for kind, adds in small_gemm.VARIANTS
+    ),
+    *(
+        SharedModule(
+            partial(elimination.library, kind),
+            [function(kind) for function in elimination.FUNCTIONS],
+        )
+        for kind in small_gemm.KINDS
     ),
     *(
         SharedModule(

@@ -191,8 +191,10 @@ def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
         return [operands[0]]
-    if not (value.is_static and result.is_static) or value.dtype not in REGISTERS or not value.dims:
+    if value.dtype not in REGISTERS or not value.dims or result.shape is None:
         return NotImplemented
+    if not (value.is_static and result.is_static):
+        return _sum_to_known_at_run_time(low, node)
     new_axes = len(value.dims) - len(result.dims)
     pairs = enumerate(zip(value.dims[new_axes:], result.dims, strict=True), new_axes)
     axes = [
@@ -202,9 +204,49 @@ def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
     array = low.array(node, 0)
     if is_scalar(result):
         return reduce_axes(low, node, array, axes, keepdims=False)
-    if new_axes and len(axes) > new_axes:
-        return NotImplemented  # some axes are dropped, others keep one element
+    if new_axes and len(axes) > new_axes:  # some axes are dropped, others keep one element
+        return _sum_to_known_at_run_time(low, node)
     return reduce_axes(low, node, array, axes, keepdims=not new_axes)
+
+
+def _sum_to_known_at_run_time(low: Lowering, node: Node) -> Any:
+    """Emit a sum over all positions in order, to sizes that decide at run time what is summed."""
+    array, result = low.array(node, 0), node.results[0].tensor
+    if len(node.operands) > 1:
+        sizes = low.array(node, 1)
+        dims = [low.arrays.load(sizes, str(axis)) for axis in range(len(result.dims))]
+    elif result.is_static:
+        dims = [str(dim) for dim in result.dims]
+    else:
+        return NotImplemented
+    new_axes = len(array.dims) - len(dims)
+    is_one = [low.sizes.equal(dim, "1") for dim in dims]
+    for dim, flag, size in zip(dims, is_one, array.dims[new_axes:], strict=True):
+        same = low.sizes.equal(dim, size)
+        if "true" not in (flag, same):
+            low.traps.check(low.w.define(f"or i1 {flag}, {same}"), BAD_SHAPE)
+    out = (
+        Array(low.w.allocate(array.kind.text), array.dtype, ())
+        if is_scalar(result)
+        else low.new_result(node, dims)
+    )
+    kind, combine = array.kind, COMBINERS[node.op]
+    low.w.loop(low.arrays.count(out), lambda k: low.arrays.store(out, k, kind.literal(0)))
+    strides = [
+        low.w.define(f"select i1 {flag}, i64 0, i64 {stride}")
+        for flag, stride in zip(is_one, low.sizes.strides(dims), strict=True)
+    ]
+
+    def add(position: tuple[str, ...]) -> None:
+        at = low.arrays.offset(position, low.sizes.strides(array.dims))
+        target = low.arrays.offset(position[new_axes:], strides)
+        total = combine(low, node, kind, low.arrays.load(out, target), low.arrays.load(array, at))
+        low.arrays.store(out, target, total)
+
+    low.arrays.for_each_position(array.dims, add)
+    if is_scalar(result):
+        return [(low.arrays.load(out, "0"),)]
+    return [low.array_result(node, out)]
 
 
 # (low, node, kind, elements of the operands, previous result, whether it is the first) -> result

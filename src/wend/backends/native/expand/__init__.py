@@ -1,0 +1,1 @@
+"""Operations without an emitter, written with others that have one."""
