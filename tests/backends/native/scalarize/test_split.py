@@ -377,3 +377,28 @@ def test_texts(file: Any, golden: Golden) -> None:
 
 def test_there_are_texts() -> None:
     assert len(FILES) == 3
+
+
+def sorted_rows(rows):
+    total = 0.0
+    for r in range(rows.shape[0]):
+        x = np.zeros(12)
+        for i in range(12):
+            here, k = rows[r, i], i
+            while k > 0 and x[k - 1] > here:
+                x[k] = x[k - 1]
+                k -= 1
+            x[k] = here
+        total += x[5] + x[6]
+    return total
+
+
+def test_arrays_that_loops_address_stay_in_memory() -> None:
+    """A chain of selects would take as long as there are elements, at every access."""
+    rows = np.random.default_rng(0).standard_normal((9, 12))
+    run = wend.function(sorted_rows, backend="native")
+    assert run(rows) == sorted_rows(rows)
+    (graph,) = run.get_concrete_function(rows).compiled.optimized_graphs()
+    emitted = native_module.prepare_for_emission(graph)
+    assert sum(node.op.name == "select" for node in emitted.walk()) <= 2
+    np.testing.assert_allclose(wend.grad(run)(rows).sum(), 2.0 * len(rows))

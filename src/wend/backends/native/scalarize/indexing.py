@@ -1,5 +1,7 @@
 """Indexing of small arrays: constant indices pick elements, dynamic ones become selects.
 
+Arrays of more than a few elements stay in memory where an index is dynamic.
+
 Bounds are checked by a gather at the same index from a constant array of row numbers: it wraps
 negative indices and traps as indexing into the array itself would.
 """
@@ -20,6 +22,10 @@ from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import indexing, shaping, updating
 
+# Larger arrays stay in memory where an index is dynamic: a load takes less time than that many
+# selects, each of which waits for the one before.
+MAX_SELECTED_ELEMENTS = 4
+
 
 def _num_rows(node: Node, count: int) -> int:
     """Return the number of rows of an array that is indexed by all but `count` operands."""
@@ -36,7 +42,8 @@ def _selects_row(node: Node, first: int) -> bool:
     indices = node.operands[first:]
     if not indices or any(value.tensor.dims for value in indices):
         return False
-    return not is_small(node.operands[0].type) or _num_rows(node, first) > 1
+    x = node.operands[0].type
+    return not is_small(x) or (_num_rows(node, first) > 1 and size(x) <= MAX_SELECTED_ELEMENTS)
 
 
 def _flags(scope: ScalarScope, node: Node, first: int) -> list[Value]:
