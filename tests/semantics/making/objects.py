@@ -140,7 +140,7 @@ def identity(w: Writer) -> None:
             f"({y} > 1) is {w.choose('True', 'False')}",
             f"type({x}) is type({y})",
             f"np.isscalar({n})",
-            f"{n}.__class__ is float",
+            f"({n}).__class__ is float",
             f"issubclass(type({n}), int)",
             f"isinstance({x} > 1, int)",
         ),
