@@ -167,8 +167,8 @@ declare i64 @wend.safepoint(ptr, ptr) cold nounwind
 """
 
 _POINTERS = struct.Struct("3P")
-_restore = ctypes.pythonapi.PyErr_Restore
-_restore.argtypes, _restore.restype = [ctypes.c_void_p] * 3, None
+# Of its own: the attributes of `ctypes.pythonapi` are shared with whoever else sets their types.
+_restore = ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * 3)(("PyErr_Restore", ctypes.pythonapi))
 
 
 # Before Python 3.13

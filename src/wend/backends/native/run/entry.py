@@ -52,9 +52,10 @@ class _PyMethodDef(ctypes.Structure):
 
 _METH_FASTCALL, _METH_KEYWORDS, _METH_NOARGS = 0x80, 0x02, 0x04
 _LOCK = lock_of(Rank.FAST_CALLS)  # there is one handler, to which arrays may refer forever
-_new_function = ctypes.pythonapi.PyCFunction_NewEx
-_new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-_new_function.restype = ctypes.py_object
+# Of its own: the attributes of `ctypes.pythonapi` are shared with whoever else sets their types.
+_new_function = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+)(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
 class _Methods(NamedTuple):

@@ -18,12 +18,13 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 HANDLER_FUNCTIONS = ("wend.malloc", "wend.calloc", "wend.realloc", "wend.give_back")
 _HANDLER_FIELDS = ("malloc", "calloc", "realloc", "free")
 _CAPSULE_NAME = b"mem_handler"  # NumPy's name for the capsule of a handler
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-_capsule_pointer.restype = ctypes.c_void_p
-_new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-_new_capsule.restype = ctypes.py_object
+# Of its own: the attributes of `ctypes.pythonapi` are shared with whoever else sets their types.
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_new_capsule = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)(("PyCapsule_New", ctypes.pythonapi))
 
 
 def numpy_functions(indices: Mapping[str, int]) -> dict[str, int]:

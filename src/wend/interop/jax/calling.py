@@ -1,0 +1,119 @@
+"""Calls of wend functions by XLA: a handler of its foreign function interface, or a callback."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from wend.interop.jax import ffi_types as ffi
+from wend.interop.jax.flat_function import ArrayType, FlatFunction
+
+_TARGET = "wend_call"
+
+# The functions that compiled programs of this process may call, by number. XLA does not tell when
+# it drops a program, so an entry stays for each function that was compiled into one.
+_functions: dict[int, FlatFunction] = {}
+_numbers = itertools.count()
+
+
+def call_from_host(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:
+    """Call a wend function in a program that XLA compiles, by copies to and from the host."""
+    return jax.pure_callback(  # type: ignore[no-any-return]
+        lambda *arrays: function.run(arrays),
+        _result_specs(function),
+        *operands,
+        vmap_method="sequential",
+    )
+
+
+def call_in_place(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:
+    """Call a wend function in a program that XLA compiles for the CPU, on XLA's own buffers."""
+    if not _register():
+        return call_from_host(function, operands)
+    function.concrete  # noqa: B018 - errors of tracing are raised here, not in the run
+    number = _number_of(function)
+    call = jax.ffi.ffi_call(_TARGET, _result_specs(function))
+    return call(*operands, number=np.int64(number))  # type: ignore[no-any-return]
+
+
+def _result_specs(function: FlatFunction) -> list[Any]:
+    return [jax.ShapeDtypeStruct(type.shape, type.dtype) for type in function.result_types]
+
+
+def _number_of(function: FlatFunction) -> int:
+    if function.number is None:
+        function.number = next(_numbers)
+        _functions[function.number] = function
+    return function.number
+
+
+@functools.cache
+def _register() -> bool:
+    """Register the handler with XLA; return whether it speaks this version of the interface."""
+    major = ffi.major_version()
+    if major != ffi.MAJOR:
+        warnings.warn(
+            f"XLA's foreign function interface has version {major}, not {ffi.MAJOR}: as_jax calls "
+            "wend by jax.pure_callback, which is slower. A newer wend may know it.",
+            stacklevel=2,
+        )
+        return False
+    jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(_handler), platform="cpu")
+    return True
+
+
+def _array(buffer: ffi.Buffer, type: ArrayType) -> np.ndarray:
+    """Return an array of the memory of a buffer."""
+    count = int(np.prod(type.shape)) * type.dtype.itemsize
+    if not count:
+        return np.empty(type.shape, type.dtype)
+    memory = (ctypes.c_char * count).from_address(buffer.data)
+    return np.frombuffer(memory, type.dtype).reshape(type.shape)
+
+
+def _handle(frame: Any) -> int | None:
+    """Answer a call of XLA; return the address of an error, or None."""
+    call: ffi.CallFrame = frame.contents
+    if call.extension and call.extension.contents.type == ffi.METADATA:
+        request = ctypes.cast(call.extension, ctypes.POINTER(ffi.MetadataExtension)).contents
+        metadata = request.metadata.contents
+        metadata.major, metadata.minor, metadata.traits = ffi.MAJOR, ffi.MINOR, 0
+        return None
+    if call.stage != ffi.EXECUTE:
+        return None
+    try:
+        _execute(call)
+    except BaseException as error:  # noqa: BLE001 - XLA raises it where the result is asked for
+        return _error(call, error)
+    return None
+
+
+def _execute(call: ffi.CallFrame) -> None:
+    function = _functions[call.attributes.items[0].contents.value.contents.value]
+    operands = call.operands.items
+    arrays = [_array(operands[k].contents, type) for k, type in enumerate(function.types)]
+    for array in arrays:
+        array.flags.writeable = False
+    outputs = call.results.items
+    for k, (result, type) in enumerate(
+        zip(function.run(arrays), function.result_types, strict=True)
+    ):
+        _array(outputs[k].contents, type)[...] = result
+
+
+def _error(call: ffi.CallFrame, error: BaseException) -> int | None:
+    notes = getattr(error, "__notes__", [])
+    text = "\n".join([f"{type(error).__name__}: {error}", *notes]).encode()
+    arguments = ffi.ErrorArguments(ctypes.sizeof(ffi.ErrorArguments), None, text, ffi.INTERNAL)
+    address: int | None = call.api.contents.create_error(ctypes.byref(arguments))
+    return address
+
+
+_handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ffi.CallFrame))(_handle)

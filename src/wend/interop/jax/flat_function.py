@@ -1,0 +1,217 @@
+"""A wend function of arrays alone, for fixed types, with its derivatives built on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+
+from wend.base.cached_property import cached_property
+from wend.base.errors import TypeMismatchError, VariableError, explain
+from wend.function.concrete import ConcreteFunction
+from wend.function.derivatives.jvp import jvp
+from wend.function.derivatives.vjp import vjp
+from wend.function.function import Function
+from wend.function.mapping.vmap import vmap
+from wend.function.signature.spec import TensorSpec
+from wend.ir.op import Effect
+from wend.trace.state.creation import described
+
+Arrays: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """The shape and dtype of an array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether tangents of it are arrays."""
+        return self.dtype.kind in "fc"
+
+
+class FlatFunction:
+    """A function of arrays that returns a tuple of arrays, for operands of fixed types.
+
+    Args:
+        name: its name, in messages.
+        fun: the function, of traced arrays.
+        types: the types of its operands.
+    """
+
+    def __init__(self, name: str, fun: Callable[..., Arrays], types: Sequence[ArrayType]) -> None:
+        self.name, self.fun, self.types = name, fun, tuple(types)
+        self.number: int | None = None  # by which compiled programs call it
+        self._derived: dict[Any, FlatFunction] = {}
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @cached_property
+    def concrete(self) -> ConcreteFunction:
+        """The function, traced and ready to be compiled.
+
+        Raises:
+            VariableError: it uses a variable.
+            TypeMismatchError: it changes an argument in place, has effects, or gives results whose
+                size only a run can tell.
+        """
+        function = Function(self.fun, name=self.name)
+        specs = [TensorSpec(type.shape, type.dtype) for type in self.types]
+        concrete = function.get_concrete_function(*specs)
+        _check_pure(self.name, concrete)
+        return concrete
+
+    @cached_property
+    def result_types(self) -> tuple[ArrayType, ...]:
+        """The types of its results, as JAX has them."""
+        results = []
+        for k, leaf in enumerate(self.concrete.traced.result_types):
+            if not leaf.type.is_static:
+                cure = "return arrays of fixed shapes, padded where they have to be."
+                problem = f"as_jax of {self.name}: the size of result {k} is known to a run only."
+                raise TypeMismatchError(explain(problem, cure=cure))
+            results.append(ArrayType(tuple(leaf.type.dims), self._dtype(k, leaf.type.dtype)))
+        return tuple(results)
+
+    def _dtype(self, k: int, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        own = jax.dtypes.canonicalize_dtype(dtype)
+        if own != dtype and dtype.kind in "fc":
+            raise TypeMismatchError(
+                explain(
+                    f"as_jax of {self.name}: result {k} is {dtype}, and jax_enable_x64 is off.",
+                    cure="cast the captured arrays to float32, the result by .astype(np.float32), "
+                    'or call jax.config.update("jax_enable_x64", True).',
+                )
+            )
+        return np.dtype(own)
+
+    @property
+    def differentiable_results(self) -> tuple[int, ...]:
+        """The positions of the results that have tangents."""
+        return tuple(k for k, t in enumerate(self.result_types) if t.is_differentiable)
+
+    def run(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return the results for NumPy arrays of its types."""
+        results = self.concrete(*map(np.asarray, arrays))
+        return [
+            np.asarray(x, type.dtype) for x, type in zip(results, self.result_types, strict=True)
+        ]
+
+    # Derived functions
+    def tangents(self, wrt: tuple[int, ...]) -> FlatFunction:
+        """Return the function (operands, tangents of `wrt`) → tangents of the results.
+
+        Only results of floats and complex numbers have one.
+        """
+
+        def derive() -> FlatFunction:
+            count = len(self.types)
+
+            def fun(*operands: Any) -> Arrays:
+                primals, tangents = operands[:count], operands[count:]
+                restricted = self._restricted(primals, wrt)
+                _, result = jvp(restricted, tuple(primals[k] for k in wrt), tuple(tangents))
+                return tuple(result)
+
+            types = [*self.types, *(self.types[k] for k in wrt)]
+            return FlatFunction(f"jvp of {self.name}", fun, types)
+
+        return self._memo(("jvp", wrt), derive)
+
+    def cotangents(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> FlatFunction:
+        """Return the function (operands, cotangents of results) → cotangents of `wrt`.
+
+        Args:
+            wrt: the operands.
+            seeded: the results that have cotangents, counted among the differentiable ones.
+        """
+
+        def derive() -> FlatFunction:
+            count = len(self.types)
+
+            def fun(*operands: Any) -> Arrays:
+                primals, cts = operands[:count], operands[count:]
+                restricted = self._restricted(primals, wrt, seeded)
+                _, pull_back = vjp(restricted, *(primals[k] for k in wrt))
+                return tuple(pull_back(tuple(cts)))
+
+            results = [self.result_types[self.differentiable_results[k]] for k in seeded]
+            return FlatFunction(f"vjp of {self.name}", fun, [*self.types, *results])
+
+        return self._memo(("vjp", wrt, seeded), derive)
+
+    def mapped(self, axes: tuple[int | None, ...], size: int) -> FlatFunction:
+        """Return the function for each element of axes of the operands."""
+
+        def derive() -> FlatFunction:
+            fun = vmap(self.fun, in_axes=axes, axis_size=size)
+            types = [
+                type
+                if axis is None
+                else ArrayType((*type.shape[:axis], size, *type.shape[axis:]), type.dtype)
+                for type, axis in zip(self.types, axes, strict=True)
+            ]
+            return FlatFunction(f"vmap of {self.name}", fun, types)
+
+        return self._memo(("vmap", axes, size), derive)
+
+    def _restricted(
+        self,
+        primals: Sequence[Any],
+        wrt: tuple[int, ...],
+        seeded: tuple[int, ...] | None = None,
+    ) -> Callable[..., Arrays]:
+        """Return the differentiable results as a function of some operands."""
+        chosen = self.differentiable_results
+        if seeded is not None:
+            chosen = tuple(chosen[k] for k in seeded)
+
+        def restricted(*some: Any) -> Arrays:
+            operands = list(primals)
+            for k, x in zip(wrt, some, strict=True):
+                operands[k] = x
+            results = self.fun(*operands)
+            return tuple(results[k] for k in chosen)
+
+        return restricted
+
+    def _memo(self, key: Any, derive: Callable[[], FlatFunction]) -> FlatFunction:
+        if key not in self._derived:
+            self._derived[key] = derive()
+        return self._derived[key]
+
+
+def _check_pure(name: str, concrete: ConcreteFunction) -> None:
+    """Check that XLA may drop, merge and repeat calls."""
+    variables = concrete.variables
+    if variables:
+        raise VariableError(
+            explain(
+                f"as_jax of {name}: it uses {described(variables[0])}; XLA may drop, merge and "
+                "repeat calls.",
+                cure="pass its value as an argument, and return the new one.",
+            )
+        )
+    traced = concrete.traced
+    if traced.written:
+        raise TypeMismatchError(
+            explain(
+                f"as_jax of {name}: an argument is changed in place; arrays of JAX are immutable.",
+                cure="change a copy of it, x = x.copy(), and return that.",
+            )
+        )
+    if traced.graph.effects() - {Effect.CHECK}:
+        raise TypeMismatchError(
+            explain(
+                f"as_jax of {name}: it prints, or calls Python; XLA may drop, merge and repeat "
+                "calls.",
+                cure="return what is to be printed, and use jax.debug.print.",
+            )
+        )

@@ -1,0 +1,161 @@
+"""The primitives `wend_call` and `wend_linear`, with their rules of differentiation and batching.
+
+`wend_call[f]` computes f. `wend_linear[f, wrt]` computes the tangents of f's results, from f's
+operands and the tangents of some; it is linear in these, and its transpose is a `wend_call` of f's
+vector-Jacobian product. So every order and nesting of JAX's transforms ends in calls of wend. A
+derivative call is self-contained: its residuals are the operands (D42).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from wend.interop.jax.calling import call_from_host, call_in_place
+from wend.interop.jax.flat_function import FlatFunction
+
+wend_call = Primitive("wend_call")
+wend_linear = Primitive("wend_linear")
+wend_call.multiple_results = wend_linear.multiple_results = True
+
+
+def _shaped(types: Sequence[Any]) -> list[Any]:
+    return [jax.core.ShapedArray(type.shape, type.dtype) for type in types]
+
+
+# Types, execution, lowering
+@wend_call.def_abstract_eval
+def _type_of_call(*operands: Any, callee: FlatFunction) -> Any:
+    return _shaped(callee.result_types)
+
+
+@wend_linear.def_abstract_eval
+def _type_of_linear(*operands: Any, callee: FlatFunction, wrt: tuple[int, ...]) -> Any:
+    return _shaped([callee.result_types[k] for k in callee.differentiable_results])
+
+
+def _compute_call(call: Any, *operands: Any, callee: FlatFunction) -> Any:
+    return call(callee, operands)
+
+
+def _compute_linear(call: Any, *operands: Any, callee: FlatFunction, wrt: tuple[int, ...]) -> Any:
+    return call(callee.tangents(wrt), operands)
+
+
+for _primitive, _compute in ((wend_call, _compute_call), (wend_linear, _compute_linear)):
+    for _call, _platform in ((call_from_host, None), (call_in_place, "cpu")):
+        _rule = mlir.lower_fun(functools.partial(_compute, _call), multiple_results=True)
+        mlir.register_lowering(_primitive, _rule, platform=_platform)
+
+
+@functools.lru_cache(maxsize=256)
+def _jitted(primitive: Any, params: tuple[tuple[str, Any], ...]) -> Any:
+    return jax.jit(lambda *operands: primitive.bind(*operands, **dict(params)))
+
+
+def _run_alone(primitive: Any, *operands: Any, **params: Any) -> Any:
+    """Run a primitive outside of `jax.jit`."""
+    return _jitted(primitive, tuple(params.items()))(*operands)
+
+
+wend_call.def_impl(functools.partial(_run_alone, wend_call))
+wend_linear.def_impl(functools.partial(_run_alone, wend_linear))
+
+
+# Forward mode
+def _push_forward(
+    function: FlatFunction, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any]
+) -> list[Any]:
+    """Return the tangents of a function's results."""
+    wrt = tuple(k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero))
+    pushed: list[Any] = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in outputs]
+    positions = function.differentiable_results
+    if wrt and positions:
+        given = [tangents[k] for k in wrt]
+        some = wend_linear.bind(*primals, *given, callee=function, wrt=wrt)
+        for k, tangent in zip(positions, some, strict=True):
+            pushed[k] = tangent
+    return pushed
+
+
+def _jvp_of_call(primals: Any, tangents: Any, *, callee: FlatFunction) -> Any:
+    outputs = wend_call.bind(*primals, callee=callee)
+    return outputs, _push_forward(callee, primals, tangents, outputs)
+
+
+def _jvp_of_linear(
+    primals: Any, tangents: Any, *, callee: FlatFunction, wrt: tuple[int, ...]
+) -> Any:
+    outputs = wend_linear.bind(*primals, callee=callee, wrt=wrt)
+    return outputs, _push_forward(callee.tangents(wrt), primals, tangents, outputs)
+
+
+ad.primitive_jvps[wend_call] = _jvp_of_call
+ad.primitive_jvps[wend_linear] = _jvp_of_linear
+
+
+# Reverse mode
+def _transpose_linear(
+    cts: Sequence[Any], *operands: Any, callee: FlatFunction, wrt: tuple[int, ...]
+) -> list[Any]:
+    count = len(callee.types)
+    seeded = tuple(k for k, ct in enumerate(cts) if not isinstance(ct, ad.Zero))
+    if not seeded:
+        return [ad.Zero(x.aval) if ad.is_undefined_primal(x) else None for x in operands]
+    pulled = wend_call.bind(
+        *operands[:count],
+        *(cts[k] for k in seeded),
+        callee=callee.cotangents(wrt, seeded),
+    )
+    is_linear = [ad.is_undefined_primal(x) for x in operands[count:]]
+    return [
+        *(None for _ in range(count)),
+        *(ct if flag else None for ct, flag in zip(pulled, is_linear, strict=True)),
+    ]
+
+
+ad.primitive_transposes[wend_linear] = _transpose_linear
+
+
+# Batching
+def _size(operands: Sequence[Any], axes: Sequence[Any]) -> int:
+    return next(
+        jnp.shape(x)[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None
+    )
+
+
+def _batch_call(operands: Any, axes: Any, *, callee: FlatFunction) -> Any:
+    size = _size(operands, axes)
+    outputs = wend_call.bind(*operands, callee=callee.mapped(tuple(axes), size))
+    return outputs, [0] * len(outputs)
+
+
+def _batch_linear(operands: Any, axes: Any, *, callee: FlatFunction, wrt: tuple[int, ...]) -> Any:
+    size, count = _size(operands, axes), len(callee.types)
+    operands, axes = list(operands), list(axes)
+    for k, tangent in zip(wrt, range(count, len(operands)), strict=True):
+        # The tangent of a mapped operand is mapped, over the same axis.
+        if axes[k] is None and axes[tangent] is None:
+            continue
+        for position in (k, tangent):
+            operands[position] = _in_front(operands[position], axes[position], size)
+            axes[position] = 0
+    mapped = callee.mapped(tuple(axes[:count]), size)
+    outputs = wend_linear.bind(*operands, callee=mapped, wrt=wrt)
+    return outputs, [0] * len(outputs)
+
+
+def _in_front(x: Any, axis: int | None, size: int) -> Any:
+    if axis is None:
+        return jnp.broadcast_to(x, (size, *jnp.shape(x)))
+    return jnp.moveaxis(x, axis, 0)
+
+
+batching.primitive_batchers[wend_call] = _batch_call
+batching.primitive_batchers[wend_linear] = _batch_linear
