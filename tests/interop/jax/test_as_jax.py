@@ -272,7 +272,7 @@ def test_many_calls_in_threads() -> None:
         try:
             for k in range(1, 200):
                 assert abs(float(f(float(k * k))) - k) < 1e-9
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -21,7 +21,7 @@ from wend.eager.promotion import as_array, tensor_type
 from wend.function.signature.signature import callable_name
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import INEXACT
-from wend.ops.hosting import Declared
+from wend.ops.hosting import Declared, Handle
 from wend.tape.eager_tape import EagerTape
 from wend.tape.recorded_array import RecordedArray
 from wend.tape.recorded_value import RecordedValue
@@ -137,7 +137,7 @@ class HostFunction:
         with _not_recording():
             return [_to_numpy(x) for x in self._run_flat([_private_copy(x) for x in arrays])]
 
-    def call_recorded(self, arrays: Sequence[Any]) -> tuple[list[Any], HostRun]:
+    def call_recorded(self, arrays: Sequence[Any]) -> tuple[list[Any], Handle]:
         with _not_recording():
             tape = EagerTape(watches_variables=False)
             watched = [

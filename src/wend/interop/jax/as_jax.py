@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -104,6 +103,7 @@ class _Trace:
         self._flat = FlatFunction(name, self._call_flat, types)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
+        self._flat.result_types  # noqa: B018 - what is refused is raised outside of JAX
         results = wend_call.bind(*arrays, callee=self._flat)
         assert self._result is not None
         return self._result.unflatten(results)

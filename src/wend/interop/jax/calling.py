@@ -74,8 +74,9 @@ def _array(buffer: ffi.Buffer, type: ArrayType) -> np.ndarray:
     count = int(np.prod(type.shape)) * type.dtype.itemsize
     if not count:
         return np.empty(type.shape, type.dtype)
-    memory = (ctypes.c_char * count).from_address(buffer.data)
-    return np.frombuffer(memory, type.dtype).reshape(type.shape)
+    memory = memoryview((ctypes.c_char * count).from_address(buffer.data))
+    array: np.ndarray = np.frombuffer(memory, type.dtype).reshape(type.shape)
+    return array
 
 
 def _handle(frame: Any) -> int | None:

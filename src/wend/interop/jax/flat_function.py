@@ -77,11 +77,12 @@ class FlatFunction:
                 cure = "return arrays of fixed shapes, padded where they have to be."
                 problem = f"as_jax of {self.name}: the size of result {k} is known to a run only."
                 raise TypeMismatchError(explain(problem, cure=cure))
-            results.append(ArrayType(tuple(leaf.type.dims), self._dtype(k, leaf.type.dtype)))
+            shape = tuple(dim for dim in leaf.type.dims if isinstance(dim, int))
+            results.append(ArrayType(shape, self._dtype(k, leaf.type.dtype)))
         return tuple(results)
 
     def _dtype(self, k: int, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        own = jax.dtypes.canonicalize_dtype(dtype)
+        own: np.dtype[Any] = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
         if own != dtype and dtype.kind in "fc":
             raise TypeMismatchError(
                 explain(
@@ -90,7 +91,7 @@ class FlatFunction:
                     'or call jax.config.update("jax_enable_x64", True).',
                 )
             )
-        return np.dtype(own)
+        return own
 
     @property
     def differentiable_results(self) -> tuple[int, ...]:

@@ -30,14 +30,16 @@ def _shaped(types: Sequence[Any]) -> list[Any]:
 
 
 # Types, execution, lowering
-@wend_call.def_abstract_eval
 def _type_of_call(*operands: Any, callee: FlatFunction) -> Any:
     return _shaped(callee.result_types)
 
 
-@wend_linear.def_abstract_eval
 def _type_of_linear(*operands: Any, callee: FlatFunction, wrt: tuple[int, ...]) -> Any:
     return _shaped([callee.result_types[k] for k in callee.differentiable_results])
+
+
+wend_call.def_abstract_eval(_type_of_call)
+wend_linear.def_abstract_eval(_type_of_linear)
 
 
 def _compute_call(call: Any, *operands: Any, callee: FlatFunction) -> Any:
@@ -125,9 +127,8 @@ ad.primitive_transposes[wend_linear] = _transpose_linear
 
 # Batching
 def _size(operands: Sequence[Any], axes: Sequence[Any]) -> int:
-    return next(
-        jnp.shape(x)[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None
-    )
+    sizes = (jnp.shape(x)[k] for x, k in zip(operands, axes, strict=True) if k is not None)
+    return int(next(sizes))
 
 
 def _batch_call(operands: Any, axes: Any, *, callee: FlatFunction) -> Any:
