@@ -49,7 +49,7 @@ def as_jax(fun: Callable[..., Any]) -> Callable[..., Any]:
         ...     while np.abs(x * x - a) > 1e-6 * a:
         ...         x = 0.5 * (x + a / x)
         ...     return x
-        >>> print(jax.jit(jax.grad(as_jax(root)))(4.0))
+        >>> round(float(jax.jit(jax.grad(as_jax(root)))(4.0)), 4)
         0.25
     """
     if not callable(fun):

@@ -23,13 +23,13 @@ _Pointer = ctypes.c_void_p
 
 
 class Extension(ctypes.Structure):
-    """What XLA asks or tells besides."""
+    """An extension of a structure, by which XLA asks or tells more."""
 
     _fields_ = [("size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", _Pointer)]
 
 
 class Metadata(ctypes.Structure):
-    """What a handler tells of itself."""
+    """The description of a handler."""
 
     _fields_ = [
         ("size", ctypes.c_size_t),

@@ -79,8 +79,8 @@ def _push_forward(
     pushed: list[Any] = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in outputs]
     positions = function.differentiable_results
     if wrt and positions:
-        given = [tangents[k] for k in wrt]
-        some = wend_linear.bind(*primals, *given, callee=function, wrt=wrt)
+        active = [tangents[k] for k in wrt]
+        some = wend_linear.bind(*primals, *active, callee=function, wrt=wrt)
         for k, tangent in zip(positions, some, strict=True):
             pushed[k] = tangent
     return pushed

@@ -1,4 +1,4 @@
-"""What the bridge to JAX needs to be installed."""
+"""The versions of JAX that the bridge works with."""
 
 from __future__ import annotations
 
