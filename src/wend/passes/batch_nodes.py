@@ -1,6 +1,7 @@
 """Nodes for one element, appended for all elements at once, in regions too.
 
-A loop whose test the elements share becomes one loop on the values of all, and so does a branch.
+A loop whose test the elements share becomes one loop on the values of all, and so does a branch. A
+loop that elements leave at different trips gets lanes (`batch_lanes.py`), where it can.
 Of a branch that elements take differently both sides are computed, where they are short and cannot
 fail.
 """
@@ -19,6 +20,7 @@ from wend.ops.batching import BatchBuild
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, WhileParts, if_, while_
 from wend.ops.shapes import size_of
+from wend.passes.batch_lanes import Lanes, may_have_lanes
 
 # A value, and whether it has those of all elements
 State: TypeAlias = tuple[Value, bool]
@@ -34,12 +36,14 @@ class Batcher:
     Attributes:
         c: the builder.
         states: the state of each value of the graph that has one.
+        is_whole: whether every node has a rule.
+        has_lanes: whether a loop that elements leave at different trips may have lanes.
     """
 
     def __init__(self, c: BatchBuild) -> None:
         self.c = c
         self.states: dict[Value, State] = {}
-        self.is_whole = True
+        self.is_whole = self.has_lanes = True
 
     def assume(self, values: Iterable[Value]) -> None:
         """Take the values of all elements for known."""
@@ -106,6 +110,7 @@ class Batcher:
         params = [b.param(type) for type in types if type is not None]
         inner = Batcher(BatchBuild(b, b.param(self.c.count.type), self.c.size))
         inner.states.update(zip(graph.params, zip(params, flags, strict=True), strict=True))
+        inner.has_lanes = self.has_lanes
         inner.is_whole = all(map(inner.append, graph.nodes))
         return inner
 
@@ -147,7 +152,7 @@ class Batcher:
                     return None
                 continue
             if before.states[w.predicate][1]:
-                return None
+                return self._lanes(w, values, flags)
             forwarded = before.flags_of(w.forwarded)
             after = self.region(w.after, [*forwarded, *invariants])
             if after is None:
@@ -169,6 +174,31 @@ class Batcher:
         outer = [*values[count:], self.c.count]
         node = self.c.b.while_(starts, outer, before_graph, after_graph, memory=w.memory)
         return self._marked(node.results, forwarded)
+
+    def _lanes(
+        self, w: WhileParts, values: Sequence[Value], flags: Sequence[bool]
+    ) -> Sequence[Value] | None:
+        """Append a loop that each element leaves at another trip."""
+        if not self.has_lanes or not may_have_lanes(w, self.c.size):
+            return None
+        count, lanes = len(w.carry), Lanes.of(self.c)
+        starts = self.expanded(
+            list(zip(values[:count], flags[:count], strict=True)), [True] * count
+        )
+        inner = Batcher(BatchBuild(self.c.b, lanes.count, lanes.size))
+        inner.has_lanes = False
+        own = flags[count:]
+        before = inner.region(w.before, [*(True for _ in w.carry), *own])
+        after = inner.region(w.after, [*(True for _ in w.forwarded), *own])
+        if starts is None or before is None or after is None:
+            return None
+        if not before.is_whole or not after.is_whole:
+            return None
+        first = before.finish([w.predicate, *w.forwarded], [True] * (1 + len(w.forwarded)))
+        second = after.finish(w.next_carry, [True] * count)
+        if first is None or second is None:
+            return None
+        return lanes.append(first, second, starts, values[count:], own)
 
     def _branch(
         self, parts: IfParts, values: Sequence[Value], flags: Sequence[bool]

@@ -216,7 +216,8 @@ class MappedCall:
         region = Recording("body", outer, is_region=True, role=f"the body of {self.what}")
         elements = [region.wrap(region.b.param(element_type(x.type))) for x in mapped]
         with region.active():
-            values = [self._call(region, elements)[k] for k in results]
+            all_values = self._call(region, elements)
+            values = [all_values[k] for k in results]
             outer_symbols = {s for x in (*mapped, *region.region_params) for s in symbols(x.type)}
             ragged = [k for k, x in enumerate(values) if not is_stackable(x.type, outer_symbols)]
             shapes = [region.b.shape_of(values[k]) for k in ragged]
