@@ -115,10 +115,11 @@ def _endless_recursion_error(error: RecursionError) -> RecursionError:
     wholes = [code for code in codes if not uncaptured.is_outlined(code)]
     if not wholes:
         return error
-    calls = Counter((code.co_name, code.co_filename) for code in wholes)
+    calls = Counter((code.co_name, code.co_filename) for code in codes)
     (name, _), count = calls.most_common(1)[0]
     if count < 2 or len(codes) > _MIN_DEEP_PARTS * len(wholes):
-        deepest = Counter(wholes).most_common(1)[0][0] if count > 1 else wholes[-1]
+        (deepest, times) = Counter(wholes).most_common(1)[0]
+        deepest = deepest if times > 1 else wholes[-1]
         source = Source(deepest.co_filename, deepest.co_firstlineno, deepest.co_name)
         return NestingError.of_statements(deepest.co_name, at(source))
     if count * 4 < len(calls):
