@@ -27,12 +27,13 @@ class Expressions(Writer):
         if depth == 0 or self.number(3) == 0:
             return self.leaf(kind)
         forms = [self.binary, self.binary, self.where, self.reduced, self.part, self.moved]
-        forms += [self.listed, self.called, self.either]
+        forms += [self.listed, self.called, self.either, self.of_pair]
         if kind.is_float and kind.rounded:
             forms += [self.smooth, self.smooth, self.smooth, self.product, self.powers]
-            forms += [self.running, self.taken]
+            forms += [self.running, self.taken, self.complex_]
         elif kind.dtype != "?":
             forms += [self.ordered, self.ordered, self.product, self.running, self.taken]
+            forms += [self.half] if kind.is_float else []
         else:
             forms = [self.flags, self.flags, self.moved, self.part, self.reduced]
         return self.choose(forms)(kind, depth - 1)
@@ -131,6 +132,34 @@ class Expressions(Writer):
             return f"np.power({x}, {self.expr(replace(kind, rounded=False), 0)})"
         return f"({self.choose([2.0, 0.5])} ** np.cos({self.expr(kind, depth)}))"
 
+    def complex_(self, kind: Kind, depth: int) -> str:
+        """A real part of complex numbers that stay away from 0."""
+        x, y = self.expr(kind, depth), self.expr(kind, 0)
+        unit = "np.complex64(1j)" if kind.dtype == "f4" else "1j"
+        z = f"(2.0 + np.sin({x}) + {unit} * {y})"
+        form = self.choose(
+            [
+                "np.abs({})",
+                "({} * {}).real",
+                "np.imag(1.0 / {})",
+                "np.angle({})",
+                "np.conj({}).imag",
+            ]
+        )
+        return form.replace("{}", z)
+
+    def half(self, kind: Kind, depth: int) -> str:
+        """Arithmetic of small whole numbers in float16, which is exact."""
+        x, y = (f"{self.expr(kind, depth)}.astype('f2')" for _ in range(2))
+        op = self.choose(["+", "-", "*"])
+        return f"np.clip({x} {op} {y}, -8, 8).astype('{kind.dtype}')"
+
+    def of_pair(self, kind: Kind, depth: int) -> str:
+        """An item of a tuple."""
+        a, b = self.expr(kind, depth), self.expr(kind, 0)
+        where = self.choose(["0", "-1", f"{self.choose(self.counters)} % 2", self.position(2)])
+        return f"({a}, {b})[{where}]"
+
     def flags(self, kind: Kind, depth: int) -> str:
         which = self.number(3)
         if which == 0 and depth:
@@ -179,7 +208,13 @@ class Expressions(Writer):
         """A whole number that is a position; now and then it is none."""
         if size == 0:
             raise Unfit  # refused when traced, even where it does not run
-        which = self.number(9)
+        which = self.number(11)
+        if which == 11:
+            return self.choose(["h", "-h"])
+        if which == 10:
+            dtype = self.choose(["i1", "u1", "i2", "u4"])
+            of = f"max({size}, 1)" if size == "n" else str(max(int(size), 1))
+            return f"np.{np.dtype(dtype).name}({self.choose(self.counters)} % {of})"
         if which == 9:
             return self.choose([x for x in self.counters if x != "n"])
         if which > 6:
@@ -236,7 +271,9 @@ class Expressions(Writer):
         fits = [name for name, k in self.lists.items() if k == kind]
         if fits:
             name = self.choose(fits)
-            where = self.choose(["-1", "0", f"{self.choose(self.counters)} % len({name})"])
+            counter = self.choose(self.counters)
+            forms = [f"{counter} % len({name})", f"-1 - {counter} % len({name})", f"-{counter}"]
+            where = self.choose(["-1", "0", "-2", "h", *forms])
             return f"{name}[{where}]"
         row = replace(kind, shape=kind.shape[1:])
         fits = [name for name, k in self.lists.items() if kind.rank and k == row]

@@ -28,6 +28,7 @@ class Statements(Expressions):
     def statement(self, depth: int) -> None:
         simple = [self.set_new, self.set_again, self.set_again, self.set_part, self.set_part]
         simple += [self.change, self.push, self.push, self.assign, self.swap, self.leave]
+        simple += [self.object, self.exchange]
         nested = [self.branch, self.count, self.count, self.while_, self.rows, self.endless]
         mark = len(self.lines)
         kept = dict(self.env), dict(self.lists), self.indent, self.loops, len(self.counters)
@@ -56,6 +57,29 @@ class Statements(Expressions):
         self.write(f"{name} = {text}")
         self.env[name] = kind
 
+    def object(self) -> None:
+        """An object with two attributes, or a dict of two items, which may be assigned."""
+        if self.loops:
+            raise Unfit
+        name, kinds = self.new_name("o"), [self.kind() for _ in range(2)]
+        a, b = (self.assigned(kind) for kind in kinds)
+        if self.number(1):
+            self.write(f"{name} = Pair({a}, {b})")
+            parts = [f"{name}.a", f"{name}.b"]
+            self.has_objects = True
+        else:
+            self.write(f"{name} = {{'a': {a}, 'b': {b}}}")
+            parts = [f"{name}['a']", f"{name}['b']"]
+        self.env.update(zip(parts, kinds, strict=True))
+
+    def exchange(self) -> None:
+        """Two names through a tuple that has a name."""
+        a = self.carried()
+        b = self.carried(lambda kind: kind == self.env[a])
+        name = self.new_name("t")
+        self.write(f"{name} = ({self.assigned(self.env[a])}, {a})")
+        self.write(f"{a}, {b} = {name}")
+
     def carried(self, fits: Callable[[Kind], bool] = lambda kind: True) -> str:
         """A name that may be changed: what is returned is taken first."""
         names = [x for x, kind in self.env.items() if fits(kind) and x not in self.fixed]
@@ -66,7 +90,7 @@ class Statements(Expressions):
         self.write(f"{name} = {self.assigned(self.env[name])}")
 
     def set_part(self) -> None:
-        name = self.carried(lambda kind: kind.rank > 0 and kind.dtype != "?")
+        name = self.carried(lambda kind: kind.rank > 0)
         kind = self.env[name]
         which = self.number(6)
         first = kind.shape[0]
@@ -84,7 +108,7 @@ class Statements(Expressions):
         elif which == 3 and kind.rank > 1:
             where = f"{self.position(first)}, {self.position(kind.shape[1])}"
             part = replace(kind, shape=kind.shape[2:])
-        elif which == 4 and first != 0:
+        elif which == 4 and first != 0 and kind.dtype != "?":
             places = self.expr(Kind("i8", (2,)), 0)
             of = f"max({first}, 1)"
             value = self.assigned(replace(kind, shape=kind.shape[1:]))
@@ -167,7 +191,8 @@ class Statements(Expressions):
         self.loops -= 1
 
     def bound(self) -> str:
-        return self.choose(["3", "k", "n", "k % 3", "0", "1", "4", f"{self.expr(INT, 0)} % 4"])
+        narrow = self.choose(self.narrow)
+        return self.choose(["3", "k", "n", "k % 3", "0", "1", narrow, f"{self.expr(INT, 0)} % 4"])
 
     def count(self, depth: int) -> None:
         i, bound = self.new_name("i"), self.bound()

@@ -30,12 +30,13 @@ class Writer:
         self.env: dict[str, Kind] = {}
         self.fixed: set[str] = set()  # names that are only read
         self.counters: list[str] = ["k", "n"]
+        self.narrow = ["h", "np.uint8(k)", "np.int16(n)"]  # small whole numbers of narrow dtypes
         self.lists: dict[str, Kind] = {}
         self.variables: dict[str, Kind] = {}
         self.functions: dict[str, tuple[list[Kind], Kind]] = {}
         self.results: list[str] = []
         self.indent, self.made, self.loops = 1, 0, 0
-        self.ends_early = False
+        self.ends_early = self.has_objects = False
 
     def number(self, most: int) -> int:
         return self.draw(_up_to(most))

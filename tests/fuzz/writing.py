@@ -15,6 +15,10 @@ from tests.fuzz.program import Program
 from tests.fuzz.statements import Statements
 
 RETURNED = 4  # at most so many results
+PAIR = """class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+""".splitlines()
 
 
 @st.composite
@@ -47,6 +51,9 @@ def programs(draw: st.DrawFn) -> Program:
         w.results.append(name)
     if w.number(1):
         w.push()
+    if w.number(2) == 0:
+        w.object()
+        w.results += [x for x in w.env if x[:1] == "o"]
     if w.number(3) == 0:  # an argument itself is changed, in the caller's array
         w.fixed.discard(w.choose(list(kinds)))
     for _ in range(1 + w.number(5)):
@@ -56,13 +63,15 @@ def programs(draw: st.DrawFn) -> Program:
             w.write(f"{name} = np.stack({name})")
             w.results.append(name)
     w.write(w.last())
-    names = ", ".join([*kinds, "k"])
+    names = ", ".join([*kinds, "k", "h"])
+    head += PAIR if w.has_objects else []
     text = "\n".join([*head, f"def f({names}):", *w.lines]) + "\n"
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     calls = []
     for _ in range(2 + w.number(1)):
         size = w.choose(SIZES)
         args = [numbers(rng, kind, size) for kind in kinds.values()]
-        calls.append((*args, w.number(4)))
+        narrow = np.dtype(w.choose(["i1", "u1", "i2", "u8"])).type(w.number(3))
+        calls.append((*args, w.number(4), narrow))
     rounded = [k for k, kind in enumerate(kinds.values()) if kind.rounded]
     return Program(text, tuple(calls), tuple(rounded))
