@@ -1,23 +1,29 @@
-"""`bisect` with traced values: where a number belongs in a sorted list."""
+"""`bisect` with traced values: where a number belongs in a list, as Python's search finds it."""
 
 from __future__ import annotations
 
 import bisect
+import operator
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.conversions import as_weak
+from wend.eager.dispatch import any_staged
+from wend.eager.promotion import is_weak, tensor_type
 from wend.numpy import creating, reducing
 from wend.numpy import elementwise as ew
 
+# Whether a number belongs after an item
+Test = Callable[[Any, Any], Any]
 
-def _staged(function: Callable[..., Any], count: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Return a function of `bisect` for a list or a number that is traced.
 
-    In a sorted list the position is a count of items, and so it is for NaN.
-    """
+def _staged(function: Callable[..., Any], belongs_after: Test) -> Callable[..., Any]:
+    """Return a function of `bisect` for a list or a number that is traced."""
 
     def run(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
         if key is not None or hi is not None or lo != 0:
@@ -28,20 +34,57 @@ def _staged(function: Callable[..., Any], count: Callable[[Any, Any], Any]) -> C
                     cure="take the part of the list, or the keys, before.",
                 )
             )
-        return as_weak(count(creating.asarray(a), x))
+        tests = _tests(a, x, belongs_after)
+        # In a sorted list the position is a count of items.
+        return as_weak(reducing.sum(tests) if _is_sorted(a) else _searched(tests))
 
     return run
 
 
-def _count_below(a: Any, x: Any) -> Any:
-    return reducing.sum(ew.less(a, x))
+def _tests(a: Any, x: Any, belongs_after: Test) -> Any:
+    """Return for each item whether the number belongs after it."""
+    kinds = {type(item) for item in a} if isinstance(a, (list, tuple)) else set()
+    is_uniform = kinds in ({float}, {int}) and is_weak(x)
+    if isinstance(a, (list, tuple)) and a and not (is_uniform and _is_of_kind(x, *kinds)):
+        # Python compares numbers of two kinds exactly; arrays have one.
+        return creating.asarray([belongs_after(item, x) for item in a])
+    return belongs_after(creating.asarray(a) if any_staged((a,)) else np.asarray(a), x)
 
 
-def _count_up_to(a: Any, x: Any) -> Any:
-    return reducing.sum(ew.logical_not(ew.less(x, a)))
+def _is_of_kind(x: Any, kind: type) -> bool:
+    return tensor_type(x).dtype == np.dtype(kind)
+
+
+def _is_sorted(a: Any) -> bool:
+    is_known = isinstance(a, (list, tuple)) and not any_staged(a)
+    return is_known and all(one <= other for one, other in pairwise((-np.inf, *a)))
+
+
+def _searched(tests: Any) -> Any:
+    """Return where Python's binary search ends, whose items may be in any order."""
+    count = operator.index(tests.shape[0])
+    low: Any = np.int64(0)
+    high: Any = np.int64(count)
+    for _ in range(count.bit_length()):
+        middle = (low + high) // 2
+        is_after = tests[ew.minimum(middle, count - 1)]
+        is_open = low < high
+        low, high = (
+            ew.where(ew.logical_and(is_open, is_after), middle + 1, low),
+            ew.where(ew.logical_and(is_open, ew.logical_not(is_after)), middle, high),
+        )
+    return low
+
+
+def _is_above(item: Any, x: Any) -> Any:
+    return item < x
+
+
+def _is_not_below(item: Any, x: Any) -> Any:
+    return ew.logical_not(x < item)
 
 
 STAGED = {
-    bisect.bisect_left: _staged(bisect.bisect_left, _count_below),
-    bisect.bisect_right: _staged(bisect.bisect_right, _count_up_to),  # also called `bisect`
+    bisect.bisect_left: _staged(bisect.bisect_left, _is_above),
+    bisect.bisect_right: _staged(bisect.bisect_right, _is_not_below),  # also called `bisect`
 }
