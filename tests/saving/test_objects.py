@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from enum import Enum
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,11 @@ import pytest
 import wend
 import wend.numpy as wnp
 from tests.helpers.saved import again, is_same
+from wend.base.errors import SaveError
+
+
+class Color(Enum):
+    RED = 1
 
 
 class Layer:
@@ -80,7 +87,10 @@ def test_attributes_that_files_cannot_hold_are_left_out_with_a_warning():
     layer.apply(np.ones(2))
     layer.lock = threading.Lock()
     layer.score = np.tanh
-    with pytest.warns(UserWarning, match=r"Layer\.lock and Layer\.score: left out"):
+    layer.folder = Path("data")
+    layer.color = Color.RED
+    named = r"Layer\.lock, Layer\.score, Layer\.folder and Layer\.color: left out"
+    with pytest.warns(UserWarning, match=named):
         m = again(layer)
     with pytest.raises(AttributeError, match="lock was left out"):
         _ = m.lock
@@ -109,3 +119,24 @@ def test_arrays_of_loaded_objects_may_be_changed():
     m = again({"a": np.zeros(2)})
     m["a"][0] = 1.0
     assert m["a"].tolist() == [1.0, 0.0]
+
+
+def test_functions_with_rules_are_saved_in_functions():
+    @wend.custom_vjp
+    def clipped(x):
+        return wnp.clip(x, -1.0, 1.0)
+
+    clipped.defvjp(lambda x: (clipped(x), x), lambda x, ct: (ct,))
+    with pytest.raises(SaveError, match="which a file cannot hold"):
+        again(clipped=clipped)
+    fun = wend.function(clipped)
+    fun(2.0)
+    assert wend.grad(again(fun=fun).fun)(2.0) == 1.0
+
+
+def test_loaded_objects_are_saved_again():
+    layer = Layer(np.ones(2))
+    layer.apply(np.ones(2))
+    twice = again(again(layer))
+    assert is_same(twice.apply(np.ones(2)), layer.apply(np.ones(2)))
+    assert repr(twice) == "<loaded Layer: w, apply>"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import functools
+import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +26,7 @@ from wend.saving.variables import ArrayTable, ArrayWriter, LoadedVariable, Varia
 from wend.trace.state.variable import Variable
 
 _FUNCTIONS = (Function, BoundFunction, ConcreteFunction)
+_LIBRARIES = ("wend.", "numpy.", "scipy.", "builtins")
 # Instances of these have no attributes of the user's.
 _NO_OBJECTS = (
     *(type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
@@ -116,7 +119,7 @@ class ObjectWriter:
         try:
             return {"literal": literal_to_json(leaf, path)}
         except SaveError as error:
-            if isinstance(leaf, _NO_OBJECTS) or not _has_attributes(leaf):
+            if not _is_users_object(leaf):
                 raise LeftOutError(*error.args) from None
         return {"object": self._object(leaf, path)}
 
@@ -125,25 +128,35 @@ class ObjectWriter:
         if id(x) in self._numbers:
             return self._numbers[id(x)]
         number = self._numbers[id(x)] = len(self.records)
-        record: dict[str, Any] = {"class": class_name(type(x))}
+        is_loaded = isinstance(x, LoadedObject)
+        name_of_class, absent_before = x._loaded_as if is_loaded else (class_name(type(x)), ())
+        record: dict[str, Any] = {"class": name_of_class}
         self.records.append(record)
         self._objects.append(x)
-        attributes, absent = [], []
+        attributes, absent = [], [*absent_before]
         for name, value in _attributes(x):
             try:
                 attributes.append([name, self.value(value, f"{path}.{name}")])
             except LeftOutError:
                 absent.append(name)
         record |= {"attributes": attributes, "absent": absent}
-        plain = [name for name in absent if not isinstance(getattr(x, name), _FUNCTIONS)]
+        new = absent[len(absent_before) :]
+        plain = [name for name in new if not isinstance(getattr(x, name), _FUNCTIONS)]
         if plain:
             names = listed(f"{path}.{name}" for name in plain)
             warnings.warn(f"{names}: left out, since files cannot hold them", stacklevel=2)
         return number
 
 
-def _has_attributes(x: Any) -> bool:
-    return hasattr(x, "__dict__") or bool(getattr(type(x), "__slots__", ()))
+def _is_users_object(x: Any) -> bool:
+    """Return whether attributes say what an object is: not of a function, a path or an enum."""
+    origin = type(x).__module__.partition(".")[0]
+    is_users = origin not in sys.stdlib_module_names or origin == "__main__"
+    is_opaque = isinstance(x, (*_NO_OBJECTS, enum.Enum)) or type(x).__module__.startswith(
+        _LIBRARIES
+    )
+    has_attributes = hasattr(x, "__dict__") or bool(getattr(type(x), "__slots__", ()))
+    return is_users and has_attributes and not (is_opaque and not isinstance(x, LoadedObject))
 
 
 def _attributes(x: Any) -> Iterator[tuple[str, Any]]:
@@ -154,7 +167,7 @@ def _attributes(x: Any) -> Iterator[tuple[str, Any]]:
         names |= dict.fromkeys((slots,) if isinstance(slots, str) else slots)
         names |= dict.fromkeys(name for name, y in vars(cls).items() if isinstance(y, Function))
     for name in names:
-        if not name.startswith("__") and hasattr(x, name):
+        if not name.startswith("__") and name != "_loaded_as" and hasattr(x, name):
             yield name, getattr(x, name)
 
 
@@ -187,6 +200,8 @@ class ObjectReader:
             if any(type(pair) is not list or len(pair) != 2 for pair in pairs):
                 raise LoadError(f"{record.where}: attributes are no names with values")
             names = check_names([name for name, _ in pairs], record.where)
+            if "_loaded_as" in names:
+                raise LoadError(f"{record.where}: '_loaded_as' is no name of an attribute")
             for name, (_, value) in zip(names, pairs, strict=True):
                 vars(x)[name] = self.value(value, f"{record.where}: {name}")
 
