@@ -85,3 +85,17 @@ def test_coverage_counts_the_lines_that_were_recorded(module) -> None:
     # `def` lines ran before; of `untaken` only one side is recorded.
     assert set(statements) - set(missing) >= {2, 3, 4, 5, 7, 8, 9, 10, 14, 15, 18}
     assert {17} <= set(missing)
+
+
+def test_comparisons_belong_to_their_lines() -> None:
+    """Those of a loop's test too, which stands in a function of its own when it is rewritten."""
+
+    def fun(x: Any, y: Any) -> Any:
+        while x * x < y:
+            x = x + 1.0
+        return x if x > y - 1.0 else y
+
+    line = fun.__code__.co_firstlineno
+    graph = wend.function(fun).get_concrete_function(1.0, 9.0).graph
+    lines = {node.op.name: node.source.line - line for node in graph.walk() if node.source}
+    assert (lines["lt"], lines["gt"]) == (1, 3)

@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_show(commands)
     _add_save(commands)
     _add_run(commands)
+    _add_export(commands)
     _add_cache(commands)
     _add(commands, "bench", "compare the speed of wend with C and other systems, in its repository")
     _add(
@@ -169,6 +170,26 @@ def _add_run(commands: Any) -> None:
         help="the file for the result: .npy for one array, .npz for several",
     )
     _add_backend(run)
+
+
+def _add_export(commands: Any) -> None:
+    export = _add(
+        commands,
+        "export",
+        "write a function as an ONNX model, which onnxruntime runs",
+        "The function's file is imported; the call is traced and not run. It needs wend[onnx].",
+        epilog="example: wend export 'newton.py:wend.grad(root)(2.0)' --out slope.onnx",
+    )
+    export.add_argument(
+        "target",
+        metavar="FILE.py:CALL",
+        help="a function of a file, called with arguments of the types to trace it for; or "
+        "FILE.wend:NAME",
+    )
+    export.add_argument("--out", type=_file, required=True, metavar="FILE.onnx", help="the file")
+    export.add_argument(
+        "--opset", type=int, default=21, metavar="N", help="the version of ONNX's operators"
+    )
 
 
 def _add_backend(command: argparse.ArgumentParser) -> None:

@@ -157,7 +157,8 @@ class Expressions(Transformer):
             ast.Tuple([op, thunk(right)], ast.Load())
             for op, right in zip(operators[1:], node.comparators[1:], strict=True)
         ]
-        return runtime("compare", node.left, operators[0], node.comparators[0], *links)
+        compared = runtime("compare", node.left, operators[0], node.comparators[0], *links)
+        return ast.copy_location(compared, node)
 
     @property
     def can_hoist(self) -> bool:

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at
 from wend.ir.graph import Node
-from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type
+from wend.ir.types import Dim, ListType, MaybeType, Symbol, TensorType, Type
 
 # Of other dtypes onnxruntime lacks most operators.
 ELEMENT_TYPES = {
@@ -29,6 +29,7 @@ class ModelBuilder:
     """A model under construction. Names are unique in the model: subgraphs see outer values.
 
     Attributes:
+        sizes: for unknown sizes that stay the same, an input and its axis, or the number.
         dropped_checks: the lines of checks that the model does not make.
         quadratic_lists: the lines of lists that take quadratic time.
     """
@@ -39,6 +40,7 @@ class ModelBuilder:
         self._produced: list[set[str]] = [set()]
         self._constants: dict[tuple[Any, ...], str] = {}
         self.initializers: list[onnx.TensorProto] = []
+        self.sizes: dict[Symbol, tuple[str, int] | int] = {}
         self.dropped_checks: list[str] = []
         self.quadratic_lists: list[str] = []
 
@@ -97,16 +99,92 @@ class ModelBuilder:
         for output, _ in outputs:
             is_own = output in self._produced[-1] and output not in names
             names.append(output if is_own else self.emit("Identity", output))
-        infos = [value_info(name, type) for name, type in inputs]
-        out_infos = [value_info(name, type) for name, (_, type) in zip(names, outputs, strict=True)]
+        infos = [self.value_info(name, type) for name, type in inputs]
+        out_infos = [
+            self.value_info(name, type) for name, (_, type) in zip(names, outputs, strict=True)
+        ]
         return helper.make_graph(self.nodes, self.name(), infos, out_infos)
 
+    # Types
+    def is_sequence(self, type: Type) -> bool:
+        """Return whether a list is a sequence in the model: its items may differ in shape.
 
-def value_info(name: str, type: Type) -> onnx.ValueInfoProto:
-    """Return the declaration of a value; sizes that only the run knows are left open."""
-    dtype, shape = _array_type(type)
-    sizes = None if shape is None else [n if isinstance(n, int) else None for n in shape]
-    return helper.make_tensor_value_info(name, ELEMENT_TYPES[dtype], sizes)
+        Other lists are arrays with one more axis, the first.
+        """
+        while isinstance(type, MaybeType):
+            type = type.of
+        if not isinstance(type, ListType):
+            return False
+        element = element_of(type)
+        if not isinstance(element, TensorType):
+            return True
+        dims = element.shape
+        return dims is None or not all(isinstance(n, int) or n in self.sizes for n in dims)
+
+    def value_info(self, name: str, type: Type) -> onnx.ValueInfoProto:
+        """Return the declaration of a value; sizes that only the run knows are left open."""
+        if self.is_sequence(type):
+            dtype, _ = _array_type(element_of(type))
+            return helper.make_tensor_sequence_value_info(name, ELEMENT_TYPES[dtype], None)
+        dtype, shape = _array_type(type)
+        sizes = None if shape is None else [n if isinstance(n, int) else None for n in shape]
+        return helper.make_tensor_value_info(name, ELEMENT_TYPES[dtype], sizes)
+
+    def zeros(self, dtype: np.dtype, dims: Sequence[Dim], node: Node) -> str:
+        """Return the name of an array of zeros.
+
+        Raises:
+            UnsupportedError: a size is that of no input.
+        """
+        if all(isinstance(n, int) for n in dims):
+            return self.constant(np.zeros(dims), dtype)
+        sizes = []
+        for dim in dims:
+            if isinstance(dim, Symbol) and dim not in self.sizes:
+                raise unsupported(node, "its sizes are unknown", "export it for known sizes.")
+            sizes.append(self.integers(dim) if isinstance(dim, int) else self._size(dim))
+        zero = self.constant(0, dtype)
+        return self.emit("Expand", zero, self.emit("Concat", *sizes, axis=0))
+
+    def _size(self, symbol: Symbol) -> str:
+        """Return the name of a size, as a vector of one number."""
+        size = self.sizes[symbol]
+        if isinstance(size, int):
+            return self.integers(size)
+        name, axis = size
+        bounds = self.integers(axis), self.integers(axis + 1)
+        return self.emit("Slice", self.emit("Shape", name), *bounds, self.integers(0))
+
+    def check_type(self, type: Type, node: Node) -> None:
+        """Refuse values that ONNX has not.
+
+        Raises:
+            UnsupportedError: a value of the node is complex, or a list of lists of lists.
+        """
+        inner, depth = type, 0
+        while isinstance(inner, (MaybeType, ListType)):
+            depth += isinstance(inner, ListType)
+            inner = inner.element if isinstance(inner, ListType) else inner.of
+        if not isinstance(inner, TensorType):
+            return
+        if inner.dtype not in ELEMENT_TYPES:
+            why = f"values of dtype {inner.dtype} are not exported"
+            raise unsupported(node, why, cure_of(inner.dtype))
+        if depth > 2 or (depth == 2 and self.is_sequence(element_of(type))):
+            raise unsupported(
+                node,
+                "it keeps lists of lists of arrays that differ in shape",
+                "export the value without its gradient, or make an inner loop one of fixed length.",
+            )
+
+
+def element_of(type: Type) -> Type:
+    """Return the type of a list's items, where they are present."""
+    while isinstance(type, MaybeType):
+        type = type.of
+    assert isinstance(type, ListType)
+    element = type.element
+    return element.of if isinstance(element, MaybeType) else element
 
 
 def _array_type(type: Type) -> tuple[np.dtype, Sequence[Any] | None]:
@@ -118,37 +196,6 @@ def _array_type(type: Type) -> tuple[np.dtype, Sequence[Any] | None]:
         return dtype, None if shape is None else (None, *shape)
     assert isinstance(type, TensorType)
     return type.dtype, type.shape
-
-
-def check_type(type: Type, node: Node) -> None:
-    """Refuse values that ONNX has not: complex numbers, and lists whose items differ in shape.
-
-    Raises:
-        UnsupportedError: the value of the node is of such a type.
-    """
-    inner = type
-    lists = 0
-    while isinstance(inner, (MaybeType, ListType)):
-        lists += isinstance(inner, ListType)
-        inner = inner.element if isinstance(inner, ListType) else inner.of
-    if not isinstance(inner, TensorType):
-        return
-    if inner.dtype not in ELEMENT_TYPES:
-        raise unsupported(
-            node, f"values of dtype {inner.dtype} are not exported", cure_of(inner.dtype)
-        )
-    if lists > 1 or (lists and (inner.shape is None)):
-        raise unsupported(
-            node,
-            "it keeps lists of lists: the records of nested loops, whose lengths differ",
-            "export the value without its gradient, or make the inner loop one of fixed length.",
-        )
-    if lists and any(isinstance(n, Symbol) for n in inner.shape or ()):
-        raise unsupported(
-            node,
-            "it keeps a list of arrays whose sizes are unknown",
-            "export it for known sizes.",
-        )
 
 
 def cure_of(dtype: np.dtype) -> str:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from wend.interop.onnx.builder import ModelBuilder, check_type, unsupported
+from wend.interop.onnx.builder import ModelBuilder, unsupported
 from wend.interop.onnx.elementwise import ELEMENTWISE
 from wend.interop.onnx.indexing import INDEXING
+from wend.interop.onnx.lists import LISTS, NO_NAME
 from wend.interop.onnx.shaping import SHAPING
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import ListType, MaybeType, TensorType, TokenType, Type
+from wend.ir.types import ListType, TensorType, TokenType, Type
 from wend.ops.control import WhileParts
 
 # A node, the names of its operands -> the names of its results
 Emitter = Callable[[ModelBuilder, Node, Sequence[str]], "str | Sequence[str]"]
-NO_NAME = ""  # of tokens, and of lists that a loop's trips do not see
 _PREDICATE = TensorType(BOOL, ())
 _COUNT = TensorType(INT64, ())
 
@@ -38,7 +37,7 @@ def emit_graph(m: ModelBuilder, graph: Graph, arguments: Sequence[str]) -> list[
             cure = "compute it from operations of the table in docs/onnx.md, or outside."
             raise unsupported(node, "it has no counterpart", cure)
         for result in node.results:
-            check_type(result.type, node)
+            m.check_type(result.type, node)
         results = emitter(m, node, operands)
         results = [results] if isinstance(results, str) else results
         names.update(zip(node.results, results, strict=True))
@@ -54,7 +53,9 @@ def _emit_while(m: ModelBuilder, node: Node, operands: Sequence[str]) -> list[st
     parts = WhileParts.of(node)
     count = len(parts.carry)
     invariants = operands[count:]
-    scanned = appended_lists(parts)
+    scanned = {
+        k: scan for k, scan in appended_lists(parts).items() if not m.is_sequence(scan.list_type)
+    }
     ahead = emit_graph(m, parts.before, operands)
     predicate, forwarded = ahead[0], ahead[1:]
     carried = [k for k in range(len(forwarded)) if k not in scanned and _is_array(node, k)]
@@ -98,11 +99,13 @@ class AppendedList:
 
     Attributes:
         carry: its position in the carry.
+        list_type: its type.
         element: the type of an item.
         is_empty: whether it is empty before the loop.
     """
 
     carry: int
+    list_type: Type
     element: Type
     is_empty: bool
 
@@ -127,7 +130,7 @@ def appended_lists(parts: WhileParts) -> dict[int, AppendedList]:
         if is_result_only and not _count_reads(parts.after, push.results[0]):
             origin = parts.carry[k].node
             is_empty = origin is not None and origin.op.name == "list_new"
-            lists[positions[0]] = AppendedList(k, param.type.element, is_empty)
+            lists[positions[0]] = AppendedList(k, param.type, param.type.element, is_empty)
     return lists
 
 
@@ -180,65 +183,6 @@ def _emit_choice(
     )
 
 
-# Lists are arrays with one more axis, the first
-def _emit_list_new(m: ModelBuilder, node: Node, operands: Sequence[str]) -> str:
-    return _empty(m, node.attrs["element"])
-
-
-def _empty(m: ModelBuilder, element: Type) -> str:
-    """Return the name of an empty list of arrays, whose sizes are known."""
-    array: Any = element.of if isinstance(element, MaybeType) else element
-    return m.constant(np.zeros((0, *array.dims)), array.dtype)
-
-
-def _emit_push(m: ModelBuilder, node: Node, operands: Sequence[str]) -> str:
-    list_name, x = operands
-    if list_name == NO_NAME:  # a scan output
-        return x
-    m.quadratic_lists.append("" if node.source is None else node.source.short)
-    row = m.emit("Unsqueeze", x, m.integers(0))
-    return m.emit("Concat", list_name, row, axis=0)
-
-
-def _emit_pop(m: ModelBuilder, node: Node, operands: Sequence[str]) -> list[str]:
-    (x,) = operands
-    remaining = m.emit("Slice", x, m.integers(0), m.integers(-1), m.integers(0))
-    return [remaining, m.emit("Gather", x, m.constant(-1, np.int64), axis=0)]
-
-
-def _emit_put(m: ModelBuilder, node: Node, operands: Sequence[str]) -> str:
-    x, index, item = operands
-    reduction = {"reduction": "add"} if node.op.name == "list_add_at" else {}
-    position = m.emit("Reshape", index, m.integers(1, 1))
-    row = m.emit("Unsqueeze", item, m.integers(0))
-    return m.emit("ScatterND", x, position, row, **reduction)
-
-
-def _emit_zeros(m: ModelBuilder, node: Node, operands: Sequence[str]) -> str:
-    element: Any = node.results[0].type
-    while isinstance(element, (ListType, MaybeType)):
-        element = element.element if isinstance(element, ListType) else element.of
-    return m.emit("Expand", m.constant(0, element.dtype), m.emit("Shape", operands[0]))
-
-
-def _emit_length(m: ModelBuilder, node: Node, operands: Sequence[str]) -> str:
-    return m.emit("Gather", m.emit("Shape", operands[0]), m.constant(0, np.int64), axis=0)
-
-
-def _emit_stack(m: ModelBuilder, node: Node, operands: Sequence[str]) -> str:
-    return operands[0]
-
-
-# What may be absent is zeros where it is
-def _emit_zero(m: ModelBuilder, node: Node, operands: Sequence[str]) -> str:
-    of = node.attrs["type"]
-    if isinstance(of, ListType):
-        return _empty(m, of.element)
-    if not of.is_static:
-        raise unsupported(node, "its sizes are unknown", "export it for known sizes.")
-    return m.constant(np.zeros(of.dims), of.dtype)
-
-
 def _emit_same(m: ModelBuilder, node: Node, operands: Sequence[str]) -> str:
     return operands[0]
 
@@ -259,21 +203,7 @@ EMITTERS: Mapping[str, Emitter] = {
     **INDEXING,
     "while": _emit_while,
     "if": _emit_if,
-    "list_new": _emit_list_new,
-    "list_push": _emit_push,
-    "list_pop": _emit_pop,
-    "list_get": lambda m, node, x: m.emit("Gather", x[0], x[1], axis=0),
-    "list_set": _emit_put,
-    "list_add_at": _emit_put,
-    "list_len": _emit_length,
-    "list_zeros": _emit_zeros,
-    "list_add": lambda m, node, x: m.emit("Add", *x),
-    "list_stack": _emit_stack,
-    "list_unstack": _emit_stack,
-    "zero": _emit_zero,
-    "present": _emit_same,
-    "instantiate": _emit_same,
-    "autograd_add": lambda m, node, x: m.emit("Add", *x),
+    **LISTS,
     "any_nonzero": lambda m, node, x: m.constant(True, np.bool_),
     "is_zero": lambda m, node, x: m.constant(False, np.bool_),
     "store": lambda m, node, x: x[1],

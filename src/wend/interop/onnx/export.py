@@ -17,7 +17,8 @@ from wend.base.version import VERSION
 from wend.function.concrete import ConcreteFunction
 from wend.function.function import BoundFunction, Function, function
 from wend.interop.onnx.builder import ELEMENT_TYPES, ModelBuilder, cure_of
-from wend.interop.onnx.emit import NO_NAME, emit_graph
+from wend.interop.onnx.emit import emit_graph
+from wend.interop.onnx.lists import NO_NAME, note_sizes
 from wend.ir.types import Symbol, TensorType
 from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.runtime.array_boundary import to_host
@@ -73,6 +74,10 @@ def export(
     for param, name in zip(graph.params, concrete.input_names, strict=False):
         arguments.append(names.unique(name))
         inputs.append(_declared(arguments[-1], param.tensor))
+        for axis, dim in enumerate(param.tensor.shape or ()):
+            if isinstance(dim, Symbol):
+                m.sizes.setdefault(dim, (arguments[-1], axis))
+    note_sizes(m, graph)
     if traced.has_world:
         arguments.append(NO_NAME)
     variables: dict[Storage, str] = {}
