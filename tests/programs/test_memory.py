@@ -12,7 +12,9 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.plain_programs import PLAIN
 from tests.helpers.programs import PROGRAMS, Program
+from wend.autodiff.vjp import vjp
 from wend.base.memory import Memory
+from wend.ir import equal, parse
 
 POLICIES: list[Memory] = [
     "recompute",
@@ -48,3 +50,50 @@ def test_policies_give_the_derivatives_of_keep(program: Program, form: str, back
                 actual = derivatives(fun, program)
             for a, b in zip(actual, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12, err_msg=str(policy))
+
+
+def settling(x: Any) -> Any:
+    while x < 20.0:
+        x = x + np.exp(np.sin(x))
+    return x * x
+
+
+def by_other_transforms(x: Any) -> list[Any]:
+    """Derivatives by everything besides `grad` and `jvp`."""
+    xs = x + np.array([0.1, 3.0, 25.0])
+    _, linear = wend.linearize(settling, x)
+    variable = wend.Variable(x)
+    with wend.GradientTape() as tape:
+        y = wend.function(settling)(variable)
+    return [
+        wend.vmap(wend.grad(settling))(xs),
+        wend.grad(lambda v: np.sum(wend.vmap(settling)(v)))(xs),
+        wend.vmap(wend.grad(wend.grad(settling)))(xs),
+        wend.hessian(lambda v: settling(v[0]) * v[1])(np.array([x, 2.0])),
+        wend.jacfwd(wend.grad(settling))(x),
+        wend.jacrev(settling)(x),
+        linear(1.0),
+        tape.gradient(y, variable),
+    ]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize(
+    "policy", ["recompute", "thin", wend.Every(3), wend.Checkpoints(3)], ids=str
+)
+def test_every_transform_takes_every_policy(policy: Memory, backend: str) -> None:
+    with wend.config(backend=backend):
+        expected = by_other_transforms(0.3)
+        with wend.config(memory=policy):
+            actual = by_other_transforms(0.3)
+    for a, b in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11)
+
+
+@pytest.mark.parametrize("policy", ["thin", wend.Every(3), wend.Checkpoints(3)], ids=str)
+def test_graphs_of_a_policy_print_and_parse_back(policy: Memory) -> None:
+    with wend.config(memory=policy):
+        loop = wend.function(settling).get_concrete_function(0.3).graph
+    pair = vjp(loop, [0], [0])
+    for graph in (loop, pair.forward, pair.backward, vjp(pair.backward, [0], [0]).backward):
+        assert equal(parse(str(graph)), graph)
