@@ -80,3 +80,25 @@ def test_the_agent_learns_what_plain_python_learns(environment: str) -> None:
     assert module["train"](compiled, 3) == expected
     for name, weights in compiled.weights.items():
         np.testing.assert_allclose(weights.value, plain.weights[name].value, rtol=1e-9, atol=1e-12)
+
+
+def test_many_fits_are_those_of_each_start() -> None:
+    module = load("predator_prey")
+    starts, observed = module["example_data"](3)
+    logs, values, steps = wend.vmap(module["fit"], (0, None, None))(starts, observed, 20)
+    one = wend.function(module["fit"])
+    for k, start in enumerate(starts):
+        expected = one(start, observed, 20)
+        np.testing.assert_allclose(logs[k], expected[0], rtol=1e-9)
+        np.testing.assert_allclose(values[k], expected[1], rtol=1e-7)
+        assert steps[k] == expected[2]
+
+
+def test_greeks_of_an_option() -> None:
+    module = load("barrier_option")
+    price, keys = wend.function(module["price"]), module["example_data"](50)
+    value, greeks = wend.value_and_grad(price, (1, 2))(keys, 90.0, 0.25)
+    np.testing.assert_allclose(value, price(keys, 90.0, 0.25), rtol=1e-12)
+    for k, step in enumerate(np.eye(2) * 1e-5):
+        upper, lower = (price(keys, 90.0 + s * step[0], 0.25 + s * step[1]) for s in (1, -1))
+        np.testing.assert_allclose(greeks[k], (upper - lower) / 2e-5, rtol=1e-5)

@@ -84,6 +84,21 @@ def hoisted(graphs: Sequence[Graph]) -> list[str]:
     return largest(sized_lines)
 
 
+def mapped(graphs: Sequence[Graph]) -> list[str]:
+    """Return a line for each loop over elements of a `vmap`: how many run at a time."""
+    lines = []
+    for node in (node for graph in graphs for node in graph.walk()):
+        if node.remark is None or node.remark.lanes is None:
+            continue
+        if node.remark.lanes > 1:
+            lines.append(f"runs the loop{at(node.source)} in {node.remark.lanes} lanes")
+        else:
+            inner = [x.source for x in node.regions[1].walk() if x.op is while_]
+            of = f": each has its own loop{places(s for s in inner if s)}" if inner else ""
+            lines.append(f"runs the elements of vmap{at(node.source)} one by one{of}")
+    return list(dict.fromkeys(lines))
+
+
 def copied(graphs: Sequence[Graph]) -> list[str]:
     """Return a line for each update in a loop that copies its array in each trip.
 

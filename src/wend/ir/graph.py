@@ -46,10 +46,12 @@ class Remark:
     Attributes:
         is_rematerialized: a backward pass recomputes it instead of reading a residual.
         loop: the loop that it was moved out of.
+        lanes: a loop that runs for so many elements of a `vmap` at a time; 1: for one.
     """
 
     is_rematerialized: bool = False
     loop: Source | None = None
+    lanes: int | None = None
 
 
 class Node:

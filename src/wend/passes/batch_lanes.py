@@ -17,7 +17,7 @@ import numpy as np
 
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INT64
-from wend.ir.graph import Graph, Node, Value
+from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import inline
 from wend.ir.types import Dim, TensorType, Type
@@ -106,7 +106,9 @@ class Lanes:
         outer = [c.count, self.count, *columns, *shared]
         layout = _Layout(self, before, after, len(starts), flags, len(outs))
         regions = [layout.before(entry, outer), layout.after(entry, outer)]
-        results = c.b.while_(entry, outer, *regions).results
+        loop = c.b.while_(entry, outer, *regions)
+        loop.remark = Remark(lanes=LANES)
+        results = loop.results
         first = 1 + len(entry) - len(outs) - 1
         return [self._filled(x) for x in results[first : first + len(outs)]]
 

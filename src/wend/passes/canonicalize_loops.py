@@ -75,6 +75,7 @@ def _demote_unchanged_carries(node: Node) -> tuple[Node, tuple[Value, ...]]:
         [node.results[i].type for i in forwarded],
         node.source,
     )
+    new.remark = node.remark
     keep_names([node.results[i] for i in forwarded], new.results)
     results = dict(zip(forwarded, new.results, strict=True))
     results.update({position: w.carry[i] for i, position in unchanged.items()})

@@ -63,6 +63,7 @@ def _copy_live(node: Node, liveness: _Liveness, mapping: dict[Value, Value]) -> 
         [node.results[i].type for i in live.results],
         node.source,
     )
+    copy.remark = node.remark
     keep_names([node.results[i] for i in live.results], copy.results)
     for i, result in zip(live.results, copy.results, strict=True):
         mapping[node.results[i]] = result

@@ -56,7 +56,9 @@ def _hoist_from_loop(loop: Node) -> tuple[list[Node], Node]:
         for region, invariant_values, first in region_parts
     ]
     operands, types = (*loop.operands, *hoisted_values), [result.type for result in loop.results]
-    return hoisted, Node(loop.op, operands, loop.attrs, regions, types, loop.source)
+    copy = Node(loop.op, operands, loop.attrs, regions, types, loop.source)
+    copy.remark = loop.remark
+    return hoisted, copy
 
 
 def _hoistable(region: Graph, invariants: Sequence[Value]) -> list[Value]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wend.ir.graph import Graph, Node, Value
+from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import inline, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import ListType, TensorType, Type
 from wend.ops.build import Build
@@ -70,6 +70,7 @@ def _append_loop(b: Build, p: ParallelMapParts, node: Node) -> list[Value]:
         before.finish([predicate, *before.params[:carry]]),
         after.finish([after.add(index, after.integer(1)), *following]),
     )
+    loop.remark = Remark(lanes=1)
     operands = [*p.mapped, *p.invariants]
     return [
         _stacked(b, list, type, operands) if form == STACK else list

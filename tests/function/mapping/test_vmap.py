@@ -209,6 +209,15 @@ def test_chunks_bound_the_memory():
     assert sorted(node.operands[0].type.shape for node in nodes) == [(2, 3), (4, 3)]
 
 
+def test_explain_says_how_elements_run():
+    fun = wend.vmap(halvings)
+    fun(np.ones(40))
+    assert "in 256 lanes" in fun.explain()
+    gradient = wend.vmap(wend.grad(lambda x: wend.while_loop(lambda c: c < 8, lambda c: c * c, x)))
+    gradient(np.full(40, 1.5))
+    assert "one by one: each has its own loop" in gradient.explain()
+
+
 # Effects
 def test_elements_print_in_order(capfd):
     def fun(x):
