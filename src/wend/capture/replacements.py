@@ -52,10 +52,17 @@ def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         xs, *others = args
         if function is shaping.stack:
-            return xs.stack(*others, **kwargs)
-        return function(xs.stack(), *others, **kwargs)
+            return _stack(xs, *others, **kwargs)
+        return function(xs.as_array(), *others, **kwargs)
 
     return run
+
+
+def _stack(xs: TensorList, axis: int = 0, **kwargs: Any) -> Any:
+    """Return `np.stack(xs, axis)`."""
+    joined = xs.as_array()
+    joined = joined if axis == 0 else shaping.moveaxis(joined, 0, axis)
+    return creating.asarray(joined, **kwargs) if kwargs else joined
 
 
 # Builtins and array functions -> their versions for traced values.
@@ -293,7 +300,7 @@ def _is_array_function(fun: Any) -> bool:
 
 def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call an array function with traced lists, and lists of traced values, as arrays."""
-    args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
+    args = tuple(arg.as_array() if isinstance(arg, TensorList) else arg for arg in args)
     if any(map(_holds_staged, (*args, *kwargs.values()))):
         are_arrays = _array_parameters(fun, len(args))
         args = tuple(

@@ -32,7 +32,7 @@ from wend.trace.state import effects
 
 def stack_if_list(xs: Any) -> Any:
     """Return a traced list as the array of its items, and other values unchanged."""
-    return xs.stack() if isinstance(xs, TensorList) else xs
+    return xs.items() if isinstance(xs, TensorList) else xs
 
 
 # Functions of one value
@@ -102,7 +102,7 @@ def to_bool(x: Any) -> Any:
 def sum_of(xs: Any, start: Any = 0) -> Any:
     """Return `sum(xs, start)`."""
     if isinstance(xs, TensorList):
-        return reducing.sum(xs.stack(), 0) + start
+        return reducing.sum(xs.items(), 0) + start
     for x in xs:
         start = start + x
     return start

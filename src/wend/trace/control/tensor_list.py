@@ -258,6 +258,34 @@ class TensorList:
         return trees.unflatten(self.treedef, stacked)
 
 
+    def as_array(self) -> Any:
+        """Return the array that NumPy makes of it: parts of items lie along the second axis.
+
+        Raises:
+            ListError: the items are no arrays, numbers, or tuples and lists of these.
+        """
+        return self._joined(self.stack())
+
+    def _joined(self, columns: Any) -> Any:
+        if isinstance(columns, (tuple, list)) and columns:
+            return shaping.stack([self._joined(column) for column in columns], axis=1)
+        if not isinstance(columns, Staged):
+            raise self._unsupported("become an array", "keep a list for each part of an item.")
+        return columns
+
+    def items(self) -> Any:
+        """Return the array of its items.
+
+        Raises:
+            ListError: they are no arrays or numbers.
+        """
+        if not self.treedef.is_leaf():
+            raise self._unsupported(
+                "be taken as numbers", "keep a list for each part of an item."
+            )
+        return self.stack()
+
+
 _NO_RECORDING: Any = None  # the recording of placeholders
 
 
