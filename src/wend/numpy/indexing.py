@@ -110,7 +110,7 @@ def normalize_entry(entry: Any) -> Any:
         )
     dtype = array.type.dtype if isinstance(array, Staged) else getattr(array, "dtype", None)
     kind = "f" if dtype is None else dtype.kind
-    if kind not in "iub" and not (isinstance(entry, list) and np.size(array) == 0):
+    if kind not in "iub" and not (isinstance(entry, (list, tuple)) and np.size(array) == 0):
         example = 0.5 if np.ndim(array) == 0 else np.ones(1)
         np.ones(1)[example]  # type: ignore[index]  # NumPy's error
     return array.astype(np.int64) if kind not in "iub" else array

@@ -257,7 +257,6 @@ class TensorList:
             stacked.append(array if axis == 0 else shaping.moveaxis(array, 0, axis))
         return trees.unflatten(self.treedef, stacked)
 
-
     def as_array(self) -> Any:
         """Return the array that NumPy makes of it: parts of items lie along the second axis.
 
@@ -280,9 +279,7 @@ class TensorList:
             ListError: they are no arrays or numbers.
         """
         if not self.treedef.is_leaf():
-            raise self._unsupported(
-                "be taken as numbers", "keep a list for each part of an item."
-            )
+            raise self._unsupported("be taken as numbers", "keep a list for each part of an item.")
         return self.stack()
 
 
