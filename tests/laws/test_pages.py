@@ -20,7 +20,7 @@ DOCS = ROOT / "docs"
 PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
     *("debugging.md", "memory.md", "performance.md", "saving.md", "vmap.md", "../README.md"),
-    *("jax.md", "onnx.md"),
+    *("jax.md", "onnx.md", "torch.md"),
 )
 # What the reader is told to call the program; where nothing is said, each block is one.
 FILES = {"../README.md": "newton.py"}
@@ -63,6 +63,8 @@ def test_every_block_does_what_the_page_shows(
     page = (DOCS / name).read_text(encoding="utf-8")
     if name == "jax.md":
         pytest.importorskip("jax", reason="NOT RUN: the extra wend[jax] is not installed")
+    if name == "torch.md":
+        pytest.importorskip("torch", reason="NOT RUN: torch is not installed")
     if name == "onnx.md":
         pytest.importorskip("onnxruntime", reason="NOT RUN: the extra wend[onnx] is not installed")
     module = types.ModuleType("example")  # which dataclasses look up

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -13,10 +14,24 @@ from wend.base.errors import TypeMismatchError, explain
 from wend.capture.convert import capture
 from wend.eager.promotion import cast
 from wend.function.function import Function
-from wend.interop.jax.flat_function import ArrayType, FlatFunction
+from wend.interop.flat_function import PYTHON_DTYPES, ArrayType, Bridge, FlatFunction, as_weak
 from wend.interop.jax.primitives import wend_call
 from wend.interop.jax.pytrees import StaticLeaf, Structure, flatten, is_array
-from wend.trace.recording.recording import current
+
+
+def _own_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+    own: np.dtype[Any] = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    return None if own != dtype and dtype.kind in "fc" else own
+
+
+_JAX = Bridge(
+    name="as_jax",
+    compiler="XLA",
+    arrays="arrays of JAX",
+    own_dtype=_own_dtype,
+    dtype_cure="cast the captured arrays to float32, or the result by .astype(np.float32); or call "
+    'jax.config.update("jax_enable_x64", True).',
+)
 
 
 def as_jax(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +115,7 @@ class _Trace:
     ) -> None:
         self._fun, self._structure, self._static, self._is_weak = fun, structure, static, is_weak
         self._result: Structure | None = None
-        self._flat = FlatFunction(name, self._call_flat, types)
+        self._flat = FlatFunction(_JAX, name, self._call_flat, types)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         self._flat.result_types  # noqa: B018 - what is refused is raised outside of JAX
@@ -123,13 +138,8 @@ def _marked(x: Any, weak: bool) -> Any:
 
     Without 64 bits a weak float of JAX has 32 and a Python float 64, so it keeps its dtype.
     """
-    recording = current()
-    if not weak or recording is None:
+    if not weak:
         return x
     if np.dtype(x.dtype) == np.int32:
         x = cast(x, np.dtype(np.int64))
-    is_weak = np.dtype(x.dtype).itemsize >= _PYTHON_ITEMSIZE[np.dtype(x.dtype).kind]
-    return recording.wrap(recording.lift(x), weak=is_weak)
-
-
-_PYTHON_ITEMSIZE = {"b": 1, "i": 8, "u": 8, "f": 8, "c": 16}
+    return as_weak(x) if np.dtype(x.dtype) in PYTHON_DTYPES else x

@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from wend.interop.flat_function import ArrayType, FlatFunction
 from wend.interop.jax import ffi_types as ffi
-from wend.interop.jax.flat_function import ArrayType, FlatFunction
 
 _TARGET = "wend_call"
 

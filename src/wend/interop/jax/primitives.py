@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from wend.interop.flat_function import FlatFunction
 from wend.interop.jax.calling import call_from_host, call_in_place
-from wend.interop.jax.flat_function import FlatFunction
 
 wend_call = Primitive("wend_call")
 wend_linear = Primitive("wend_linear")

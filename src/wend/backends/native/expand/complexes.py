@@ -18,12 +18,15 @@ def by_parts(b: Any, node: Node, operands: Sequence[Value]) -> Sequence[Value] |
     """Apply an operation that moves or adds numbers to the real and the imaginary parts."""
     if not _is_complex(node.results[0]):
         return None
-    attrs: dict[str, Any] = dict(node.attrs)
     halves = []
     for part, name in ((b.real, "real"), (b.imag, "imag")):
-        own = {k: getattr(x, name) if isinstance(x, complex) else x for k, x in attrs.items()}
-        halves.append(b.emit(node.op, *(part(x) if _is_complex(x) else x for x in operands), **own))
-    return [b.complex(*halves)]
+        attrs: dict[str, Any] = dict(node.attrs)
+        if "value" in attrs:  # what fills the result, a number of any kind
+            attrs["value"] = getattr(complex(attrs["value"]), name)
+        halves.append(
+            b.emit(node.op, *(part(x) if _is_complex(x) else x for x in operands), **attrs)
+        )
+    return [b.complex(halves[0], b.refine(halves[1], halves[0].type))]
 
 
 def bilinear(b: Any, node: Node, operands: Sequence[Value]) -> Sequence[Value] | None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import jax
 import numpy as np
 
 from wend.base.cached_property import cached_property
@@ -18,9 +17,20 @@ from wend.function.function import Function
 from wend.function.mapping.vmap import vmap
 from wend.function.signature.spec import TensorSpec
 from wend.ir.op import Effect
+from wend.trace.recording.recording import current
 from wend.trace.state.creation import described
 
 Arrays: TypeAlias = tuple[Any, ...]
+
+
+# The dtypes of Python's numbers
+PYTHON_DTYPES = frozenset(np.dtype(kind) for kind in (bool, np.int64, float, complex))
+
+
+def as_weak(x: Any) -> Any:
+    """Return a traced number that follows the dtype of what it meets, as Python's do (D4)."""
+    recording = current()
+    return x if recording is None else recording.wrap(recording.lift(x), weak=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +46,43 @@ class ArrayType:
         return self.dtype.kind in "fc"
 
 
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """A system that calls wend, for messages and dtypes.
+
+    Attributes:
+        name: the public function: `as_jax`.
+        compiler: what may drop, merge and repeat calls.
+        arrays: what it calls its arrays.
+        own_dtype: returns the dtype in which it takes a result, None if it refuses it.
+        dtype_cure: what helps against that.
+    """
+
+    name: str
+    compiler: str
+    arrays: str
+    own_dtype: Callable[[np.dtype[Any]], np.dtype[Any] | None]
+    dtype_cure: str = ""
+
+
 class FlatFunction:
     """A function of arrays that returns a tuple of arrays, for operands of fixed types.
 
     Args:
+        bridge: the system that calls it.
         name: its name, in messages.
         fun: the function, of traced arrays.
         types: the types of its operands.
     """
 
-    def __init__(self, name: str, fun: Callable[..., Arrays], types: Sequence[ArrayType]) -> None:
-        self.name, self.fun, self.types = name, fun, tuple(types)
+    def __init__(
+        self,
+        bridge: Bridge,
+        name: str,
+        fun: Callable[..., Arrays],
+        types: Sequence[ArrayType],
+    ) -> None:
+        self.bridge, self.name, self.fun, self.types = bridge, name, fun, tuple(types)
         self.number: int | None = None  # by which compiled programs call it
         self._derived: dict[Any, FlatFunction] = {}
 
@@ -65,32 +101,30 @@ class FlatFunction:
         function = Function(self.fun, name=self.name)
         specs = [TensorSpec(type.shape, type.dtype) for type in self.types]
         concrete = function.get_concrete_function(*specs)
-        _check_pure(self.name, concrete)
+        _check_pure(self.bridge, self.name, concrete)
         return concrete
 
     @cached_property
     def result_types(self) -> tuple[ArrayType, ...]:
-        """The types of its results, as JAX has them."""
+        """The types of its results, as the other system has them."""
         results = []
         for k, leaf in enumerate(self.concrete.traced.result_types):
             if not leaf.type.is_static:
                 cure = "return arrays of fixed shapes, padded where they have to be."
-                problem = f"as_jax of {self.name}: the size of result {k} is known to a run only."
+                where = f"{self.bridge.name} of {self.name}"
+                problem = f"{where}: the size of result {k} is known to a run only."
                 raise TypeMismatchError(explain(problem, cure=cure))
             shape = tuple(dim for dim in leaf.type.dims if isinstance(dim, int))
             results.append(ArrayType(shape, self._dtype(k, leaf.type.dtype)))
         return tuple(results)
 
     def _dtype(self, k: int, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        own: np.dtype[Any] = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
-        if own != dtype and dtype.kind in "fc":
-            raise TypeMismatchError(
-                explain(
-                    f"as_jax of {self.name}: result {k} is {dtype}, and jax_enable_x64 is off.",
-                    cure="cast the captured arrays to float32, the result by .astype(np.float32), "
-                    'or call jax.config.update("jax_enable_x64", True).',
-                )
+        own = self.bridge.own_dtype(dtype)
+        if own is None:
+            problem = (
+                f"{self.bridge.name} of {self.name}: result {k} is {dtype}, which is not taken."
             )
+            raise TypeMismatchError(explain(problem, cure=self.bridge.dtype_cure))
         return own
 
     @property
@@ -122,7 +156,7 @@ class FlatFunction:
                 return tuple(result)
 
             types = [*self.types, *(self.types[k] for k in wrt)]
-            return FlatFunction(f"jvp of {self.name}", fun, types)
+            return FlatFunction(self.bridge, f"jvp of {self.name}", fun, types)
 
         return self._memo(("jvp", wrt), derive)
 
@@ -144,7 +178,7 @@ class FlatFunction:
                 return tuple(pull_back(tuple(cts)))
 
             results = [self.result_types[self.differentiable_results[k]] for k in seeded]
-            return FlatFunction(f"vjp of {self.name}", fun, [*self.types, *results])
+            return FlatFunction(self.bridge, f"vjp of {self.name}", fun, [*self.types, *results])
 
         return self._memo(("vjp", wrt, seeded), derive)
 
@@ -159,7 +193,7 @@ class FlatFunction:
                 else ArrayType((*type.shape[:axis], size, *type.shape[axis:]), type.dtype)
                 for type, axis in zip(self.types, axes, strict=True)
             ]
-            return FlatFunction(f"vmap of {self.name}", fun, types)
+            return FlatFunction(self.bridge, f"vmap of {self.name}", fun, types)
 
         return self._memo(("vmap", axes, size), derive)
 
@@ -189,30 +223,21 @@ class FlatFunction:
         return self._derived[key]
 
 
-def _check_pure(name: str, concrete: ConcreteFunction) -> None:
-    """Check that XLA may drop, merge and repeat calls."""
+def _check_pure(bridge: Bridge, name: str, concrete: ConcreteFunction) -> None:
+    """Check that the other system may drop, merge and repeat calls."""
+    where, traced = f"{bridge.name} of {name}", concrete.traced
+    repeats = f"{bridge.compiler} may drop, merge and repeat calls."
     variables = concrete.variables
     if variables:
-        raise VariableError(
-            explain(
-                f"as_jax of {name}: it uses {described(variables[0])}; XLA may drop, merge and "
-                "repeat calls.",
-                cure="pass its value as an argument, and return the new one.",
-            )
-        )
-    traced = concrete.traced
+        cure = "pass its value as an argument, and return the new one."
+        problem = f"{where}: it uses {described(variables[0])}; {repeats}"
+        raise VariableError(explain(problem, cure=cure))
     if traced.written:
-        raise TypeMismatchError(
-            explain(
-                f"as_jax of {name}: an argument is changed in place; arrays of JAX are immutable.",
-                cure="change a copy of it, x = x.copy(), and return that.",
-            )
-        )
+        cure = "change a copy of it, x = x.copy(), and return that."
+        problem = f"{where}: an argument is changed in place, which {bridge.arrays} do not allow."
+        raise TypeMismatchError(explain(problem, cure=cure))
     if traced.graph.effects() - {Effect.CHECK}:
+        cure = "return what is to be printed or passed on, and do it outside."
         raise TypeMismatchError(
-            explain(
-                f"as_jax of {name}: it prints, or calls Python; XLA may drop, merge and repeat "
-                "calls.",
-                cure="return what is to be printed, and use jax.debug.print.",
-            )
+            explain(f"{where}: it prints, or calls Python; {repeats}", cure=cure)
         )

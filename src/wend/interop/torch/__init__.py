@@ -1,0 +1,7 @@
+"""wend functions inside PyTorch programs."""
+
+from wend.interop.torch.requirements import check_version as _check_version
+
+_check_version()
+
+from wend.interop.torch.as_torch import as_torch as as_torch  # noqa: E402 - torch is checked first

@@ -1,0 +1,158 @@
+"""Calls of wend functions on tensors, with PyTorch's rules of differentiation and batching.
+
+The derivatives of a call are calls, so they have derivatives and batches of the same kind. A
+derivative call is self-contained: it computes from the operands (D42).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from wend.base.errors import TypeMismatchError, explain
+from wend.interop.flat_function import ArrayType, FlatFunction
+
+# The functions that graphs of torch.compile call, by number; a graph does not tell when it is
+# dropped, so each function that was compiled into one stays.
+_functions: dict[int, FlatFunction] = {}
+_numbers = itertools.count()
+
+
+def call(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Call a function of arrays on tensors."""
+    if torch.compiler.is_compiling():
+        return _call_by_number(function, operands)
+    results: tuple[Any, ...] = _Call.apply(function, *operands)
+    return results
+
+
+def _call_by_number(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Call a function as an operation that graphs may hold."""
+    if function.number is None:
+        function.number = next(_numbers)
+        _functions[function.number] = function
+    return tuple(torch.ops.wend.call(list(operands), function.number))
+
+
+def to_numpy(x: Any) -> np.ndarray:
+    """Return the elements of a tensor on the CPU, which share its memory."""
+    if x.device.type != "cpu":
+        cure = "move it to the CPU and the results back: x.cpu()."
+        raise TypeMismatchError(explain(f"as_torch: a tensor is on {x.device}.", cure=cure))
+    array: np.ndarray = x.detach().resolve_conj().resolve_neg().numpy()
+    return array
+
+
+def dtype_of(type: ArrayType) -> Any:
+    """Return the dtype of a tensor for an array."""
+    return torch.from_numpy(np.empty(0, type.dtype)).dtype
+
+
+def _run(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
+    results = function.run([to_numpy(x) for x in operands])
+    return [
+        torch.from_numpy(np.array(x)).reshape(type.shape)
+        for x, type in zip(results, function.result_types, strict=True)
+    ]
+
+
+def _conjugate(x: Any) -> Any:
+    """Return the conjugate: PyTorch's gradients are those of wend and JAX, conjugated."""
+    return torch.conj_physical(x) if x.is_complex() else x
+
+
+def _pull_back(
+    call: Callable[..., tuple[Any, ...]],
+    function: FlatFunction,
+    operands: Sequence[Any],
+    is_needed: Sequence[bool],
+    cts: Sequence[Any],
+) -> list[Any]:
+    """Return the gradients of the operands, None where there is none; `call` computes them."""
+    positions = function.differentiable_results
+    wrt = tuple(
+        k for k, flag in enumerate(is_needed) if flag and function.types[k].is_differentiable
+    )
+    seeded = tuple(k for k, i in enumerate(positions) if cts[i] is not None)
+    gradients: list[Any] = [None] * len(operands)
+    if wrt and seeded:
+        seeds = [_conjugate(cts[positions[k]]) for k in seeded]
+        pulled = call(function.cotangents(wrt, seeded), [*operands, *seeds])
+        for k, gradient in zip(wrt, pulled, strict=True):
+            gradients[k] = _conjugate(gradient)
+    return gradients
+
+
+class _Call(torch.autograd.Function):  # type: ignore[misc]
+    """A call in eager PyTorch."""
+
+    @staticmethod
+    def forward(function: FlatFunction, *operands: Any) -> tuple[Any, ...]:
+        return tuple(_run(function, operands))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        ctx.function, *operands = inputs
+        ctx.save_for_backward(*operands)
+        ctx.save_for_forward(*operands)
+        ctx.set_materialize_grads(False)
+        floats = ctx.function.differentiable_results
+        ctx.mark_non_differentiable(*(x for k, x in enumerate(output) if k not in floats))
+
+    @staticmethod
+    def backward(ctx: Any, *cts: Any) -> tuple[Any, ...]:
+        is_needed = ctx.needs_input_grad[1:]
+        return (None, *_pull_back(call, ctx.function, ctx.saved_tensors, is_needed, cts))
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *tangents: Any) -> tuple[Any, ...]:
+        function = ctx.function
+        wrt = tuple(
+            k
+            for k, t in enumerate(tangents)
+            if t is not None and function.types[k].is_differentiable
+        )
+        pushed: list[Any] = [None] * len(function.result_types)
+        if wrt:
+            operands = [*ctx.saved_tensors, *(tangents[k] for k in wrt)]
+            results = call(function.tangents(wrt), operands)
+            for k, tangent in zip(function.differentiable_results, results, strict=True):
+                pushed[k] = tangent
+        return tuple(pushed)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, function: FlatFunction, *operands: Any) -> Any:
+        mapped = function.mapped(tuple(in_dims[1:]), info.batch_size)
+        results = call(mapped, operands)
+        return results, (0,) * len(results)
+
+
+# In graphs of torch.compile
+@torch.library.custom_op("wend::call", mutates_args=())  # type: ignore[untyped-decorator]
+def _compiled_call(operands: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    return _run(_functions[number], operands)
+
+
+def _fake_call(operands: list[Any], number: int) -> list[Any]:
+    types = _functions[number].result_types
+    return [torch.empty(type.shape, dtype=dtype_of(type)) for type in types]
+
+
+def _keep_operands(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    operands, ctx.number = inputs
+    ctx.save_for_backward(*operands)
+
+
+def _compiled_backward(ctx: Any, cts: list[Any]) -> tuple[Any, None]:
+    operands = ctx.saved_tensors
+    is_needed = [x.requires_grad for x in operands]
+    gradients = _pull_back(_call_by_number, _functions[ctx.number], operands, is_needed, cts)
+    return gradients, None
+
+
+_compiled_call.register_fake(_fake_call)
+_compiled_call.register_autograd(_compiled_backward, setup_context=_keep_operands)
