@@ -147,10 +147,15 @@ class Transposer:
         b = bwd.b
         # An array that is updated comes first: what its cotangent is read for precedes its update,
         # so both this pass and the adjoint of this pass work in place.
-        for index, operand in reversed([*enumerate(node.operands)]):
-            is_linear = rule.operands is None or index in rule.operands
-            if not is_linear or operand not in bwd.active:
-                continue
+        linear = range(len(node.operands)) if rule.operands is None else rule.operands
+        active = [index for index in linear if node.operands[index] in bwd.active]
+        active.sort(reverse=True)
+        if rule.transpose_all is not None:
+            for index, piece in zip(active, rule.transpose_all(b, node, ct, active), strict=True):
+                bwd.cts.add(b, node.operands[index], piece)
+            return
+        for index in active:
+            operand = node.operands[index]
             accumulated = bwd.cts.take(operand) if rule.accumulate else ZERO
             if rule.accumulate is None or isinstance(accumulated, Zero):
                 bwd.cts.add(b, operand, rule.transpose(b, node, ct, index))

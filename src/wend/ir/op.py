@@ -55,12 +55,15 @@ class Linear:
             constant (`dot_general`).
         accumulate: `(b, node, ct, index, into) -> into + ct of operand index`, where adding in
             place is cheaper than making a cotangent and adding it (reads by position).
+        transpose_all: `(b, node, ct, indices) -> cts of these operands`, where one pass over the
+            operands gives them all and each alone would take a pass (`concat`).
     """
 
     transpose: Rule
     operands: tuple[int, ...] | None = None
     jointly: bool = True
     accumulate: Rule | None = None
+    transpose_all: Rule | None = None
 
     @classmethod
     def adding(cls, accumulate: Rule, operands: tuple[int, ...] | None = None) -> Linear:

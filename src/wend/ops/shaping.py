@@ -6,6 +6,7 @@ only declares the type of the result (D10).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -375,19 +376,36 @@ def _infer_concat(*types: Type, axis: int) -> TensorType:
 
 
 def _transpose_concat(b: Any, node: Any, ct: Any, index: int) -> Any:
-    axis = node.attrs["axis"]
-    start = b.integer(0)
-    for operand in node.operands[:index]:
-        start = b.add(start, b.size_of(operand, axis))
-    stop = b.add(start, b.size_of(node.operands[index], axis))
-    return b.narrow(ct, start, stop, axis=axis, size=node.operands[index].type.dims[axis])
+    return _pieces_of_concat(b, node, ct, [index])[0]
+
+
+def _pieces_of_concat(b: Any, node: Any, ct: Any, indices: Sequence[int]) -> Sequence[Any]:
+    axis, pieces = node.attrs["axis"], {}
+    known, others = 0, None  # where an operand starts: the sum of the two
+    wanted_indices = set(indices)
+
+    def position() -> Any:
+        return b.integer(known) if others is None else b.add(others, b.integer(known))
+
+    for index, operand in enumerate(node.operands):
+        dim = operand.type.dims[axis]
+        is_piece = index in wanted_indices
+        start = position() if is_piece else None
+        if isinstance(dim, int):
+            known += dim
+        else:
+            size = b.size_of(operand, axis)
+            others = size if others is None else b.add(others, size)
+        if is_piece:
+            pieces[index] = b.narrow(ct, start, position(), axis=axis, size=dim)
+    return [pieces[index] for index in indices]
 
 
 concat = Op(
     "concat",
     _infer_concat,
     lambda *xs, axis: np.concatenate(xs, axis=axis),
-    Linear(_transpose_concat),
+    Linear(_transpose_concat, transpose_all=_pieces_of_concat),
     raises=if_sizes_unknown,
     is_speculatable=True,
     batch=_batch_concat,

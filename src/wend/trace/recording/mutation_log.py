@@ -70,6 +70,10 @@ class MutationLog:
         _, value = self._outer.get(id(ref), (None, None))
         return value
 
+    def local_refs(self) -> list[Tracer]:
+        """Return the arrays of this recording that were written to."""
+        return [ref for ref, _ in self._local.values()]
+
     def outer_refs(self) -> list[Tracer]:
         """Return the outer arrays that this region changes or has params for."""
         return [ref for ref, _ in self._outer.values()]

@@ -118,6 +118,7 @@ class Recording(Recorder):
             parent.mutations.promotions if parent is not None else []
         )
         self.arguments: list[Tracer] = []
+        self._argument_numbers: dict[int, int] = {}
         self.carry_types: CarryTypeCache = (
             parent.carry_types if parent is not None and is_region else CarryTypeCache()
         )
@@ -397,12 +398,23 @@ class Recording(Recorder):
         while region is not function and region.parent is not None:
             regions.append(region.mutations)
             region = region.parent
-        arguments = enumerate(zip(function.arguments, function.b.params, strict=False))
+        # Of many arguments few are changed, and this is asked at every operation that may fail.
+        refs = [*function.mutations.local_refs()]
+        refs += [ref for log in regions for ref in log.outer_refs()]
+        numbers = function.argument_numbers() if refs else {}
+        changed = {numbers[id(ref)]: ref for ref in refs if id(ref) in numbers}
         return {
-            k: ref
-            for k, (ref, param) in arguments
-            if ref.value is not param or any(log.outer_value(ref) is not None for log in regions)
+            k: changed[k]
+            for k in sorted(changed)
+            if changed[k].value is not function.b.params[k]
+            or any(log.outer_value(changed[k]) is not None for log in regions)
         }
+
+    def argument_numbers(self) -> dict[int, int]:
+        """Return the number of each argument of this function, by its id."""
+        if len(self._argument_numbers) != len(self.arguments):
+            self._argument_numbers = {id(ref): k for k, ref in enumerate(self.arguments)}
+        return self._argument_numbers
 
     # Variables: references of the function, which regions change like arrays
     def variable_ref(self, variable: Any) -> Tracer:
@@ -566,7 +578,7 @@ class Recording(Recorder):
 
     def release(self) -> None:
         """Release all arrays and variables, which traced arrays that escape would keep alive."""
-        self.arguments = []
+        self.arguments, self._argument_numbers = [], {}
         self.captures.clear()
         self.variables.clear()
         self.mutations.clear()
