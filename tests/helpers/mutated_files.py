@@ -79,6 +79,24 @@ def _samples() -> Iterator[bytes]:
         print("sum", z.sum())
         return wnp.where(z > 1.0, z, wnp.linalg.solve(wnp.eye(2), wnp.ones(2))[0]), y.argmax()
 
+    rng = wend.random.Generator(0)
+
+    @wend.function
+    def many(x, m, k):
+        a = wnp.sort(x)[wnp.argsort(x)] + wnp.take_along_axis(x, wnp.argsort(-x), 0)
+        a = a + wnp.cumprod(x)[::-1] + wnp.pad(x[1:-1], 1) + wnp.roll(x, 2)
+        b = wnp.fft.irfft(wnp.fft.rfft(x)) + wnp.real(wnp.fft.ifft(wnp.fft.fft(x)))
+        c = wnp.linalg.svd(m)[1].sum() + wnp.linalg.det(m) + wnp.linalg.qr(m)[1].sum()
+        s = m @ m.T + wnp.eye(4)
+        d = wnp.linalg.eigh(s)[0].sum() + wnp.linalg.cholesky(s).trace() + wnp.linalg.pinv(m).sum()
+        e = wnp.searchsorted(wnp.sort(x), x, side="right") + wnp.isin(k, k[:2]).sum()
+        m[k[0] % 4, 1:] = x[1:4]
+        m[1:3, ::2] += x[:2, None]
+        f = wnp.einsum("ij,jk->ik", m, m)[k[:3] % 4].sum(axis=1) + wnp.convolve(x, x[:3]).max()
+        g = wnp.split(x, [2, 5])[1].prod() + wnp.bincount(k % 4, minlength=4).sum()
+        h = rng.normal(size=3).sum() + wnp.nonzero(x > 0.0)[0].sum() + wnp.special.i0(x).sum()
+        return a + b, c + d, e, f, g + h, wnp.argmax(m, axis=1), m.reshape(2, -1).T
+
     arrays.get_concrete_function(wend.TensorSpec([None]), 3)
     root(2.0)
     fitted = Fitted()
@@ -86,6 +104,8 @@ def _samples() -> Iterator[bytes]:
     for value in (
         {"root": root, "slope": _called(wend.value_and_grad(root), 2.0)},
         {"arrays": arrays},
+        {"many": _called(many, np.linspace(-1.0, 2.0, 8), np.eye(4) + 0.1, np.arange(8))},
+        {"mapped": _called(wend.vmap(wend.grad(root)), np.array([2.0, 3.0]))},
         {"second": _called(wend.grad(wend.grad(root)), 2.0)},
         {"fitted": fitted},
     ):

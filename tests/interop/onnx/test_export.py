@@ -14,6 +14,7 @@ from tests.programs.npbench.kernel import Kernel
 import wend
 import wend.numpy as wnp
 from wend.base.errors import UnsupportedError
+from wend.cli import demo
 
 pytest.importorskip("onnxruntime", reason="NOT RUN: the extra wend[onnx] is not installed")
 
@@ -255,3 +256,13 @@ def test_files(tmp_path):
     onnx.checker.check_model(model, full_check=True)
     assert (model.producer_name, model.opset_import[0].version) == ("wend", 21)
     assert results(model, [2.0])[0] == 12.0
+
+
+def test_the_demo():
+    """The gradient of a fit through an adaptive solver."""
+    pelts = demo.read_pelts()
+    start = demo.Parameters(*map(np.log, demo.START))
+    fit = wend.value_and_grad(lambda p: demo.negative_log_likelihood(p, pelts, 1e-8)[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        close(run_exported(fit, start), fit(start))
