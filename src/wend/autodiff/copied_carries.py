@@ -14,9 +14,11 @@ from wend.base.memory import shown
 from wend.base.refusals import refusal
 from wend.base.source import at, places
 from wend.ir.graph import Node
-from wend.ir.types import TensorType
+from wend.ir.types import ListType, TensorType
 from wend.ops import lists
 from wend.ops.control import WhileParts, while_
+
+_LONG_LOOP = 1e6  # trips
 
 
 def updates_of_carries(node: Node) -> list[Node]:
@@ -53,17 +55,39 @@ def check_copies(
         loop for n in segments for loop in _loops(n) if WhileParts.of(loop).applied == w.memory
     )
     by_policy, by_keep = _bytes_a_trip(mined), _bytes_a_trip(trip_by_trip[-1])
-    if by_policy / trips <= by_keep:
-        return
+    if by_policy / trips > by_keep:
+        times = "a trip" if trips == 1 else f"every {trips} trips"
+        raise _too_large(node, f"{by_policy:,.0f} bytes {times}", by_keep)
+
+
+def check_thinned(node: Node, scheduled: Node, trip_by_trip: Sequence[Node]) -> None:
+    """Compare what `"thin"` keeps of a loop, √(2 T) states for T trips, with what `"keep"` does.
+
+    Args:
+        node: the loop, which changes carries in place.
+        scheduled: the node that replaces it by `"thin"`; among its results are the lists of states.
+        trip_by_trip: those that replace it by `"keep"`.
+
+    Raises:
+        NotDifferentiableError: `"thin"` keeps less only in very long loops.
+    """
+    types = [result.type for result in scheduled.results[len(node.results) :]]
+    state = sum(estimated_bytes(type.element) for type in types if isinstance(type, ListType))
+    by_keep = _bytes_a_trip(trip_by_trip[-1])
+    if 2.0 * (state / max(by_keep, 1.0)) ** 2 > _LONG_LOOP:
+        raise _too_large(node, f"{state:,.0f} bytes in each of √(2 T) slots", by_keep)
+
+
+def _too_large(node: Node, by_policy: str, by_keep: float) -> Exception:
     lines = [update.source for update in updates_of_carries(node) if update.source is not None]
-    times = "a trip" if trips == 1 else f"every {trips} trips"
-    raise refusal(
+    memory = shown(WhileParts.of(node).memory)
+    return refusal(
         NotDifferentiableError(
             explain(
-                f"the loop{at(node.source)} has memory={shown(w.memory)}, which would keep "
-                f'{by_policy:,.0f} bytes {times}; with "keep" it is {by_keep:,.0f} bytes a trip.',
+                f"the loop{at(node.source)} has memory={memory}, which would keep {by_policy}; "
+                f'with "keep" it is {by_keep:,.0f} bytes a trip.',
                 f"it changes an array in place{places(lines)}, so each record of that is a copy",
-                cure='use memory="keep", "thin" or wend.Checkpoints(slots).',
+                cure='use memory="keep" or wend.Checkpoints(slots).',
             )
         )
     )

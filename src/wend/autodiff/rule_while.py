@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from wend.autodiff.activity import region_activity
 from wend.autodiff.checkpoints import CheckpointSchedule
-from wend.autodiff.copied_carries import check_copies, updates_of_carries
+from wend.autodiff.copied_carries import check_copies, check_thinned, updates_of_carries
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, cotangent_activity
@@ -41,7 +41,7 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
         case Checkpoints(slots=slots) if is_rotated(w):
             pull_back_by_schedule(t, bwd, node, cts, CheckpointSchedule(slots))
         case "thin" if is_rotated(w):
-            pull_back_by_schedule(t, bwd, node, cts, ThinSchedule())
+            _pull_back_thinned(t, bwd, node, cts)
         case Checkpoints() | "thin":
             _pull_back_as(t, bwd, node, cts, rotated)
         case Every(trips=trips):
@@ -73,13 +73,31 @@ def _pull_back_mined(
 ) -> None:
     """Differentiate the strip-mined loop, unless its records are larger than those of `"keep"`."""
     _pull_back_as(t, bwd, node, cts, lambda node: strip_mined(node, trips))
+    kept_nodes = _compared(t, bwd, node, cts)
+    if kept_nodes:
+        check_copies(node, trips, bwd.replaced[node], kept_nodes)
+
+
+def _pull_back_thinned(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> None:
+    """Keep states by the schedule of `"thin"`, unless these are larger than records of `"keep"`."""
+    pull_back_by_schedule(t, bwd, node, cts, ThinSchedule())
+    kept_nodes = _compared(t, bwd, node, cts)
+    if kept_nodes:
+        check_thinned(node, bwd.replaced[node][-1], kept_nodes)
+
+
+def _compared(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> Sequence[Node]:
+    """Return the nodes of `"keep"` for a loop that changes a carry in place; none for others."""
     if bwd.is_trial or node not in bwd.replaced or not updates_of_carries(node):
-        return
+        return []
     active_operands = tuple(operand in bwd.active for operand in node.operands)
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
     adjoint = _adjoint(t, node, active_operands, arrived)
-    if adjoint is not None:
-        check_copies(node, trips, bwd.replaced[node], adjoint.forward_nodes)
+    return [] if adjoint is None else adjoint.forward_nodes
 
 
 def _pull_back_kept(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
