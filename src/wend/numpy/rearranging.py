@@ -75,6 +75,9 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     axis = normalize_axis_index(as_axis(axis), shaping.rank_of(a))
     size = shaping.shape(a)[axis]
     if isinstance(repeats, Staged) or isinstance(size, Staged):
+        if not isinstance(repeats, Staged) and np.ndim(repeats) == 0 and 0 < repeats < _FEW:
+            positions = ew.floor_divide(arange(size * int(repeats)), int(repeats))
+            return indexing.take(a, positions, axis=axis)
         counts = staged(repeats)
         is_scalar = not shaping.rank_of(counts)
         message = "repeats may not contain negative values."
@@ -87,6 +90,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 _MOST = 2**62  # elements, more than any memory holds; their number is computed without wrapping
+_FEW = 2**15  # repetitions, by which no size that memory holds becomes too big
 _TOO_BIG = "the repeated array is too big"
 
 
