@@ -22,11 +22,14 @@ from wend.function.fast_path import FastPaths, LeafPlan
 from wend.function.report import ArgumentSummary, nearest, summarize
 from wend.function.retraces import Retraces
 from wend.function.signature.shape_relaxation import (
+    ANY_RANK,
     Axis,
     fully_symbolic,
     merge_shapes,
+    ranks_apart,
     subsumes,
     symbolic_axes,
+    without_ranks,
 )
 from wend.function.signature.signature import Arguments
 from wend.function.tracing import trace_nested
@@ -38,6 +41,7 @@ from wend.trace.recording.recording import Recording, current
 # a time.
 TRACING = lock_of(Rank.TRACING)
 
+_MAX_RANKS = 2  # with traces of their own, where `reduce_retracing` is True
 _MAX_LOOKUP_ENTRIES = 1024  # bounds the tables from signatures to traces
 # For each key, traces whose guards fail are kept in case that what they read returns.
 _MAX_STALE_TRACES = 8
@@ -121,7 +125,7 @@ class TraceCache:
         name: the name of the function, for messages.
         build: traces the function for arguments.
         policy: `reduce_retracing`. False: one trace per shape; "auto": sizes that have differed
-            become symbolic; True: sizes are symbolic from the first trace.
+            become symbolic; True: sizes are symbolic from the first trace, ranks from the third.
         fun: the Python function, if it is the user's.
 
     Attributes:
@@ -272,7 +276,13 @@ class TraceCache:
 
     def _find_general(self, arguments: Arguments) -> Trace | None:
         """Return the trace with the fewest symbolic sizes that accepts the arguments."""
-        candidates = [trace for trace in self._same_family(arguments) if _accepts(trace, arguments)]
+        candidates = [
+            trace
+            for trace in self._all_traces()
+            if _is_of_family(trace, arguments)
+            and trace.concrete.traced.is_closed()
+            and _accepts(trace, arguments)
+        ]
         for trace in sorted(candidates, key=_symbol_count):
             if not settings().guards or trace.holds():
                 self._make_current(trace)
@@ -299,6 +309,7 @@ class TraceCache:
             if not any(axes <= symbolic_axes(types) for axes in unrelaxable)
         ]
         types = min(candidates, key=lambda types: len(symbolic_axes(types)), default=None)
+        types = self._types_of_any_rank(arguments) or types
         if types is None:
             return None
         general_arguments = arguments.with_types(types)
@@ -308,20 +319,30 @@ class TraceCache:
                     general_arguments.key, general_arguments, (), requested=arguments
                 )
         except Exception as error:  # noqa: BLE001  # known sizes may work, or give a better error
+            if any(type.type.shape is None for type in types):
+                unrelaxable.append(ANY_RANK)
+                return self._trace_general(key, arguments)
             unrelaxable.append(symbolic_axes(types))
             first_line = str(error).partition("\n")[0] or type(error).__name__
             note = f"its sizes stay known: with unknown ones, {type(error).__name__}: {first_line}"
             return self._add_trace(key, arguments, (note,))
 
+    def _types_of_any_rank(self, arguments: Arguments) -> list[LeafType] | None:
+        """Return the types with unknown ranks for those that differ, from the third rank on."""
+        if self.policy is not True or ANY_RANK in self._unrelaxable.get(arguments.family, ()):
+            return None
+        others = {trace.family for trace in self._all_traces()}
+        apart = [leaves for family in others if (leaves := ranks_apart(family, arguments.family))]
+        if len(apart) < _MAX_RANKS:
+            return None
+        return without_ranks(arguments.types, {leaf for leaves in apart for leaf in leaves})
+
     def _relaxed_types(self, arguments: Arguments) -> list[list[LeafType]]:
         """Return candidates for the types of a more general trace."""
-        relatives = self._same_family(arguments)
-        if self.policy is True and not relatives:
-            relaxed = fully_symbolic(arguments.types)
-            return [] if relaxed is None else [relaxed]
-        merged_types = [
-            merge_shapes(trace.concrete.input_types, arguments.types) for trace in relatives
-        ]
+        relatives = [trace.concrete.input_types for trace in self._same_family(arguments)]
+        merged_types = [merge_shapes(types, arguments.types) for types in relatives]
+        if self.policy is True and not any(merged_types):
+            merged_types = [fully_symbolic(arguments.types, *relatives[-1:])]
         return [types for types in merged_types if types is not None]
 
     def _add_trace(
@@ -347,7 +368,9 @@ class TraceCache:
             concrete, summary, arguments.family, reason, call_site, accepts_zero_one, (*notes,)
         )
         trace.guards, trace.key = guards.finished(), key
-        if requested is not None:
+        if any(type.type.shape is None for type in concrete.input_types) and requested is not None:
+            trace.notes += ("unknown ranks may be any: no new trace for those",)
+        elif requested is not None:
             trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
         cache_reference = weakref.ref(self)
@@ -431,11 +454,19 @@ class TraceCache:
         return output
 
 
+def _is_of_family(trace: Trace, arguments: Arguments) -> bool:
+    """Return whether a trace differs from the arguments in sizes, or in ranks it leaves unknown."""
+    if trace.family == arguments.family:
+        return True
+    leaves = ranks_apart(trace.family, arguments.family)
+    types = trace.concrete.input_types
+    return bool(leaves) and all(types[leaf].type.shape is None for leaf in leaves)
+
+
 def _accepts(trace: Trace, arguments: Arguments) -> bool:
     types = trace.concrete.input_types
-    return bool(symbolic_axes(types)) and subsumes(
-        types, arguments.types, accepts_zero_one=trace.accepts_zero_one
-    )
+    is_general = bool(symbolic_axes(types)) or any(type.type.shape is None for type in types)
+    return is_general and subsumes(types, arguments.types, accepts_zero_one=trace.accepts_zero_one)
 
 
 def _symbol_count(trace: Trace) -> int:

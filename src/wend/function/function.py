@@ -373,7 +373,8 @@ def function(
         reduce_retracing: "auto": when an argument has another shape of equal rank, the sizes that
             differ become unknown, and further ones do not trace again; a function that cannot be
             traced so is traced for each shape. Sizes 0 and 1 stay known. True: sizes are unknown
-            from the first trace. False: one trace per shape.
+            from the first trace, and ranks from the third of different rank, where the function
+            does not need them. False: one trace per shape.
         backend: the backend that runs it, `"numpy"` or `"native"`; None: that of `wend.config`.
         name: a name for graphs and messages.
 

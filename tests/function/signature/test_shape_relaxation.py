@@ -233,6 +233,34 @@ def test_policies():
     assert signed(np.ones(3)).shape == (3,)
 
 
+def test_true_relaxes_all_sizes_at_once():
+    fun = wend.function(lambda x: x * 2 + 1, reduce_retracing=True)
+    shapes = ((1, 2), (2, 2), (3, 2), (2, 1), (5, 7))
+    assert counts(fun, *map(np.ones, shapes)) == [1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_true_relaxes_ranks_from_the_third_on(backend):
+    w = np.arange(3.0)
+    fun = wend.function(
+        lambda x, w: np.sum(x * x) + np.max(x + w), reduce_retracing=True, backend=backend
+    )
+    slope = wend.grad(fun)
+    shapes = ((3,), (2, 3), (4, 2, 3), (2, 2, 3), (1, 1), (1, 2, 1, 3), (2, 1))
+    for k, shape in enumerate(shapes):
+        x = np.linspace(-1, 2, int(np.prod(shape))).reshape(shape)
+        assert np.isclose(fun(x, w), np.sum(x * x) + np.max(x + w))
+        assert fun.trace_count == min(k + 1, 3)
+        expected = wend.grad(lambda x, w: np.sum(x * x) + np.max(x + w))(x, w)
+        np.testing.assert_allclose(slope(x, w), expected)
+
+
+def test_a_function_that_needs_its_rank_is_traced_for_each():
+    fun = wend.function(lambda x: x.reshape(-1)[0] + x.shape[0], reduce_retracing=True)
+    shapes = ((2,), (2, 3), (2, 3, 4), (3, 2, 5), (2, 3, 4, 5))
+    assert counts(fun, *map(np.ones, shapes)) == [1, 2, 3, 3, 4]
+
+
 def test_inner_functions_of_unknown_sizes():
     inner = wend.function(lambda x: x / wnp.sum(x))
     fun = wend.function(lambda x: inner(x) + inner(x[1:])[0])

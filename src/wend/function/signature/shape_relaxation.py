@@ -6,8 +6,9 @@ treat them differently (zero-one specialization).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from wend.ir.builder import new_symbol
 from wend.ir.types import Dim, Symbol, TensorType, accepts
@@ -18,6 +19,8 @@ Types = Sequence[LeafType]
 Axis = tuple[int, int]
 
 SPECIALIZED_SIZES = (0, 1)
+# Stands for the axes of arrays of unknown rank, where they could not be left unknown
+ANY_RANK: frozenset[Axis] = frozenset({(-1, -1)})
 
 
 def subsumes(general: Types, specific: Types, *, accepts_zero_one: bool) -> bool:
@@ -36,9 +39,45 @@ def symbolic_axes(types: Types) -> frozenset[Axis]:
     return frozenset(axis for axis, dim in _dims(types) if isinstance(dim, Symbol))
 
 
-def fully_symbolic(types: Types) -> list[LeafType] | None:
-    """Return the types with every size but 0 and 1 made symbolic; None if there is no other."""
-    return _with_symbols(types, [(dim, dim) for _, dim in _dims(types)])
+def ranks_apart(family: Any, other: Any) -> tuple[int, ...]:
+    """Return the leaves whose ranks differ between two families that are else equal; () if none."""
+    if family[0] != other[0] or family[1] != other[1] or family[3:] != other[3:]:
+        return ()
+    pairs = enumerate(zip(family[2], other[2], strict=True))
+    differing = [(k, a, b) for k, (a, b) in pairs if a != b]
+    if any(not _differ_in_rank(a, b) for _, a, b in differing):
+        return ()
+    return tuple(k for k, _, _ in differing)
+
+
+def _differ_in_rank(generic: Any, other: Any) -> bool:
+    return all(isinstance(x, tuple) for x in (generic, other)) and (
+        (generic[0], *generic[2:]) == (other[0], *other[2:])
+    )
+
+
+def without_ranks(types: Types, leaves: Collection[int]) -> list[LeafType]:
+    """Return the types with unknown shapes for some leaves."""
+    return [
+        replace(type, type=TensorType(type.type.dtype, None)) if k in leaves else type
+        for k, type in enumerate(types)
+    ]
+
+
+def fully_symbolic(types: Types, earlier: Types | None = None) -> list[LeafType] | None:
+    """Return the types with every size but 0 and 1 made symbolic; None if there is no other.
+
+    Sizes that are equal share a symbol, if they were equal in the `earlier` types, too.
+    """
+    befores = types if earlier is None else earlier
+    pairs = [(a, b) for (_, a), (_, b) in zip(_dims(befores), _dims(types), strict=True)]
+    return _with_symbols(
+        types,
+        [(b, b) if b in SPECIALIZED_SIZES else (_BEFORE.get(a, a), b) for a, b in pairs],
+    )
+
+
+_BEFORE: dict[Dim, Dim] = {0: -1, 1: -2}  # sizes that were 0 or 1 in an earlier trace
 
 
 def merge_shapes(earlier: Types, current: Types) -> list[LeafType] | None:
