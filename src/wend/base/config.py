@@ -25,6 +25,7 @@ class Settings:
     guards: bool = True  # check at each call what a trace has read; else its values are frozen
     tape_keep: int = 1 << 27  # bytes of tape memory that a compiled function keeps between runs
     threads: int = 0  # threads for one large array loop; 0: the number of processors
+    blas_kernels: str = "auto"  # auto: OpenBLAS is told of AVX-512 if it overlooks it; own: not
     cache_dir: str = "auto"  # folder of the persistent cache of code and derivatives; empty: none
     debug: bool = False  # log each step to stderr: trace, passes, compile
     dump: str = ""  # folder for the graph after each pass, and its machine code
@@ -55,6 +56,14 @@ def _from_environment() -> Settings:
 
 # By setting: raises an error unless a value is one of the setting. Filled when wend is imported.
 CHECKS: dict[str, Callable[[Any], object]] = {}
+
+
+def _check_blas_kernels(value: Any) -> None:
+    if value not in ("auto", "own"):
+        raise ValueError(f"blas_kernels is one of auto, own, not {value!r}")
+
+
+CHECKS["blas_kernels"] = _check_blas_kernels
 CHECKS["memory"] = memory_text
 CHECKS["tape_limit"] = tape_limit_bytes
 _current: ContextVar[Settings] = ContextVar("wend_settings")

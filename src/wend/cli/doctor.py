@@ -59,7 +59,8 @@ def facts() -> Iterator[tuple[str, str]]:
     name, vectors = describe_target.processor()
     yield "processor", f"{name}, {os.cpu_count()} threads; {', '.join(vectors) or 'no vectors'}"
     how = "called directly" if describe_target.calls_blas() else "through NumPy only"
-    yield "BLAS", f"{_blas()}, {how}"
+    kernels = describe_target.blas_kernels()
+    yield "BLAS", ", ".join(filter(None, (_blas(), how, kernels)))
     yield "cache", _cache()
     values = [
         (field.name, getattr(settings(), field.name), field.default) for field in fields(Settings)

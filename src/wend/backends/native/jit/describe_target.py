@@ -7,6 +7,7 @@ import llvmlite.binding as binding
 import numpy as np
 
 from wend.backends.native.rt import blas_functions
+from wend.backends.native.rt.blas_kernels import described
 from wend.backends.native.target.host_cpu import features, name
 from wend.backends.native.target.kinds import Kind
 
@@ -27,3 +28,8 @@ def processor() -> tuple[str, list[str]]:
 def calls_blas() -> bool:
     """Return whether native code calls BLAS for large products."""
     return blas_functions.are_available(Kind(np.dtype(np.float64)), blas_functions.BLAS)
+
+
+def blas_kernels() -> str:
+    """Return which kernels of OpenBLAS run; empty if that is unknown."""
+    return described()

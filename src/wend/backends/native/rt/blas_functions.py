@@ -14,6 +14,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from typing import Any
 
+from wend.backends.native.rt import blas_kernels
 from wend.backends.native.target.kinds import Kind
 
 # Parameter types: c for char *, i for int *, n for a pointer to the dtype
@@ -100,8 +101,9 @@ def _load(name: str) -> Any:
     spec = PathFinder.find_spec(name, [f"{folder}/linalg" for folder in scipy.__path__])
     if spec is None or spec.loader is None:
         return importlib.import_module(name)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with blas_kernels.choosing():
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
     # A later import must load it as part of its package.
     sys.modules.pop(name, None)
     return module
