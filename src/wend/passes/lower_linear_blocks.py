@@ -10,7 +10,7 @@ from wend.ops.build import Build
 from wend.ops.control import BlockParts, linear_block
 from wend.passes.dce import dce
 from wend.passes.merge_ifs import merge_ifs
-from wend.passes.specialize_zeros import Specializer, specialize_zeros
+from wend.passes.specialize_zeros import specialize_zeros, specializer
 
 
 def lower_linear_blocks(graph: Graph) -> Graph:
@@ -90,7 +90,7 @@ class _GuardGroup:
         body = Graph("something", (*cotangents, *forward), tuple(self.members), tuple(self.results))
         # With a single cotangent, the guard says that it is the one that arrived.
         param_facts = {0: Build.present} if len(cotangents) == 1 else {}
-        then = Specializer(opened=self.members[0]).region(
+        then = specializer(opened=self.members[0]).region(
             body, [value.type for value in operands_now], known=param_facts
         )
         otherwise = Build("nothing")

@@ -20,7 +20,8 @@ from wend.ops import (
 )
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, if_
-from wend.passes.specialize_zeros import Specializer, State, reinfer_types
+from wend.passes.specialize_zeros import reinfer_types, specializer
+from wend.passes.zero_interpreter import State
 
 # Operations moved into the branches if one of their operands is a maybe that the `if` gives.
 _SINKABLE = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero, shaping.refine}
@@ -83,7 +84,7 @@ class _MergedIf:
         self.source = first.source
         self.selector = mapping.get(first.operands[0], first.operands[0])
         self.branches = [Build(branch.name) for branch in IfParts.of(first).branches]
-        self.runs = [Specializer() for _ in self.branches]
+        self.runs = [specializer() for _ in self.branches]
         self.states: list[dict[Value, State]] = [{} for _ in self.branches]
         self.operands: list[Value] = []
         self.results: dict[Value, None] = {}
