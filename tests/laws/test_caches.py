@@ -17,7 +17,7 @@ KNOWN = {
     "base/source.py:is_users_file": "the last files",
     "base/config.py:CHECKS": "filled when wend is imported",
     "base/source.py:OUTERMOST": "filled when wend is imported",
-    "base/handlers.py:_indexes": "the last files",
+    "base/handler_blocks.py:_indexes": "the last files",
     "base/keys.py:_layouts": "weak: goes with the class",
     "base/dump.py:_dumps": "weak: goes with the graph",
     "backends/native/jit/llvm.py:_dropped": "emptied when the next library is compiled",

@@ -8,27 +8,27 @@ are noted when they are entered.
 from __future__ import annotations
 
 import ast
-import builtins
-import contextlib
 import dis
-import inspect
 import itertools
 import linecache
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import CodeType, FrameType, FunctionType, MethodType
-from typing import Any, Protocol, TypeAlias
+from types import CodeType, FrameType
+from typing import Any, Protocol
 
 from wend.base.context_values import scoped
-from wend.base.source import PACKAGE, Source, is_users_file
-
-ErrorClass: TypeAlias = type[BaseException]
-_Scopes: TypeAlias = tuple[Mapping[str, Any], ...]  # where names are looked up, in this order
-_EVERYTHING: tuple[ErrorClass, ...] = (BaseException,)
+from wend.base.handler_blocks import enclosing_blocks
+from wend.base.source import Source, is_users_file
+from wend.base.swallowed import (
+    EVERYTHING,
+    ErrorClass,
+    caught_classes,
+    scopes_of,
+    swallowed_by,
+    swallowed_by_manager,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,34 +132,7 @@ def _handlers_in_bytecode(frame: FrameType) -> Iterator[Handler]:
         is_bare = names[:2] == ["PUSH_EXC_INFO", "POP_TOP"]
         if is_bare or not {"CHECK_EXC_MATCH", "CHECK_EG_MATCH"}.isdisjoint(names):
             source = Source(code.co_filename, frame.f_lineno, code.co_name)
-            yield Handler("except", source, _EVERYTHING)
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """The body of a `try` that has handlers, or of a `with`.
-
-    Attributes:
-        function: the name of the function that it belongs to, and that function's first line.
-        first, column, last: its first line and the column where it starts, and its last line.
-        is_try: whether it is that of a plain `try`, which captured code replaces.
-        takes_groups: whether its handlers are `except*`, which catch groups with what they name.
-        clauses: the line of each handler, and what it catches: the class of an `except`, None if
-            that has none, or an item of a `with`.
-    """
-
-    function: tuple[str, int]
-    first: int
-    column: int
-    last: int
-    clauses: tuple[tuple[int, ast.expr | ast.withitem | None], ...]
-    is_try: bool
-    takes_groups: bool
-
-
-# File -> its lines, as linecache holds them, and its blocks, the innermost last.
-_MAX_INDEXED_FILES = 64
-_indexes: dict[str, tuple[list[str], list[_Block]]] = {}
+            yield Handler("except", source, EVERYTHING)
 
 
 def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
@@ -171,7 +144,7 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
                 yield from statement.handlers()
         entered = [entry for entry in _entered.get() if entry.frame is frame]
         for entry in entered:
-            if classes := _swallowed_by_manager(entry.manager):
+            if classes := swallowed_by_manager(entry.manager):
                 yield Handler("with", Source(code.co_filename, entry.line, code.co_name), classes)
         if not code.co_exceptiontable or not is_users_file(code.co_filename):
             continue
@@ -179,211 +152,19 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
         if code.co_filename == "<string>" or not linecache.getlines(code.co_filename):
             yield from _handlers_in_bytecode(frame)
             continue
-        for block in reversed(_enclosing_blocks(frame)):
+        for block in reversed(enclosing_blocks(frame)):
             if block.is_try and is_rewritten(code):
                 continue
             for line, clause in block.clauses:
                 if not isinstance(clause, ast.withitem):
-                    what, classes = "except", _classes(clause, _scopes(frame))
+                    what, classes = "except", caught_classes(clause, scopes_of(frame))
                     classes += (BaseExceptionGroup,) if block.takes_groups else ()
                 elif entered:
                     continue
                 else:
-                    what, classes = "with", _swallowed_by(clause.context_expr, _scopes(frame))
+                    what, classes = "with", swallowed_by(clause.context_expr, scopes_of(frame))
                 if classes:
                     yield Handler(what, Source(code.co_filename, line, code.co_name), classes)
-
-
-def _enclosing_blocks(frame: FrameType) -> list[_Block]:
-    """Return the blocks of a frame's function around the instruction at which it is."""
-    code, line = frame.f_code, frame.f_lineno
-    blocks = [
-        block
-        for block in _blocks_of(code.co_filename)
-        if block.function[0] == code.co_name
-        and block.first <= line <= block.last
-        and (line > block.first or _column(frame) >= block.column)
-    ]
-    innermost = max((block.function[1] for block in blocks), default=0)
-    return [block for block in blocks if block.function[1] == innermost]
-
-
-def _column(frame: FrameType) -> int:
-    """Return the column of the instruction at which a frame is."""
-    positions = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
-    _, _, column, _ = next(positions, (None, None, None, None))
-    return sys.maxsize if column is None else column
-
-
-def _blocks_of(file: str) -> list[_Block]:
-    """Return the blocks of a file; it is read again if it has changed."""
-    lines = linecache.getlines(file)
-    if file not in _indexes or _indexes[file][0] is not lines:
-        _indexes.pop(file, None)
-        if len(_indexes) >= _MAX_INDEXED_FILES:
-            del _indexes[next(iter(_indexes))]
-        try:
-            tree = ast.parse("".join(lines))
-        except (SyntaxError, ValueError):
-            tree = ast.Module([], [])
-        _indexes[file] = lines, [*_blocks_in(tree, ("<module>", 0))]
-    return _indexes[file][1]
-
-
-def _blocks_in(node: ast.AST, function: tuple[str, int]) -> Iterator[_Block]:
-    """Yield the blocks inside a node, each before those in it."""
-    for child in ast.iter_child_nodes(node):
-        inner = function
-        clauses: list[tuple[int, Any]] = []
-        match child:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                inner = child.name, child.lineno
-            case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers):
-                clauses = [(h.lineno, h.type) for h in handlers if not only_reraises(h)]
-            case ast.With(items=items):
-                clauses = [(child.lineno, item) for item in items]
-        if clauses:
-            assert isinstance(child, (ast.Try, ast.TryStar, ast.With))
-            start, last = child.body[0], child.body[-1].end_lineno or child.lineno
-            kinds = isinstance(child, ast.Try), isinstance(child, ast.TryStar)
-            yield _Block(function, start.lineno, start.col_offset, last, tuple(clauses), *kinds)
-        yield from _blocks_in(child, inner)
-
-
-def only_reraises(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler is a bare `raise`."""
-    (stmt, *others) = handler.body
-    return isinstance(stmt, ast.Raise) and stmt.exc is None and not others
-
-
-_MISSING: Any = object()
-
-
-def _scopes(frame: FrameType) -> _Scopes:
-    return frame.f_locals, frame.f_globals, frame.f_builtins
-
-
-def _value(expression: ast.expr, scopes: _Scopes) -> Any:
-    """Return what a name, or an attribute of one, is; `_MISSING` for other expressions."""
-    match expression:
-        case ast.Name(id=name):
-            return next((scope[name] for scope in scopes if name in scope), _MISSING)
-        case ast.Attribute(value=owner, attr=attribute):
-            value = _value(owner, scopes)
-            return value if value is _MISSING else getattr(value, attribute, _MISSING)
-    return _MISSING
-
-
-def _classes(expression: ast.expr | None, scopes: _Scopes) -> tuple[ErrorClass, ...]:
-    """Return the exception classes of an `except`; all if only running it could tell."""
-    if isinstance(expression, ast.Tuple):
-        return tuple(c for item in expression.elts for c in _classes(item, scopes))
-    if not isinstance(expression, (ast.Name, ast.Attribute)):
-        return _EVERYTHING
-    value = _value(expression, scopes)
-    return _EVERYTHING if value is _MISSING else _flat_classes(value)
-
-
-def _flat_classes(value: Any) -> tuple[ErrorClass, ...]:
-    if isinstance(value, tuple):
-        return tuple(c for item in value for c in _flat_classes(item))
-    return (value,) if isinstance(value, type) and issubclass(value, BaseException) else ()
-
-
-# Managers that swallow the exceptions they are given
-_SWALLOWING_FUNCTIONS = ("raises", "assertRaises", "assertRaisesRegex")
-
-
-def _swallowed_by(expression: ast.expr, scopes: _Scopes) -> tuple[ErrorClass, ...]:
-    """Return the exceptions that the context manager of code that is not captured may swallow."""
-    if isinstance(expression, ast.Call):
-        function = _value(expression.func, scopes)
-        if function is contextlib.suppress or _swallows_its_arguments(function):
-            return tuple(c for item in expression.args for c in _classes(item, scopes))
-        return _swallowed_by_result_of(function)
-    value = _value(expression, scopes)
-    return _EVERYTHING if value is _MISSING else _swallowed_by_manager(value)
-
-
-def _swallowed_by_result_of(function: Any) -> tuple[ErrorClass, ...]:
-    """Return what a manager that a function makes may swallow."""
-    if isinstance(function, type):
-        return _swallowed_by_type(function)
-    body = getattr(function, "__wrapped__", None)
-    if isinstance(body, FunctionType) and inspect.isgeneratorfunction(body):
-        return _swallowed_by_generator(body.__code__, body.__globals__)
-    if getattr(function, "__name__", "") == "_recreate_cm":  # of `contextlib.ContextDecorator`
-        return _swallowed_by_manager(function.__self__)
-    code = getattr(function, "__code__", None)
-    is_known = code is None or code.co_filename.startswith((PACKAGE, _STANDARD_LIBRARY))
-    return () if is_known else _EVERYTHING
-
-
-_STANDARD_LIBRARY = os.path.dirname(os.__file__)  # and what is installed; none of it swallows
-
-
-def _swallowed_by_manager(manager: Any) -> tuple[ErrorClass, ...]:
-    if isinstance(manager, contextlib.suppress):
-        return _flat_classes(manager._exceptions)  # type: ignore[attr-defined]
-    if isinstance(manager, contextlib._GeneratorContextManager):
-        generator: Any = manager.gen
-        scope = generator.gi_frame.f_globals if generator.gi_frame is not None else {}
-        return _swallowed_by_generator(generator.gi_code, scope)
-    if type(manager) is contextlib.ExitStack:
-        callbacks = manager._exit_callbacks  # type: ignore[attr-defined]
-        return tuple(c for _, callback in callbacks for c in _swallowed_by_callback(callback))
-    return _swallowed_by_type(type(manager))
-
-
-def _swallowed_by_callback(callback: Any) -> tuple[ErrorClass, ...]:
-    """Return what a callback of an `ExitStack` may swallow."""
-    if isinstance(callback, MethodType):
-        return _swallowed_by_manager(callback.__self__)
-    return _swallowed_by_exit(callback)
-
-
-def _swallows_its_arguments(function: Any) -> bool:
-    module = getattr(function, "__module__", None) or ""
-    is_of_tests = module.partition(".")[0] in ("_pytest", "pytest", "unittest")
-    return is_of_tests and getattr(function, "__name__", "") in _SWALLOWING_FUNCTIONS
-
-
-def _swallowed_by_type(cls: type) -> tuple[ErrorClass, ...]:
-    return _swallowed_by_exit(getattr(cls, "__exit__", None))
-
-
-def _swallowed_by_exit(leave: Any) -> tuple[ErrorClass, ...]:
-    """Return what an `__exit__` may swallow: all, unless it returns None or False and no more."""
-    if not isinstance(leave, FunctionType) or leave.__module__.startswith("wend."):
-        return ()
-    previous: Any = None
-    for instruction in dis.get_instructions(leave):
-        if instruction.opname == "RAISE_VARARGS" and instruction.arg:
-            return _EVERYTHING  # it may raise another error in place of the one that it is given
-        result = previous if instruction.opname == "RETURN_VALUE" else None
-        if instruction.opname == "RETURN_CONST":
-            result = instruction
-        if result is not None:
-            is_constant = result.opname in ("LOAD_CONST", "RETURN_CONST")
-            if not is_constant or result.argval:
-                return _EVERYTHING
-        previous = instruction
-    return ()
-
-
-def _swallowed_by_generator(code: CodeType, scope: Mapping[str, Any]) -> tuple[ErrorClass, ...]:
-    """Return what the generator of a context manager may swallow around its `yield`."""
-    names = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    own_names: dict[str, Any] = dict.fromkeys(names, _EVERYTHING)  # only its run knows them
-    scopes: _Scopes = (own_names, scope, vars(builtins))
-    return tuple(
-        c
-        for block in _blocks_of(code.co_filename)
-        if block.function[0] == code.co_name
-        for _, clause in block.clauses
-        if not isinstance(clause, ast.withitem)
-        for c in _classes(clause, scopes)
-    )
 
 
 def first_catching(
