@@ -266,3 +266,25 @@ def test_the_demo():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         close(run_exported(fit, start), fit(start))
+
+
+@pytest.mark.parametrize("opset", [18, 19, 21, 24])
+def test_versions_of_operators(opset):
+    @wend.function
+    def fun(x, n):
+        total = 0.0
+        for _ in range(n):
+            x = 0.9 * wnp.tanh(x) + 0.1 * wnp.cumsum(x)[::-1]
+            total = total + wnp.sum(x, axis=0).max()
+        return total
+
+    slope, x = wend.grad(fun), np.linspace(0.0, 1.0, 5)
+    model = export(slope, None, x, 3, opset=opset)
+    assert model.opset_import[0].version == opset
+    np.testing.assert_allclose(results(model, [x, 4])[0], slope(x, 4), rtol=1e-12)
+
+
+@pytest.mark.parametrize("opset", [1, 17, 1000])
+def test_versions_that_lack_operators(opset):
+    with pytest.raises(ValueError, match=f"opset={opset}: models use operators of 18 to "):
+        export(lambda x: x, None, 1.0, opset=opset)

@@ -26,6 +26,7 @@ from wend.runtime.storage import Storage
 from wend.trace.traced import Traced
 
 OPSET = 21
+_OLDEST_OPSET = 18  # the first whose reductions take axes as operands, and which has BitwiseAnd
 _IR_VERSION = 10
 
 
@@ -54,6 +55,7 @@ def export(
 
     Raises:
         UnsupportedError: an operation has no counterpart in ONNX; it is named, with its line.
+        ValueError: there is no such opset, or it lacks operators that models use.
 
     Example:
         >>> import wend
@@ -62,6 +64,10 @@ def export(
         >>> [node.op_type for node in model.graph.node]
         ['Mul', 'Mul', 'Add', 'Mul', 'Add']
     """
+    newest = onnx.defs.onnx_opset_version()
+    if not _OLDEST_OPSET <= opset <= newest:
+        what = f"opset={opset}: models use operators of {_OLDEST_OPSET} to {newest}."
+        raise ValueError(explain(what, cure=f"leave it out, for {OPSET}."))
     concrete = _concrete(fun, args)
     traced = concrete.traced
     if traced.pending or concrete.first_call is not None:
