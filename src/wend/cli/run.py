@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,4 +69,4 @@ def _write(result: Any, out: Path) -> None:
 
 
 def _place(path: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in path).strip("_").replace("__", "_")
+    return re.sub(r"\W+", "_", path).strip("_")
