@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wend.base.cached_property import cached_property
+from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, VariableError, explain
 from wend.function.concrete import ConcreteFunction
 from wend.function.derivatives.jvp import jvp
@@ -134,7 +135,7 @@ class FlatFunction:
 
     def run(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return the results for NumPy arrays of its types."""
-        results = self.concrete(*map(np.asarray, arrays))
+        results = self.concrete.run(settings().backend, [np.asarray(x) for x in arrays])
         return [
             np.asarray(x, type.dtype) for x, type in zip(results, self.result_types, strict=True)
         ]
