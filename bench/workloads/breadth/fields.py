@@ -300,6 +300,7 @@ WORKLOADS = [
         (normal(1000), 0.2, 100),
         (normal(6), 0.2, 3),
         (0, 1),
+        tolerance=1e-4,  # of the central differences: they are of 100 steps
     ),
     workload(
         "schroedinger",
