@@ -66,7 +66,7 @@ class Point:
     ("fun", "cure"),
     [
         (lambda x: {"a": x} == {"a": 1.0}, "compare the numbers themselves"),
-        (lambda x: bisect.bisect([1.0, 2.0], x), "np.searchsorted"),
+        (lambda x: bisect.insort([1.0, 2.0], x), "np.searchsorted"),
         pytest.param(
             lambda x: 1.0 if Point(x) == Point(1.0) else 2.0,
             "compare the fields themselves",
