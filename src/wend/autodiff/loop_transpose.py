@@ -16,7 +16,7 @@ from wend.base.zero import ZERO, Zero
 from wend.ir.dataflow import flow_backward
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import TensorType
+from wend.ir.types import Symbol, TensorType, Type, fresh
 from wend.ops.control import WhileParts
 
 TRIP_COUNT = TensorType(INT64, ())
@@ -100,9 +100,11 @@ def transpose_before(
         BackwardBuild("before"), Cotangents(), activity.regions[0], is_trial=is_trial
     )
     sources = [w.forwarded[i] for i in nonzero.forwarded]
+    receivers = [w.after_forwarded[i] for i in nonzero.forwarded]
     targets = [w.before_carry[i] for i in nonzero.carry]
     sums = [w.before_invariants[i] for i in nonzero.invariants]
-    return _transpose(t, w, bwd, w.before, [*sources, *sums], [*targets, *sums], trips=0)
+    seeds = [*zip(sources, receivers, strict=True), *zip(sums, sums, strict=True)]
+    return _transpose(t, w, bwd, w.before, seeds, [*targets, *sums], trips=0)
 
 
 def transpose_after(
@@ -116,9 +118,11 @@ def transpose_after(
     """Map cotangents of the next carry to those of what `after` received; count one trip down."""
     bwd = BackwardPass(BackwardBuild("after"), Cotangents(), activity.regions[1], is_trial=is_trial)
     sources = [w.next_carry[i] for i in nonzero.carry]
+    receivers = [w.before_carry[i] for i in nonzero.carry]
     targets = [w.after_forwarded[i] for i in nonzero.forwarded]
     sums = [w.after_invariants[i] for i in nonzero.invariants]
-    return _transpose(t, w, bwd, w.after, [*sources, *sums], [*targets, *sums], trips=1)
+    seeds = [*zip(sources, receivers, strict=True), *zip(sums, sums, strict=True)]
+    return _transpose(t, w, bwd, w.after, seeds, [*targets, *sums], trips=1)
 
 
 def _transpose(
@@ -126,23 +130,43 @@ def _transpose(
     w: WhileParts,
     bwd: BackwardPass,
     region: Graph,
-    sources: Sequence[Value],
+    seeds: Sequence[tuple[Value, Value]],
     targets: Sequence[Value],
     *,
     trips: int,
 ) -> Transposed:
-    """Pull cotangents of `sources` back to `targets`, and count so many trips down."""
+    """Pull cotangents of values back to `targets`, and count so many trips down.
+
+    `seeds`: the values, and the params of the other region that receive them. A size may be known
+    of a value, but not of the param, and then not of the cotangent that arrives.
+    """
     b = bwd.b
     b.source = w.source
     params = [b.param(TRIP_COUNT)]
     count = b.sub(params[0], b.integer(trips)) if trips else params[0]
-    for value in sources:
-        params.append(b.param(value.type))
-        bwd.seed(value, params[-1])
+    for value, receiver in seeds:
+        type = _received(value.type, receiver.type)
+        params.append(b.param(type))
+        ct = params[-1] if type == value.type else b.refine(params[-1], type=value.type)
+        bwd.seed(value, ct)
     t.pull_back(bwd, region.nodes)
     b.source = w.source
     results = [_instantiated(b, bwd.cts.get(value), value) for value in targets]
     return Transposed(bwd, params, count, results)
+
+
+def _received(type: Type, receiver: Type) -> Type:
+    """Return the type of a value with unknown sizes where the param that receives it has such."""
+    if not isinstance(type, TensorType) or not isinstance(receiver, TensorType):
+        return type
+    if type.shape is None or receiver.shape is None:
+        return type.with_shape(None)
+    dims = zip(type.shape, receiver.shape, strict=True)
+    is_relaxed = [isinstance(a, int) and isinstance(b, Symbol) for a, b in dims]
+    shape = (
+        fresh() if relaxed else dim for dim, relaxed in zip(type.dims, is_relaxed, strict=True)
+    )
+    return type.with_shape(tuple(shape)) if any(is_relaxed) else type
 
 
 def _instantiated(b: BackwardBuild, ct: Cotangent, like: Value) -> Value:

@@ -96,7 +96,7 @@ def _transform(name: str) -> Maker:
     def make(draw: Draw) -> Call:
         kinds = "biuf" if name.startswith(("rfft", "ihfft")) else "biufc"
         # NumPy reads uninitialized memory where there are no elements.
-        x = draw.array(kinds, [(4,), (3,), (2, 3), (3, 4), (1,)], extreme=0.1)
+        x = draw.array(kinds, [(4,), (3,), (2, 3), (3, 4), (1,)], extreme=0.1 * (rank == 1))
         options = draw.maybe(0.4, norm=draw.choice(["ortho", "forward", "backward", "none"]))
         if rank == 1:
             options |= draw.maybe(0.4, n=draw.choice([1, 2, 5, 0]))

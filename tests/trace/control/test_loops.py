@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.helpers.graphs import check_graph, loops, names, traced
@@ -383,3 +385,32 @@ def test_explain_says_that_a_hint_has_no_effect(parallel):
     assert fun(1.0) == 128.0
     assert ("parallel_iterations=10 of while_loop" in str(fun.explain())) == (parallel == 10)
     assert ("has no effect" in str(wend.grad(fun).explain())) is False
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("most", [0.0, 10.0])
+def test_derivatives_where_a_relaxed_carry_meets_a_known_size(most: float, backend: str) -> None:
+    def relaxed(x: Any, w: Any) -> Any:
+        def body(carry: Any) -> Any:
+            total, a = carry
+            return total + wnp.sum(a * a), a * w
+
+        shapes = ((), (None,))
+        total, a = wend.while_loop(lambda c: c[0] < most, body, (x[0], x), shape_invariants=shapes)
+        return total + wnp.sum(a**3)
+
+    def plain(x: Any, w: Any) -> Any:
+        total, a = x[0], x
+        while total < most:
+            total, a = total + wnp.sum(a * a), a * w
+        return total + wnp.sum(a**3)
+
+    x, w = np.array([1.0, 0.5, 1.5]), np.array([0.9, 1.1, 1.2])
+    with wend.config(backend=backend):
+        for argnums in (0, 1):
+            slopes = [wend.grad(f, argnums=argnums) for f in (relaxed, plain)]
+            np.testing.assert_allclose(*(slope(x, w) for slope in slopes), rtol=1e-12)
+            curved = [wend.jacfwd(slope, argnums=0)(x, w) for slope in slopes]
+            np.testing.assert_allclose(*curved, rtol=1e-12)
+            curved = [wend.jacrev(slope, argnums=1)(x, w) for slope in slopes]
+            np.testing.assert_allclose(*curved, rtol=1e-12)
