@@ -1,5 +1,7 @@
 """Every program of every workload gives the answer; the answer is that of finite differences."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from bench import digest, reference, workloads
@@ -18,24 +20,25 @@ WARM = [
 
 
 def answer(name, peer, measure):
-    """What a peer answers, and how far from the right answer that is."""
+    """What a peer answers, how far from the right answer that is, and the program."""
     worker = Worker(name, peer)
     worker.load()
     made = worker.make(measure, small=True)
     if "refuses" in made:
         pytest.skip(f"refuses: {made['refuses']}")
     found = worker.call(small=True)["answer"]
-    return found, reference.distance(
-        found, reference.answer(worker.workload, worker.workload.small)
-    )
+    off = reference.distance(found, reference.answer(worker.workload, worker.workload.small))
+    return found, off, worker.program
 
 
 @pytest.mark.parametrize(("name", "measure"), WARM)
 def test_wend(name, measure):
-    found, off = answer(name, "wend", measure)
+    found, off, program = answer(name, "wend", measure)
     assert len(found) > (measure == GRADIENT)
     differs = workloads.load(name).answer is not None or name == "dopri"
     assert off < (workloads.load(name).tolerance if differs else 1e-10)
+    function = program.args[0] if isinstance(program, partial) else program
+    assert "runs in Python" not in str(function.explain())
 
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler")
@@ -44,7 +47,7 @@ def test_c(source):
     name = source.removesuffix("_fast")
     for measure in (VALUE, GRADIENT):
         if (name, measure) in WARM:
-            _, off = answer(name, "c" if source == name else "c-fast", measure)
+            _, off, _ = answer(name, "c" if source == name else "c-fast", measure)
             assert off < 1e-10
     assert np.nextafter(0.0, 1.0) * 1.0 > 0.0  # subnormals are still there
 
