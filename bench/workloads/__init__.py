@@ -38,6 +38,7 @@ GROUPS = {
         )
     ),
     "breadth": tuple(name for names in BREADTH.values() for name in names),
+    "ensembles": ("roots", "lengths", "solves"),
 }
 NAMES = (
     "scalar_while",

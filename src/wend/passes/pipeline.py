@@ -21,6 +21,7 @@ from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.dedup_callees import dedup_callees
 from wend.passes.fold import fold
+from wend.passes.fuse_maps import fuse_maps
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
@@ -37,6 +38,7 @@ CANONICALIZE: Sequence[Transform] = (canonicalize_loops, dce, dedup_callees)
 OPTIMIZE: Sequence[Transform] = (
     lower_linear_blocks,
     inline_calls,
+    fuse_maps,
     batch_maps,
     lower_parallel_maps,
     fold,
