@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -97,3 +98,46 @@ def test_graphs_of_a_policy_print_and_parse_back(policy: Memory) -> None:
     pair = vjp(loop, [0], [0])
     for graph in (loop, pair.forward, pair.backward, vjp(pair.backward, [0], [0]).backward):
         assert equal(parse(str(graph)), graph)
+
+
+def peak_bytes(fun: Callable[..., Any], *args: Any) -> int:
+    """The most bytes that a call of a compiled function holds at a time."""
+    fun(*args)
+    tracemalloc.start()
+    try:
+        fun(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def diffusing(u: Any, trips: Any) -> Any:
+    for _ in range(trips):
+        u = u + 0.1 * (np.roll(u, 1) - 2.0 * u + np.roll(u, -1)) + 0.01 * np.sin(u)
+    return np.sum(u * u)
+
+
+@pytest.mark.parametrize(
+    ("policy", "share"),
+    [
+        ("thin", 0.1),
+        (wend.Every(32), 0.1),
+        (wend.Checkpoints(16), 0.06),
+        (wend.Checkpoints(32), 0.08),
+    ],
+    ids=str,
+)
+def test_higher_orders_keep_little_more(policy: Memory, share: float) -> None:
+    """A thousand trips; the second order takes at most three times the memory of the first."""
+    u, trips = np.linspace(0.0, 1.0, 1000), 1000
+
+    def squared_gradient(u: Any, trips: Any) -> Any:
+        return np.sum(wend.grad(diffusing)(u, trips) ** 2)
+
+    with wend.config(backend="numpy"):
+        by_keep = peak_bytes(wend.grad(diffusing), u, trips)
+        with wend.config(memory=policy):
+            first = peak_bytes(wend.grad(diffusing), u, trips)
+            second = peak_bytes(wend.grad(squared_gradient), u, trips)
+    assert first <= share * by_keep
+    assert second <= 3 * first

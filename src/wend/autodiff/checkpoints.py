@@ -23,7 +23,7 @@ class CheckpointSchedule:
     """Keeps at most so many states, and places freed slots anew on the way back."""
 
     def __init__(self, slots: int) -> None:
-        self.slots, self.segment = slots, max(slots, _MIN_SEGMENT)
+        self.slots, self.segment = slots, max(slots // 2, _MIN_SEGMENT)
 
     def place(
         self, b: Build, w: WhileParts, operands: Sequence[Value], state: Sequence[int]

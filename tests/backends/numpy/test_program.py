@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from typing import Any
 
 import pytest
 
 import numpy as np
 import wend
 import wend.numpy as wnp
+from wend.autodiff.structured import emit_loop
+from wend.backends.protocol import choose
+from wend.ir.dtypes import FLOAT64, INT64
+from wend.ir.types import TensorType
+from wend.ops.build import Build
 
 
 def test_values_are_dropped_at_their_last_use() -> None:
@@ -57,3 +63,31 @@ def test_a_failing_kernel_tells_the_users_line() -> None:
     with pytest.raises(IndexError) as caught:
         pick(np.ones(3), 5)
     assert any("gather at test_program.py" in note for note in caught.value.__notes__)
+
+
+def test_a_loop_does_not_hold_the_list_that_it_starts_from() -> None:
+    """An older version of a list holds every item that newer ones replace."""
+
+    b = Build("replacing")
+    x, trips = b.param(TensorType(FLOAT64, (1000,))), b.param(TensorType(INT64, ()))
+    start = b.list_push(b.list_new(x.type), x)
+
+    def body(b: Build, carry: Any, invariants: Any) -> Any:
+        k, items = carry
+        item = b.mul(b.list_get(items, b.integer(0)), invariants[1])
+        return [b.add(k, b.integer(1)), b.list_set(items, b.integer(0), item)]
+
+    carry = [b.integer(0), start]
+    loop = emit_loop(b, carry, [trips, x], lambda b, c, i: b.lt(c[0], i[0]), body)
+    run = choose("numpy").compile(b.finish([b.list_get(loop[1], b.integer(0))]))
+
+    def peak(trips: int) -> int:
+        tracemalloc.start()
+        try:
+            run([np.ones(1000), np.int64(trips)])
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(3)
+    assert peak(300) < peak(10) + 10 * 8000

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.types import ListType
 from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_
 from wend.ops.frame_states import current_states, frame_state
@@ -116,10 +117,9 @@ class _Body:
         params = ", ".join(self.define(param) for param in self.graph.params)
         self.program.add(f"def {name}({params}):")
         for position, node in enumerate(self.graph.nodes):
-            self.node(node)
-            dead_locals = [
-                self.names[v] for v in self.last_use.get(position, ()) if v in self.names
-            ]
+            dying = self.last_use.get(position, ())
+            self.node(node, dying)
+            dead_locals = [self.names[v] for v in dying if v in self.names]
             dead_locals = [local for local in dead_locals if not local.startswith("k")]
             if dead_locals:
                 self.program.add(f"  del {', '.join(dead_locals)}")
@@ -130,14 +130,14 @@ class _Body:
         self.names[value] = f"v{len(self.names)}"
         return self.names[value]
 
-    def node(self, node: Node) -> None:
+    def node(self, node: Node, dying: Sequence[Value]) -> None:
         if node.op is creating.constant:
             value = node.attrs["value"][()]
             self.names[node.results[0]] = self.program.name_for("k", value)
             return
         operands = [self.names[operand] for operand in node.operands]
         if node.op is while_:
-            self.loop(node, operands)
+            self.loop(node, operands, dying)
             return
         text = self.expression(node, operands)
         targets = [self.define(result) for result in node.results]
@@ -174,8 +174,11 @@ class _Body:
             return f"{functions[1]}({arg_text}) if {selector} else {functions[0]}({arg_text})"
         return f"({', '.join(functions)},)[{selector}]({arg_text})"
 
-    def loop(self, node: Node, operands: Sequence[str]) -> None:
-        """Add a `while True` that runs before, breaks where its predicate fails, and runs after."""
+    def loop(self, node: Node, operands: Sequence[str], dying: Sequence[Value]) -> None:
+        """Add a `while True` that runs before, breaks where its predicate fails, and runs after.
+
+        A list from which it starts is dropped: an older version holds what the newer ones replace.
+        """
         w, (before, after) = WhileParts.of(node), self.callees[node]
         count = len(w.carry)
         carry = [f"c{len(self.names)}_{i}" for i in range(count)]
@@ -186,6 +189,9 @@ class _Body:
         add = self.program.add
         for name, operand in zip(carry, operands, strict=False):
             add(f"  {name} = {operand}")
+        spent = {self.names[v] for v in dying if isinstance(v.type, ListType)}
+        for operand in sorted(spent.intersection(operands[:count]).difference(operands[count:])):
+            add(f"  {operand} = None")
         is_observed = self.program.is_observed
         if is_observed:
             add(f"  watch.enter({self.program.name_for('n', node)})")
