@@ -140,6 +140,7 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (lambda x: np.average(x, axis=[0]), (np.eye(2),)),
     (np.linalg.cond, (np.zeros((2, 2)),)),
     (lambda x: np.linalg.norm(x, axis=0.0), (np.eye(2),)),
+    (lambda x: np.linalg.vector_norm(x, axis=0.0), (np.eye(2),)),
 ]  # fmt: skip
 
 

@@ -119,6 +119,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     if not any_staged([x]):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     (x,) = promote_dtypes_inexact(x)
+    axis = axis if axis is None or isinstance(axis, tuple) else int(axis)
     rank, axes = shaping.rank_of(x), normalize_axes(x, axis)
     others = tuple(k for k in range(rank) if k not in axes)
     transposed = shaping.transpose(x, (*others, *axes))
