@@ -21,7 +21,7 @@ from wend.base.source import OUTERMOST, at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import inline
-from wend.ir.types import ListType, TensorType
+from wend.ir.types import TensorType
 from wend.ops.frame_states import ELEMENT, may_fail
 from wend.passes.attach_writes import attach_writes
 from wend.passes.strip_stores import retarget_stores
@@ -565,16 +565,6 @@ def _tensor(value: Value) -> TensorType:
 def check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
     """Refuse results that are no arrays, numbers or None."""
     for leaf, path in zip(leaves, paths, strict=True):
-        if isinstance(leaf, Tracer) and isinstance(leaf.value.type, ListType):
-            position = path.partition("[<")[0]
-            of = "" if position == "result" else f" at {position}"
-            raise TypeMismatchError(
-                explain(
-                    f"{name} returns{of} a list that grows in a loop or branch: how long "
-                    "it is, is only known when it runs.",
-                    cure="return an array of its items: wnp.stack(out).",
-                )
-            )
         if not is_array_leaf(leaf):
             kind = "str" if isinstance(leaf, str) else type(leaf).__name__
             raise TypeMismatchError(

@@ -113,7 +113,7 @@ def test_arrays_in_a_list_are_written_back():
 
 
 def test_t99_what_is_returned_must_be_arrays():
-    for value in (object(), "a", np.array(["a"]), {1, 2}):
+    for value in (object(), np.array(["a"]), {1, 2}):
         with pytest.raises(TypeError, match=r"returns .* at result"):
             wend.function(lambda x, value=value: value)(1.0)
     with pytest.raises(TypeError, match=r"returns object at result\['a'\]\[1\]"):

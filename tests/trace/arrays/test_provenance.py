@@ -1,4 +1,7 @@
-"""Where Python needs a number: which argument to make static."""
+"""Where Python needs a number: which argument to make static.
+
+NumPy's integers are traced; those of Python may be part of the trace (D37).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ STATIC = "make n static: wend.function(static_argnames='n')."
     ],
 )
 def test_the_argument_is_named(fun):
-    text = refused(fun, np.ones((3, 3)), 1)
+    text = refused(fun, np.ones((3, 3)), np.int64(1))
     assert text.split("\n")[-1].endswith(STATIC)
     assert text.split("\n")[-1].startswith("  To fix it: ")
     static = wend.function(fun, static_argnames="n")
@@ -51,7 +54,7 @@ def test_a_loop_over_an_argument():
             x = x * TABLE[k]
         return x
 
-    _, cure, other = refused(fun, 1.0, 3).split("\n")
+    _, cure, other = refused(fun, 1.0, np.int64(3)).split("\n")
     assert cure.endswith("use wend.fori_loop instead of range.")
     assert other == f"  Or let Python run the loop: {STATIC}"
     assert wend.function(fun, static_argnames="n")(1.0, 3) == 6.0
@@ -63,16 +66,16 @@ def test_inside_loops_and_branches():
             x = x + (TABLE[n] if x > 1 else 1.0)
         return x
 
-    assert refused(fun, 1.0, 1).endswith(STATIC)
+    assert refused(fun, 1.0, np.int64(1)).endswith(STATIC)
 
 
 def test_several_arguments():
-    text = refused(lambda x, n, m: x * TABLE[n * m], 1.0, 1, 1)
+    text = refused(lambda x, n, m: x * TABLE[n * m], 1.0, np.int64(1), np.int64(1))
     assert text.endswith("or make m and n static: wend.function(static_argnames=['m', 'n']).")
 
 
 def test_a_part_of_an_argument():
-    text = refused(lambda x, options: x * TABLE[options["n"]], 1.0, {"n": 1})
+    text = refused(lambda x, options: x * TABLE[options["n"]], 1.0, {"n": np.int64(1)})
     assert text.endswith("or pass options['n'] as an argument by itself, and make it static.")
 
 
@@ -85,7 +88,7 @@ def test_what_is_computed_from_arrays_cannot_be_static():
         lambda x: TABLE[positions[wnp.argmax(x)]],
     ):
         assert "static" not in refused(fun, np.ones(3))
-    assert "static" not in refused(lambda n: TABLE[positions[n]], 1)
+    assert "static" not in refused(lambda n: TABLE[positions[n]], np.int64(1))
     with pytest.raises(ConcreteValueError) as error:
         wend.fori_loop(0, 2, lambda i, c: c * TABLE[i], 1.0)
     assert "static" not in str(error.value)
@@ -103,8 +106,8 @@ def test_arrays_have_no_hash():
 
 def test_a_static_argument_that_is_traced():
     inner = wend.function(lambda x, n: x * TABLE[n], static_argnames="n")
-    text = refused(lambda x, n: inner(x, n), 1.0, 1)
+    text = refused(lambda x, n: inner(x, n), 1.0, np.int64(1))
     assert text == (
-        "argument n is static, but was given <traced i64[] (weak), argument n>.\n"
+        "argument n is static, but was given <traced i64[], argument n>.\n"
         "  To fix it: give it a concrete value, or leave it out of static_argnames."
     )
