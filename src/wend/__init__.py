@@ -45,10 +45,6 @@ with _gc_paused():
     from wend.function.rules.custom_vjp import custom_vjp as custom_vjp
     from wend.function.signature.spec import TensorSpec as TensorSpec
     from wend.numpy.elementwise import stop_gradient as stop_gradient
-    from wend.saving.load import load as load
-    from wend.saving.save import save as save
-    from wend.saving.variable_files import load_variables as load_variables
-    from wend.saving.variable_files import save_variables as save_variables
     from wend.tape.tape import GradientTape as GradientTape
     from wend.trace.control.branches import cond as cond
     from wend.trace.control.branches import switch as switch
@@ -69,7 +65,18 @@ if _typing.TYPE_CHECKING:
     from wend import debug as debug
     from wend import random as random
     from wend.debug.profiling import profile as profile
+    from wend.saving.load import load as load
+    from wend.saving.save import save as save
+    from wend.saving.variable_files import load_variables as load_variables
+    from wend.saving.variable_files import save_variables as save_variables
 else:
+    _MODULES = {
+        "profile": "wend.debug.profiling",
+        "load": "wend.saving.load",
+        "save": "wend.saving.save",
+        "load_variables": "wend.saving.variable_files",
+        "save_variables": "wend.saving.variable_files",
+    }
 
     def __getattr__(name: str) -> object:
         # Imported on first use.
@@ -77,6 +84,6 @@ else:
 
         if name in ("debug", "random"):
             return import_module(f"wend.{name}")
-        if name == "profile":
-            return import_module("wend.debug").profile
+        if name in _MODULES:
+            return getattr(import_module(_MODULES[name]), name)
         raise AttributeError(f"module 'wend' has no attribute {name!r}")

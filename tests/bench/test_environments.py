@@ -14,7 +14,10 @@ def test_peers_are_found_where_they_are_installed(tmp_path):
     assert found == dict.fromkeys(["wend", "python", "c"], sys.executable)
 
 
-def test_an_environment_made_for_a_peer_comes_before_one_that_brings_it_along(tmp_path):
+def test_an_environment_made_for_a_peer_comes_before_one_that_brings_it_along(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))  # it may have JAX, too
     peers, catalyst = (pretend(tmp_path / name, "jax") for name in ("peers", "catalyst"))
     assert environments.interpreters(["jax"], tmp_path) == {"jax": peers}
     pretend(tmp_path / "peers", "numba")
