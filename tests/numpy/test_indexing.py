@@ -181,7 +181,7 @@ def test_a_traced_position_out_of_range() -> None:
 def test_what_has_to_be_known_says_so() -> None:
     x = np.arange(3)
     with pytest.raises(ConcreteValueError, match="step of a slice"):
-        wend.function(lambda x, k: x[::k])(x, 1)
+        wend.function(lambda x, k: x[::k])(x, np.int64(1))
     with pytest.raises(IndexError, match=r"x\[None\]"):
         wend.function(lambda x: x[True])(x)
     with pytest.raises(IndexError, match=r"x\[None\]"):

@@ -20,7 +20,10 @@ PROGRAMS = tuple(
 )
 # Lines of these libraries are no user code either, though they may call back.
 _SITE_PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
-LIBRARIES = tuple(os.path.join(_SITE_PACKAGES, name) + os.sep for name in ("numpy", "scipy"))
+LIBRARIES = tuple(
+    os.path.join(_SITE_PACKAGES, name) + os.sep
+    for name in ("numpy", "scipy", "optree", "jax", "torch")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def is_wend_file(file: str) -> bool:
 
 @lru_cache(4096)
 def is_users_file(file: str) -> bool:
-    """Return whether code in this file is a user's: not wend's, NumPy's or SciPy's."""
+    """Return whether code in this file is a user's: neither wend's nor one of LIBRARIES."""
     return not is_wend_file(file) and not file.startswith(LIBRARIES)
 
 

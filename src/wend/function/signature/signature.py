@@ -21,8 +21,8 @@ from wend.eager.dispatch import Staged
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.runtime.array_boundary import check_no_subclass
+from wend.trace.control.returned_constants import returned_constant
 from wend.trace.control.returned_list import returned_list
-from wend.trace.control.returned_texts import returned_text
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import LeafType, is_array_leaf, is_int64, leaf_type
 from wend.trace.state.variable import Variable
@@ -115,7 +115,7 @@ class Arguments:
         args, kwargs = trees.unflatten(self.treedef, leaves)
         result = call_with(fun, args, kwargs)
         self._check_unchanged(leaves, (args, kwargs))
-        return trees.map_instances((TensorList, str, bytes), _as_node, result)
+        return trees.map_instances((TensorList, str, bytes, int), _as_node, result)
 
     def _check_unchanged(self, leaves: Sequence[Any], passed: Any) -> None:
         """Refuse in-place changes of lists and dicts, which the caller would not see."""
@@ -172,11 +172,11 @@ def argument_paths(treedef: trees.TreeDef, parameters: Sequence[str]) -> list[st
 
 
 def _as_node(part: Any) -> Any:
-    """Return what stands in the result of a trace for a list that has grown, or a text.
+    """Return what stands in the result of a trace for a list that has grown, or a constant.
 
     All are replaced in one pass: what rebuilds the tree would undo an earlier one.
     """
-    return returned_list(part) if isinstance(part, TensorList) else returned_text(part)
+    return returned_list(part) if isinstance(part, TensorList) else returned_constant(part)
 
 
 def _first_changed_path(old: Any, new: Any, parameters: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Texts in results are part of the structure."""
+"""Texts and large integers in results are part of the structure."""
 
 from __future__ import annotations
 
@@ -39,3 +39,14 @@ def test_within_other_functions_and_derivatives() -> None:
 def test_a_text_with_a_traced_value_is_refused() -> None:
     with pytest.raises(TypeError, match="returns str at result"):
         wend.function(lambda x: f"{x}")(1.0)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_integers_beyond_64_bits(backend: str) -> None:
+    @wend.function(backend=backend)
+    def f(x: Any, n: int) -> Any:
+        return x * 2.0, n * n
+
+    for n in (2**32, 2**63, -(2**63)):
+        assert f(1.5, 2**64 + n) == (3.0, (2**64 + n) ** 2)
+    assert f(1.5, 3) == (3.0, 9)
