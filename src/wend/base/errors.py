@@ -63,7 +63,21 @@ class TapeError(WendError, RuntimeError):
 
 
 class TapeLimitError(WendError, MemoryError):
-    """The records of a loop would take more memory than `config(tape_limit=…)` allows."""
+    """The records of a loop would take more memory than `config(tape_limit=…)` allows.
+
+    Example:
+        >>> import wend
+        >>> def fun(x, n):
+        ...     for _ in range(n):
+        ...         x = x + 0.1 * x * x
+        ...     return x
+        >>> with wend.config(tape_limit="1KiB"):
+        ...     try:
+        ...         wend.grad(fun)(1e-6, 100_000)
+        ...     except wend.TapeLimitError as error:
+        ...         print(str(error).partition("would")[2].splitlines()[0])
+         take more than tape_limit=1 KiB after 129 trips.
+    """
 
     is_refusal = False
 

@@ -62,7 +62,7 @@ def export(
         >>> from wend.interop.onnx import export
         >>> model = export(wend.grad(lambda x: x * x * x), None, wend.TensorSpec([]))
         >>> [node.op_type for node in model.graph.node]
-        ['Mul', 'Mul', 'Add', 'Mul', 'Add']
+        ['Mul', 'Add', 'Add', 'Identity']
     """
     newest = onnx.defs.onnx_opset_version()
     if not _OLDEST_OPSET <= opset <= newest:
