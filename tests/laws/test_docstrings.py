@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib.util
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.own_process import is_alone, run_alone
 
 SOURCES = Path(wend.__file__).parent
 
@@ -51,8 +53,13 @@ FILES = [file for file in sorted(SOURCES.rglob("*.py")) if holds_examples(file)]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCES)))
-def test_the_examples_of_a_file_run(file: Path) -> None:
+def test_the_examples_of_a_file_run(file: Path, request: pytest.FixtureRequest) -> None:
     """Each docstring by itself, with what it imports and no more."""
+    if "interop/jax" in file.as_posix() and not is_alone():
+        if importlib.util.find_spec("jax") is None:
+            pytest.skip("NOT RUN: jax is not installed")
+        run_alone(f"tests/laws/test_docstrings.py::{request.node.name}")
+        return
     tree = ast.parse(file.read_text(encoding="utf-8"))
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     failures = []

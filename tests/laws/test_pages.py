@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import io
 import re
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import wend
+from tests.helpers.own_process import is_alone, run_alone
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -22,6 +24,8 @@ PAGES = (
     *("debugging.md", "memory.md", "performance.md", "saving.md", "vmap.md", "../README.md"),
     *("jax.md", "onnx.md", "torch.md"),
 )
+# Those that run in a process of their own
+OTHER_SYSTEMS = ("jax.md", "torch.md")
 # What the reader is told to call the program; where nothing is said, each block is one.
 FILES = {"../README.md": "newton.py"}
 # Those that show every refusal.
@@ -61,10 +65,11 @@ def test_every_block_does_what_the_page_shows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
-    if name == "jax.md":
-        pytest.importorskip("jax", reason="NOT RUN: the extra wend[jax] is not installed")
-    if name == "torch.md":
-        pytest.importorskip("torch", reason="NOT RUN: torch is not installed")
+    if name in OTHER_SYSTEMS and not is_alone():
+        if importlib.util.find_spec(Path(name).stem) is None:
+            pytest.skip(f"NOT RUN: {Path(name).stem} is not installed")
+        run_alone(f"tests/laws/test_pages.py::{request.node.name}")
+        return
     if name == "onnx.md":
         pytest.importorskip("onnxruntime", reason="NOT RUN: the extra wend[onnx] is not installed")
     module = types.ModuleType("example")  # which dataclasses look up

@@ -64,7 +64,10 @@ def contents(container: Any) -> Any:
     if isinstance(container, OrderedDict):
         return OrderedDict((key, copy_containers(item)) for key, item in container.items())
     if isinstance(container, dict):
-        return {key: copy_containers(item) for key, item in dict.items(container)}
+        return {
+            key: item if key == _BUILTINS else copy_containers(item)
+            for key, item in dict.items(container)
+        }
     if isinstance(container, (list, deque)):
         return [copy_containers(item) for item in container]
     return copy_containers(container)
@@ -73,15 +76,30 @@ def contents(container: Any) -> Any:
 NestedContainers = dict[Any, tuple[Any, Any]]  # key -> (container, the containers nested in it)
 
 
-def nested_containers(container: Any) -> NestedContainers:
-    """Return the container objects inside one, at any depth."""
+# In the globals of a module: the interpreter's, which an interactive session gives its results
+_BUILTINS = "__builtins__"
+
+
+def direct_containers(container: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and the containers that are items of one."""
+    items: Any = ()
     if isinstance(container, dict):
-        items: Any = dict.items(container)
+        items = dict.items(container)
     elif isinstance(container, (list, deque)):
         items = enumerate(container)
-    else:
-        return {}
-    return {key: (item, nested_containers(item)) for key, item in items if is_container(item)}
+    return ((key, item) for key, item in items if is_container(item) and key != _BUILTINS)
+
+
+def nested_containers(container: Any, enclosing: frozenset[int] = frozenset()) -> NestedContainers:
+    """Return the container objects inside one, at any depth.
+
+    One that contains itself is not entered again; `enclosing` are the ids of those around it.
+    """
+    enclosing |= {id(container)}
+    return {
+        key: (item, {} if id(item) in enclosing else nested_containers(item, enclosing))
+        for key, item in direct_containers(container)
+    }
 
 
 def replaced_containers(

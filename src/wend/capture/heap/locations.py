@@ -26,6 +26,7 @@ from wend.capture.heap.containers import (
     NestedContainers,
     assign_contents,
     contents,
+    direct_containers,
     is_container,
     is_mutating_method,
     mutated_by,
@@ -195,10 +196,15 @@ class Contents(Location):
 
 def _items_places(label: str, container: Any) -> Iterator[Place]:
     """Yield the places in a container and in those nested in it."""
-    if isinstance(container, CONTAINER_TYPES):
+    pending, visited = [container], {id(container)}
+    while pending:
+        container = pending.pop()
+        if not isinstance(container, CONTAINER_TYPES):
+            continue
         yield ItemsPlace(label, container)
-        for nested, _ in nested_containers(container).values():
-            yield from _items_places(label, nested)
+        nested = [item for _, item in direct_containers(container) if id(item) not in visited]
+        visited.update(map(id, nested))
+        pending += reversed(nested)
 
 
 class ArrayElements(Location):

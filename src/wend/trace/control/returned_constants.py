@@ -1,4 +1,4 @@
-"""Texts and large integers in results: part of the structure, as no run of a trace changes them."""
+"""Texts and large integers in results: part of the structure, which no run of a trace changes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class ReturnedConstant:
 
 
 def returned_constant(x: Any) -> Any:
-    """Return a node without leaves for a text, or for an integer that no dtype holds.
+    """Return a node without leaves for a text, or for an integer beyond 64 bits.
 
     A text that shows traced values stays, and is refused: only the run could write it.
     """
     if type(x) is int:
-        return x if -(2**63) <= x < 2**64 else ReturnedConstant(x)
+        return x if -(2**63) <= x < 2**63 else ReturnedConstant(x)
     is_known = type(x) in (str, bytes) and not (isinstance(x, str) and has_marks(x))
     return ReturnedConstant(x) if is_known else x
 
