@@ -39,6 +39,7 @@ def test_no_room_has_a_file_of_odds_and_ends() -> None:
 # after it and an aspect: `test_report_costs.py` tests `report.py`.
 SUBJECTS = {
     "test_cases.py": "the table of operations, on one backend",
+    "interop/test_bridges.py": "tests that run in processes of their own",
     "test_cost.py": "costs grow as the work does",
     "test_errors.py": "the messages of a package against golden texts",
     "test_fuzz.py": "random programs",

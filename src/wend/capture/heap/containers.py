@@ -90,6 +90,13 @@ def direct_containers(container: Any) -> Iterator[tuple[Any, Any]]:
     return ((key, item) for key, item in items if is_container(item) and key != _BUILTINS)
 
 
+def leaves_of(container: Any) -> list[Any]:
+    """Return the leaves of a container, as of a pytree."""
+    if isinstance(container, dict) and _BUILTINS in container:
+        container = {key: item for key, item in container.items() if key != _BUILTINS}
+    return trees.flatten(container)[0]
+
+
 def nested_containers(container: Any, enclosing: frozenset[int] = frozenset()) -> NestedContainers:
     """Return the container objects inside one, at any depth.
 
