@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import doctest
 import importlib.util
 import inspect
@@ -72,4 +73,5 @@ def test_the_examples_of_a_file_run(file: Path, request: pytest.FixtureRequest) 
         told: list[str] = []
         if doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed:
             failures.append("".join(told))
+        vars(builtins).pop("_", None)  # the last result, which is of no program
     assert not failures, "\n".join(failures)

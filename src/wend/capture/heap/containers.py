@@ -64,20 +64,13 @@ def contents(container: Any) -> Any:
     if isinstance(container, OrderedDict):
         return OrderedDict((key, copy_containers(item)) for key, item in container.items())
     if isinstance(container, dict):
-        return {
-            key: item if key == _BUILTINS else copy_containers(item)
-            for key, item in dict.items(container)
-        }
+        return {key: copy_containers(item) for key, item in dict.items(container)}
     if isinstance(container, (list, deque)):
         return [copy_containers(item) for item in container]
     return copy_containers(container)
 
 
 NestedContainers = dict[Any, tuple[Any, Any]]  # key -> (container, the containers nested in it)
-
-
-# In the globals of a module: the interpreter's, which an interactive session gives its results
-_BUILTINS = "__builtins__"
 
 
 def direct_containers(container: Any) -> Iterator[tuple[Any, Any]]:
@@ -87,14 +80,7 @@ def direct_containers(container: Any) -> Iterator[tuple[Any, Any]]:
         items = dict.items(container)
     elif isinstance(container, (list, deque)):
         items = enumerate(container)
-    return ((key, item) for key, item in items if is_container(item) and key != _BUILTINS)
-
-
-def leaves_of(container: Any) -> list[Any]:
-    """Return the leaves of a container, as of a pytree."""
-    if isinstance(container, dict) and _BUILTINS in container:
-        container = {key: item for key, item in container.items() if key != _BUILTINS}
-    return trees.flatten(container)[0]
+    return ((key, item) for key, item in items if is_container(item))
 
 
 def nested_containers(container: Any, enclosing: frozenset[int] = frozenset()) -> NestedContainers:

@@ -29,7 +29,6 @@ from wend.capture.heap.containers import (
     direct_containers,
     is_container,
     is_mutating_method,
-    leaves_of,
     mutated_by,
     nested_containers,
 )
@@ -390,7 +389,7 @@ def log_write_contents(
                 value, "" if label.startswith("a ") else label.removesuffix(".")
             )
             log_write(Contents(label, value, binding_of(container, label)))
-            for nested in leaves_of(value):
+            for nested in trees.flatten(value)[0]:
                 if is_container(nested):
                     log_write(Contents(label, nested))
         log_write_arrays(value, label)
@@ -402,7 +401,7 @@ def _note_contents(value: Any, label: str, *, is_store: bool, is_nested: bool) -
         if is_nested:
             for place in _items_places(label, value):
                 note_write(place, is_certain=is_store and place.owner is value)
-            for array in leaves_of(value):
+            for array in trees.flatten(value)[0]:
                 _note_array(array, label, is_certain=False)
         else:
             note_write(ItemsPlace(label, value), is_certain=is_store)
