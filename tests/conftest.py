@@ -1,5 +1,6 @@
 """Settings of the whole suite: how long Hypothesis searches, and what holds for every graph."""
 
+import builtins
 import gc
 import os
 import signal
@@ -75,6 +76,15 @@ def _settings(request: pytest.FixtureRequest) -> Iterator[None]:
     errors = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
     with wend.config(verify=is_verified), errors:
         yield
+
+
+@pytest.fixture(autouse=True)
+def _builtins() -> Iterator[None]:
+    """Drop what shells and doctests add to Python's builtins, which all globals show."""
+    names = {*vars(builtins)}
+    yield
+    for name in vars(builtins).keys() - names:
+        del vars(builtins)[name]
 
 
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are deselected

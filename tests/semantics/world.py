@@ -8,6 +8,7 @@ after it all that the module holds.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import linecache
@@ -94,6 +95,7 @@ def run(program: Program, way: str) -> Iterator[Any]:
     source = HEADER + program.source.strip() + "\n"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     module = sys.modules[name] = types.ModuleType(name)  # dataclasses look it up
+    vars(module)["__builtins__"] = builtins  # as in a program, not the dict that exec puts there
     try:
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
         if way != PLAIN:
