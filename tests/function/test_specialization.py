@@ -9,6 +9,7 @@ import pytest
 
 import wend
 from wend.base.errors import ConcreteValueError
+from wend.function.signature import signature
 
 
 def repeated(x: Any, n: Any, k: Any) -> Any:
@@ -98,3 +99,17 @@ def test_an_int_beyond_64_bits_is_part_of_the_key() -> None:
     f = wend.function(lambda x, n: x * (n % 7))
     assert f(2.0, 2**80) == 2.0 * (2**80 % 7)
     assert f(2.0, 3) == 6.0
+
+
+@pytest.mark.parametrize("wrap", [wend.function, wend.grad])
+def test_repeated_calls_do_not_name_their_leaves(wrap: Any, monkeypatch: Any) -> None:
+    """Paths of leaves cost as much as binding them: they are for refusals and reports."""
+    f = wrap(lambda tree, n: sum(v * v for v in tree.values()) * n)
+    tree = {str(k): float(k) for k in range(10)}
+    f(tree, 2)
+    named = []
+    paths = signature.argument_paths
+    monkeypatch.setattr(signature, "argument_paths", lambda *a: named.append(a) or paths(*a))
+    for k in range(5):
+        f(tree, 3 + k)
+    assert not named

@@ -35,8 +35,8 @@ def trace_specialized(
         what `trace` returns, the arguments that it was called for, and the leaves whose values
         these have in their key now.
     """
-    names = arguments.specializable()
-    if not 0 < len(names) <= _MAX_LEAVES:
+    # Names are needed after a refusal only; every call passes here.
+    if not 0 < len(arguments.specializable_positions()) <= _MAX_LEAVES:
         return trace(arguments), arguments, frozenset()
     try:
         with refusals.tentative():
@@ -45,7 +45,9 @@ def trace_specialized(
         if not refusals.is_refusal(error):
             raise
         failure = error
-    for chosen in _choices(failure, names):
+    names = arguments.all_names()
+    specializable = [names[k] for k in arguments.specializable_positions()]
+    for chosen in _choices(failure, specializable):
         try:
             with refusals.tentative():
                 specialized = rebind(chosen)

@@ -79,10 +79,9 @@ class Arguments:
         """Return these arguments with other types of the traced leaves."""
         return replace(self, types=tuple(types))
 
-    def specializable(self) -> list[str]:
-        """Return the paths of the traced leaves whose values may become part of the key (D37)."""
-        paths = self.all_names()
-        return [paths[k] for k in self.traced_positions if type(self.leaves[k]) in (int, bool)]
+    def specializable_positions(self) -> list[int]:
+        """Return the positions of traced leaves whose values may become part of the key (D37)."""
+        return [k for k in self.traced_positions if type(self.leaves[k]) in (int, bool)]
 
     @property
     def arrays(self) -> list[Any]:
