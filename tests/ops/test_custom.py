@@ -21,7 +21,7 @@ from wend.passes.dce import dce, select_results
 from wend.passes.fold import fold
 from wend.passes.inline import inline_calls
 from wend.trace.recording.arguments import leaf_type
-from wend.trace.traced import trace_function
+from wend.trace.trace_function import trace_function
 
 
 def sine(factor=3.0):

@@ -18,7 +18,7 @@ from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.trace.recording.arguments import leaf_type
-from wend.trace.traced import trace_function
+from wend.trace.trace_function import trace_function
 
 
 def recorded(fun, *args) -> Graph:

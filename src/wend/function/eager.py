@@ -18,7 +18,7 @@ from wend.runtime.array_boundary import HOST
 from wend.tape.eager_tape import EagerTape
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
-from wend.trace.traced import check_results
+from wend.trace.trace_function import check_results
 
 
 def runs_eagerly() -> bool:

@@ -25,7 +25,8 @@ from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments
 from wend.trace.state.creation import Creation, Initializer, described
 from wend.trace.state.variable import Variable
-from wend.trace.traced import Traced, trace_function
+from wend.trace.trace_function import trace_function
+from wend.trace.traced import Traced
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from wend.base import trees
 from wend.base.config import settings
 from wend.trace.aliasing.outer_arrays import unchanged
 from wend.trace.recording.arguments import is_array_leaf, leaf_type
-from wend.trace.traced import trace_function
+from wend.trace.trace_function import trace_function
 
 
 def run_now(fun: Callable[..., Any], *args: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from wend.base.errors import StructureError, explain
 from wend.base.source import frames
 from wend.trace.aliasing.referrers import Predicate, find_referrers, is_held, users_frames
-from wend.trace.traced import call_with
+from wend.trace.trace_function import call_with
 
 
 def refuse_others(old: list[Any], label: str, where: str) -> None:

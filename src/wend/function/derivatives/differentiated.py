@@ -22,7 +22,8 @@ from wend.ir.types import TensorType, is_differentiable
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current
-from wend.trace.traced import Traced, trace_function
+from wend.trace.trace_function import trace_function
+from wend.trace.traced import Traced
 
 
 def derived(

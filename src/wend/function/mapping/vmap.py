@@ -19,7 +19,7 @@ from wend.numpy.shaping import moveaxis
 from wend.trace.control.parallel_map import MappedCall
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import current
-from wend.trace.traced import trace_function
+from wend.trace.trace_function import trace_function
 
 
 def vmap(

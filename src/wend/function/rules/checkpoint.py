@@ -13,7 +13,7 @@ from wend.capture.convert import capture
 from wend.function.host.check_pure import refuse_effects, without_effects
 from wend.function.signature.signature import Signature
 from wend.trace.recording.recording import Recording, current
-from wend.trace.traced import trace_function
+from wend.trace.trace_function import trace_function
 
 
 def checkpoint(
@@ -86,7 +86,7 @@ def _record_call(
         what = f"{where}: argument {arguments.names()[traced.written[0]]} is changed in place."
         raise TypeMismatchError(explain(what, cure=cure))
     outer.notes.update(dict.fromkeys(traced.notes))
-    traced.note_errors(outer)
+    traced.prepare_call(outer)
     operands = [outer.lift(x) for x in arguments.arrays]
     operands += [outer.world()] if traced.has_world else []
     operands += [outer.lift(x) for x in traced.bindings]

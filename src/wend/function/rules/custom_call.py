@@ -15,7 +15,8 @@ from wend.capture.convert import capture
 from wend.eager.dispatch import Staged
 from wend.function.signature.signature import inspect_signature, to_native_byte_order
 from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
-from wend.trace.traced import Traced, trace_function
+from wend.trace.trace_function import trace_function
+from wend.trace.traced import Traced
 
 
 class CustomCall:

@@ -191,7 +191,7 @@ def _emit_node(
     outer: Recording,
 ) -> Any:
     """Append the node."""
-    callee.note_errors(outer)
+    callee.prepare_call(outer)
     operands = [outer.lift(array) for array in call.arrays]
     if context.has_world:
         operands.append(outer.world())

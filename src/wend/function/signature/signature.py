@@ -26,7 +26,7 @@ from wend.trace.control.returned_list import returned_list
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import LeafType, is_array_leaf, is_int64, leaf_type
 from wend.trace.state.variable import Variable
-from wend.trace.traced import call_with
+from wend.trace.trace_function import call_with
 
 
 @dataclass(frozen=True, slots=True)
