@@ -8,31 +8,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from wend.base import refusals, trees
-from wend.base.errors import CarryError, StructureError, explain
+from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
-from wend.capture.heap.locations import (
-    UNBOUND,
-    AttributeNames,
-    Location,
-    evaluate,
-    write_log,
-)
+from wend.capture.heap.locations import UNBOUND, AttributeNames, Location, evaluate, write_log
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
+from wend.capture.stage.carried_types import as_type, leaf_labels
 from wend.capture.stage.guard import is_raised
-from wend.capture.stage.placeholders import placeholders, zeros_of
+from wend.capture.stage.placeholders import bound_in_run, fill_missing, zeros_of
 from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
-from wend.eager.promotion import as_array, cast, tensor_type
+from wend.eager.promotion import as_array, tensor_type
 from wend.numpy.elementwise import logical_not
 from wend.ops.creating import constant
 from wend.trace.aliasing.may_alias import is_array, record_merge
@@ -353,9 +346,9 @@ class StagedIf:
         if name == RETURN_VALUE or (
             self.then_returns and pair[1] is UNBOUND and name in self.state.variables
         ):
-            pair = _fill_missing(pair)
+            pair = fill_missing(pair)
         elif name in self.state.possibly_unbound and name not in unbound.reasons():
-            pair = _bound_in_run(pair)
+            pair = bound_in_run(pair)
         elif self.gives_value and name in self.state.variables:
             pair = self._maybe_bound_pair(name, pair)
         if any(value is UNBOUND for value in pair):
@@ -388,7 +381,7 @@ class StagedIf:
     def _maybe_bound_pair(self, name: str, pair: list[Any]) -> list[Any]:
         """Wrap what `:=` binds in one operand only; reading it checks that it is bound."""
         if any(value is UNBOUND for value in pair):
-            filled = _fill_missing(pair)
+            filled = fill_missing(pair)
             if not all(map(is_carried, filled)):
                 return pair
             unbound.note_reason(name, f"on one path of the {self.where}", "before it")
@@ -400,7 +393,7 @@ class StagedIf:
     def _returned_pair(self, returned: list[Any]) -> list[Any]:
         if any(value is UNBOUND for value in returned):
             # A `return` in a loop that no iteration reaches.
-            returned = _fill_missing(returned)
+            returned = fill_missing(returned)
             if returned[0] is UNBOUND or returned[1] is UNBOUND:
                 return [None, None]
         leaves = [trees.flatten(value)[0] for value in returned]
@@ -499,58 +492,10 @@ def _share_identical_results(results: list[Any], options: Sequence[Sequence[Any]
     ]
 
 
-def as_type(leaf: Any, type: LeafType) -> Any:
-    """Cast a leaf to the dtype of a type; traced lists stay unchanged."""
-    return leaf if is_list(leaf) else cast(leaf, type.type.dtype)
-
-
-def leaf_labels(treedef: trees.TreeDef, labels: Sequence[str]) -> list[str]:
-    """Return the leaves of labelled values as a user would write them: `x`, `d['k'][0]`."""
-    result = []
-    for accessor in treedef.accessors():
-        index, inner = accessor[0].entry, accessor[1:]
-        result.append(f"`{labels[index]}{inner.codify('') if len(inner) else ''}`")
-    return result
-
-
 def _return_cure(returned: Sequence[Any]) -> str:
     if any(value is None for value in returned):
         return "return a value on both paths."
     return "return arrays of the same structure on both paths."
-
-
-def _bound_in_run(pair: list[Any]) -> list[Any]:
-    """Return two values with whether they are bound, if one may not be, and both can be merged."""
-    if not any(value is UNBOUND or isinstance(value, unbound.BoundInRun) for value in pair):
-        return pair
-    values = [value.value if isinstance(value, unbound.BoundInRun) else value for value in pair]
-    bound = next((value for value in values if is_carried(value)), None)
-    if bound is None or not all(value is UNBOUND or is_carried(value) for value in values):
-        return pair
-    try:
-        values = [placeholders(bound) if value is UNBOUND else value for value in values]
-    except CarryError:  # the size is not known
-        return pair
-    return [as_bound_in_run(*both) for both in zip(values, pair, strict=True)]
-
-
-def as_bound_in_run(value: Any, origin: Any) -> unbound.BoundInRun:
-    """Return a value with whether the run has bound the one that it stands for."""
-    if isinstance(value, unbound.BoundInRun):
-        value = value.value
-    if isinstance(origin, unbound.BoundInRun):
-        return unbound.BoundInRun(value, origin.is_bound)
-    return unbound.BoundInRun(value, np.bool_(origin is not UNBOUND))
-
-
-def _fill_missing(pair: list[Any]) -> list[Any]:
-    """Fill a value that one path lacks with zeros, which are never read."""
-    for k in (0, 1):
-        missing = pair[k] is UNBOUND or pair[k] is None or pair[k] is False
-        if missing and is_carried(pair[1 - k]):
-            pair = list(pair)
-            pair[k] = placeholders(pair[1 - k])
-    return pair
 
 
 def _keys(value: dict[Any, Any]) -> str:

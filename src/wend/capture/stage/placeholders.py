@@ -8,6 +8,9 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import CarryError, explain
+from wend.capture.heap.locations import UNBOUND
+from wend.capture.state import unbound
+from wend.capture.state.state import is_carried
 from wend.eager.promotion import tensor_type
 from wend.trace.recording.arguments import LeafType
 
@@ -40,3 +43,37 @@ def zeros_of(leaf: LeafType) -> Any:
     if leaf.weak:
         return zeros.item()
     return zeros if zeros.ndim or leaf.zero_dim else zeros[()]
+
+
+def bound_in_run(pair: list[Any]) -> list[Any]:
+    """Return two values with whether they are bound, if one may not be, and both can be merged."""
+    if not any(value is UNBOUND or isinstance(value, unbound.BoundInRun) for value in pair):
+        return pair
+    values = [value.value if isinstance(value, unbound.BoundInRun) else value for value in pair]
+    bound = next((value for value in values if is_carried(value)), None)
+    if bound is None or not all(value is UNBOUND or is_carried(value) for value in values):
+        return pair
+    try:
+        values = [placeholders(bound) if value is UNBOUND else value for value in values]
+    except CarryError:  # the size is not known
+        return pair
+    return [as_bound_in_run(*both) for both in zip(values, pair, strict=True)]
+
+
+def as_bound_in_run(value: Any, origin: Any) -> unbound.BoundInRun:
+    """Return a value with whether the run has bound the one that it stands for."""
+    if isinstance(value, unbound.BoundInRun):
+        value = value.value
+    if isinstance(origin, unbound.BoundInRun):
+        return unbound.BoundInRun(value, origin.is_bound)
+    return unbound.BoundInRun(value, np.bool_(origin is not UNBOUND))
+
+
+def fill_missing(pair: list[Any]) -> list[Any]:
+    """Fill a value that one path lacks with zeros, which are never read."""
+    for k in (0, 1):
+        missing = pair[k] is UNBOUND or pair[k] is None or pair[k] is False
+        if missing and is_carried(pair[1 - k]):
+            pair = list(pair)
+            pair[k] = placeholders(pair[1 - k])
+    return pair
