@@ -40,6 +40,7 @@ from wend.capture.guards.kinds import (
     slots,
     special_methods,
 )
+from wend.capture.guards.read_log import ReadLog
 from wend.capture.guards.reads import (
     AttributeRead,
     CallRead,
@@ -56,15 +57,12 @@ from wend.capture.guards.reads import (
 from wend.capture.heap.places import instance_dict
 from wend.capture.heap.snapshots import (
     CONTAINERS,
-    ElementsSnapshot,
     IdentitySnapshot,
-    Snapshot,
     container_kind,
     is_atom,
     items_of,
     snapshot,
 )
-from wend.capture.heap.trace_log import is_trace_logged, note_write
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged
@@ -72,7 +70,7 @@ from wend.ir.dtypes import is_supported
 from wend.trace.recording.recording import current
 
 
-class GuardRecorder:
+class GuardRecorder(ReadLog):
     """Collects guards while a trace is recorded.
 
     Args:
@@ -81,12 +79,8 @@ class GuardRecorder:
     """
 
     def __init__(self, check_plain: Callable[[types.FunctionType, str], None]) -> None:
+        super().__init__()
         self._check_plain = check_plain
-        self._reads: dict[tuple[Any, ...], Read] = {}
-        self._plain_reads: set[tuple[Any, ...]] = set()  # whose values plain Python may change
-        self._unlogged: set[tuple[Any, ...]] = set()  # whose values change as code likes
-        self._alive: dict[int, Any] = {}  # objects of outside, so that no id is used again
-        self._outside: dict[int, str] = {}  # objects of outside -> their names
         self._arrays: dict[int, np.ndarray] = {}  # arrays of outside
         self._cells: dict[int, list[tuple[types.FunctionType, str]]] = {}
         self._captured: set[int] = set()  # functions whose parts are guarded
@@ -95,8 +89,6 @@ class GuardRecorder:
         self._reads_by_name = False  # it uses attributes by names that only it knows
         self._to_follow: list[tuple[Any, str]] = []
         self._is_following = False
-        self._is_plain = False  # what is noted now is what plain Python may read and write
-        self._is_free = False  # and it may write it: it is marked with @do_not_capture
         self._inner: dict[int, Read] = {}
         self.hosts: set[CodeKey] = set()  # functions called at run time: they read current values
 
@@ -232,20 +224,6 @@ class GuardRecorder:
                 stack += items_of(part) if base is not None else ()
                 stack += (instance_dict(part) or {}).values()
 
-    def _read_class(self, cls: type) -> None:
-        """Note that code reads all that a class holds itself."""
-        label, names = cls.__name__, tuple(vars(cls))
-        self._note(KeysRead, cls, None, snapshot(names), f"the attributes of {label}")
-        for name in names:
-            if not name.startswith("__"):
-                held = static_attribute(cls, name)
-                self._note_keyed(AttributeRead, cls, name, held, f"{label}.{name}", False)
-
-    def read_elements(self, array: Any) -> None:
-        """Note that Python reads the elements of an array of outside."""
-        label = self._outside.get(id(array), "an array")
-        self._note(ContentsRead, array, None, ElementsSnapshot(array), f"the contents of {label}")
-
     def enter(self, value: Any, label: str) -> Any:
         """Take a value of outside into the trace; return the value for captured code to use.
 
@@ -275,19 +253,6 @@ class GuardRecorder:
         if ((is_object and not is_of_wend(kind)) or is_users_class(value)) and not is_known:
             self._enter_object(value, label)
         return value
-
-    def observe(self, value: Any, label: str) -> bool:
-        """Mark an object as one of outside; return whether it was not known yet."""
-        if id(value) in self._outside:
-            return False
-        self._outside[id(value)] = label
-        self._keep(value)
-        return True
-
-    def _keep(self, value: Any) -> None:
-        """Keep an object of outside alive; a class may be one that the trace has made."""
-        if not issubclass(type(value), type) or "<locals>" not in value.__qualname__:
-            self._alive[id(value)] = value
 
     def _enter_array(self, array: np.ndarray, label: str) -> Any:
         self.observe(array, label)
@@ -385,68 +350,6 @@ class GuardRecorder:
         if id(item) in self._arrays:
             return self._enter_array(item, self._outside[id(item)])
         return item
-
-    def _holder(self, owner: Any, name: str) -> tuple[Any, str]:
-        """Return the object of outside in which an attribute is looked up, and what it is called.
-
-        That of an object which the trace has made is its class, or a base of that; `MISSING`: all
-        are made in the trace.
-        """
-        label = self._outside.get(id(owner))
-        if label is not None:
-            return owner, label
-        kind: Any = type(owner)
-        if issubclass(kind, types.ModuleType) and not is_library_module(owner):
-            self.observe(owner, owner.__name__)
-            return owner, owner.__name__
-        if kind is super:
-            following = owner.__self_class__.__mro__
-            following = following[following.index(owner.__thisclass__) + 1 :]
-            bases = [base for base in following if name in base.__dict__]
-        elif issubclass(kind, type):
-            bases = owner.__mro__
-        elif issubclass(kind, UNOBSERVED) or name in (instance_dict(owner) or ()):
-            return MISSING, ""
-        else:
-            bases = kind.__mro__
-        for base in bases:
-            if self._is_observed_class(base):
-                return base, base.__name__
-            if name in base.__dict__:
-                break
-        return MISSING, ""
-
-    def _is_observed_class(self, cls: Any) -> bool:
-        """Return whether an object is a class of the user's that is not made in the trace."""
-        return is_users_class(cls) and (
-            "<locals>" not in cls.__qualname__ or id(cls) in self._outside
-        )
-
-    def _note_keyed(
-        self, kind: type[Read], owner: Any, key: Any, value: Any, label: str, is_base: bool
-    ) -> None:
-        """Note a read; if only a part of the value is read, guard which container it is."""
-        is_part = is_base and container_kind(type(value)) is not None
-        self._note(kind, owner, key, IdentitySnapshot(value) if is_part else snapshot(value), label)
-
-    def _note(
-        self, kind: type[Read], owner: Any, key: Any, value: Snapshot | None, label: str
-    ) -> None:
-        identity = (kind, id(owner), key, type(key), type(value))
-        if value is None:
-            return
-        if identity not in self._reads:
-            self._keep(owner)
-            self._reads[identity] = kind(label, owner, key, value)
-        if self._is_free or not is_trace_logged():
-            self._unlogged.add(identity)
-        if self._is_plain and identity not in self._plain_reads and is_trace_logged():
-            self._plain_reads.add(identity)
-            recording = current()
-            is_decided = recording is None or not recording.is_region
-            options = {"is_here": False, "may_initialize": is_decided, "may_replace": False}
-            for place in self._reads[identity].places():
-                note_write(place, is_certain=False, **options)
 
     # What functions that run are made of
     def add_captured(self, fun: types.FunctionType) -> None:
@@ -592,17 +495,13 @@ class GuardRecorder:
 
     def restart(self) -> None:
         """Drop all guards: the function is traced again."""
+        super().restart()
         self._names.clear()
         self._reads_by_name = False
-        self._reads.clear()
-        self._plain_reads.clear()
-        self._unlogged.clear()
-        self._outside.clear()
         self._arrays.clear()
         self._cells.clear()
         self._captured.clear()
         self._uncaptured.clear()
-        self._alive.clear()
         self._inner.clear()
         self.hosts.clear()
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.exceptions import AxisError
 
 from wend.base import refusals
 from wend.base.errors import ConcreteValueError, LeakedValueError, TypeMismatchError, explain
@@ -16,10 +15,9 @@ from wend.base.source import at, user_frame, user_source
 from wend.eager.dispatch import Recorder, recorder
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
+from wend.numpy import elementwise as ew
 from wend.numpy import (
-    changing,
     indexing,
-    orders,
     parts,
     rearranging,
     reducing,
@@ -27,7 +25,6 @@ from wend.numpy import (
     ufunc_methods,
     updating,
 )
-from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.ops import shaping as shaping_ops
@@ -38,6 +35,7 @@ from wend.trace.arrays.attributes import (
     not_iterable,
     unsized,
 )
+from wend.trace.arrays.in_place_methods import InPlaceMethods
 from wend.trace.arrays.methods import Methods
 from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufuncs
 from wend.trace.arrays.provenance import static_advice, with_sources
@@ -54,7 +52,7 @@ _CAST = (
 )
 
 
-class Tracer(Operators, Methods):
+class Tracer(Operators, Methods, InPlaceMethods):
     """An array of a function that is being recorded: it has a shape and a dtype, but no elements.
 
     It works with NumPy's functions, operators and indexing; each adds a node to the graph.
@@ -449,38 +447,6 @@ class Tracer(Operators, Methods):
 
     def __contains__(self, item: Any) -> Any:
         return bool(reducing.any(ew.equal(self, item)))
-
-    # Methods that change the array
-    def sort(
-        self, axis: int = -1, kind: Any = None, order: None = None, *, stable: bool | None = None
-    ) -> None:
-        """Sort in place, always stably, like `ndarray.sort`."""
-        if not self.ndim:
-            raise AxisError(axis, 0)
-        self.replace(reducing.sort(self, axis, kind, order, stable=stable))
-
-    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
-        """Partition in place, like `ndarray.partition`; the array is sorted fully."""
-        self.replace(orders.partition(self, kth, axis, kind))
-
-    def fill(self, value: Any) -> None:
-        """Assign a value to all elements, like `ndarray.fill`."""
-        self[...] = value
-
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        """Assign to elements of the flattened array, like `ndarray.put`."""
-        changing.put(self, indices, values, mode)
-
-    def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
-        """Raise an error: a traced array keeps its size."""
-        raise refusals.refusal(
-            TypeError(
-                explain(
-                    f"{self!r} cannot change its size in place.",
-                    cure="make another: x = np.resize(x, shape).",
-                )
-            )
-        )
 
 
 def _another(array: Tracer) -> Tracer:

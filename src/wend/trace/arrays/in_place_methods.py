@@ -1,0 +1,53 @@
+"""The `ndarray` methods that change traced arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.exceptions import AxisError
+
+from wend.base import refusals
+from wend.base.errors import explain
+from wend.numpy import changing, orders, reducing
+
+
+class InPlaceMethods:
+    """The `ndarray` methods that change the array."""
+
+    __slots__ = ()
+
+    def sort(
+        self: Any,
+        axis: int = -1,
+        kind: Any = None,
+        order: None = None,
+        *,
+        stable: bool | None = None,
+    ) -> None:
+        """Sort in place, always stably, like `ndarray.sort`."""
+        if not self.ndim:
+            raise AxisError(axis, 0)
+        self.replace(reducing.sort(self, axis, kind, order, stable=stable))
+
+    def partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+        """Partition in place, like `ndarray.partition`; the array is sorted fully."""
+        self.replace(orders.partition(self, kth, axis, kind))
+
+    def fill(self: Any, value: Any) -> None:
+        """Assign a value to all elements, like `ndarray.fill`."""
+        self[...] = value
+
+    def put(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Assign to elements of the flattened array, like `ndarray.put`."""
+        changing.put(self, indices, values, mode)
+
+    def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+        """Raise an error: a traced array keeps its size."""
+        raise refusals.refusal(
+            TypeError(
+                explain(
+                    f"{self!r} cannot change its size in place.",
+                    cure="make another: x = np.resize(x, shape).",
+                )
+            )
+        )
