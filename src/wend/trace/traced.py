@@ -28,6 +28,7 @@ from wend.trace.aliasing.may_alias import may_overlap
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
+from wend.trace.recording.frames import changed_arguments
 from wend.trace.recording.recording import Recording
 from wend.trace.state.creation import Initializer, described, initialize, initialize_in
 from wend.trace.state.variable import Variable, mark_in_use
@@ -267,7 +268,7 @@ class Traced:
 
         Also return operands for its further params; equal calls share the graph.
         """
-        changed = outer.changed_arguments() if self.has_world else {}
+        changed = changed_arguments(outer) if self.has_world else {}
         if not changed and not self.written:
             return graph, []
         caller = {id(ref): k for k, ref in enumerate(outer.function().arguments)}
@@ -304,7 +305,7 @@ class Traced:
         If the function may fail, what its caller's arguments hold before the call is recorded.
         """
         if any(map(may_fail, self.graph.nodes)):
-            outer.save_frame()
+            outer.frames.save()
         for error, what in self.raises:
             outer.may_raise(what, (error,))
 

@@ -12,6 +12,7 @@ from wend.base.source import at, user_source
 from wend.ir.graph import Node
 from wend.ir.op import Effect
 from wend.ops import effects
+from wend.trace.recording.frames import changed_arguments
 from wend.trace.recording.recording import current
 
 
@@ -37,7 +38,7 @@ class Cleanup:
     def _contents(self) -> list[object]:
         if self.recording is None:
             return []
-        return [self.recording.lift(ref) for ref in self.recording.changed_arguments().values()]
+        return [self.recording.lift(ref) for ref in changed_arguments(self.recording).values()]
 
     def check(self) -> None:
         """Check that the error of a run would skip nothing.

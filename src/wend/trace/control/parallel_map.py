@@ -203,7 +203,7 @@ class MappedCall:
             region = current()
             assert region is not None
             region.element = number
-            region.save_frame()
+            region.frames.save()
             values = self._call(region, rows)
             return number + 1, [region.wrap(values[k]) for k in results]
 

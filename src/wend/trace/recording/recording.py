@@ -26,7 +26,6 @@ from wend.ir.types import TOKEN, Dim, Shape, Type
 from wend.ops import effects
 from wend.ops.build import Build
 from wend.ops.effects import ErrorClass
-from wend.ops.frame_states import ELEMENT, frame_state
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownField
@@ -35,11 +34,13 @@ from wend.trace.arrays.view_transforms import view_transform_of
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.captures import Captures
 from wend.trace.recording.carry_type_cache import CarryTypeCache
+from wend.trace.recording.frames import FrameStates
 from wend.trace.recording.frozen_captures import FrozenCaptures
 from wend.trace.recording.known_values import known_value
 from wend.trace.recording.mutation_log import MutationLog, MutationSnapshot
 from wend.trace.recording.replacements import copy_with_replacements
 from wend.trace.recording.run_errors import refuse_handlers
+from wend.trace.recording.unused_checks import unused_checks
 from wend.trace.recording.variable_refs import VariableRefs
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 from wend.trace.sizes.result_sizes import reshape_sizes, slice_size
@@ -92,6 +93,7 @@ class Recording(Recorder):
         known: whether values depend on outside arrays and constants alone, as far as asked.
         shown_fields: the values in texts that are not written yet.
         element: the number of the element that a region of `vmap` computes.
+        frames: records what the arguments hold where an operation may fail.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class Recording(Recorder):
         self.world_param: Value | None = None
         self._world: Value | None = None
         self._checks: list[Node] = []
-        self._frame: dict[int, Value] = {}  # the operands of the last frame state
+        self.frames = FrameStates(self)
 
     # Recording
     def active(self) -> AbstractContextManager[Any]:
@@ -152,13 +154,13 @@ class Recording(Recorder):
             operands = [operands[0].lazy_ref(), *operands[1:]]
         values = [self.lift(operand) for operand in operands]
         if op.takes_token:
-            self.save_frame()
+            self.frames.save()
             node = self.b.emit_node(op, [self.world(), *values], **attrs)
             self._world = node.results[0]
             if op.raises:
                 self._note_errors(node)
             return tuple(map(self.wrap, node.results[1:]))
-        frame = self._frame_contents() if op.raises or op.traps else {}
+        frame = self.frames.contents() if op.raises or op.traps else {}
         node = self.b.emit_node(op, values, **attrs)
         if op.raises and not is_checked.get() and divert_errors(self, node):
             self.b.nodes.remove(node)  # it is recorded in the region of what follows
@@ -166,7 +168,7 @@ class Recording(Recorder):
                 scope: Any = recorder.get()
                 return scope.emit(op, operands, attrs)  # type: ignore[no-any-return]
         if frame and op.may_fail(node):
-            self._emit_frame(frame, before=node)
+            self.frames.emit(frame, before=node)
         if op.raises and not is_checked.get():
             self._note_errors(node)
         results = tuple(map(self.wrap, node.results))
@@ -392,24 +394,6 @@ class Recording(Recorder):
             ref.mark_views()
             self.mutations.write_outer(ref, self.b.param(ref.value.type))
 
-    def changed_arguments(self) -> dict[int, Tracer]:
-        """Return the arguments of the enclosing function that may be changed here, by number."""
-        function, regions, region = self.function(), [], self
-        while region is not function and region.parent is not None:
-            regions.append(region.mutations)
-            region = region.parent
-        # Of many arguments few are changed, and this is asked at every operation that may fail.
-        refs = [*function.mutations.local_refs()]
-        refs += [ref for log in regions for ref in log.outer_refs()]
-        numbers = function.argument_numbers() if refs else {}
-        changed = {numbers[id(ref)]: ref for ref in refs if id(ref) in numbers}
-        return {
-            k: changed[k]
-            for k in sorted(changed)
-            if changed[k].value is not function.b.params[k]
-            or any(log.outer_value(changed[k]) is not None for log in regions)
-        }
-
     def argument_numbers(self) -> dict[int, int]:
         """Return the number of each argument of this function, by its id."""
         if len(self._argument_numbers) != len(self.arguments):
@@ -465,32 +449,9 @@ class Recording(Recorder):
     def restore_effects(self, state: EffectState) -> None:
         """Drop the effects since a state; their nodes become dead."""
         self._world = state.world or self.world_param
-        self._frame = {}
+        self.frames.restart()
         self.mutations.restore(state.mutations)
         del self._checks[state.checks :]
-
-    def save_frame(self) -> None:
-        """Record what the arguments hold here, for an operation that may fail (D36)."""
-        self._emit_frame(self._frame_contents())
-
-    def _frame_contents(self) -> dict[int, Value]:
-        """Return the contents of the arguments that may be changed here, by number."""
-        if self.runs_now():
-            return {}
-        contents = {k: self.lift(ref) for k, ref in self.changed_arguments().items()}
-        if self.element is not None:
-            contents[ELEMENT] = self.lift(self.element)
-        return contents
-
-    def _emit_frame(self, contents: dict[int, Value], before: Node | None = None) -> None:
-        """Append a frame state, or put it before the last node; equal ones in a row are one."""
-        if not contents or contents == self._frame:
-            return
-        operands = [self.world(), *contents.values()]
-        state = self.b.emit_node(frame_state, operands, written=tuple(contents))
-        if before is not None:
-            self.b.nodes[-2:] = [state, before]
-        self._world, self._frame = state.results[0], contents
 
     def emit_raise(
         self,
@@ -509,18 +470,7 @@ class Recording(Recorder):
 
     def keep_unused_checks(self, results: Sequence[Value]) -> None:
         """Turn the checks of numbers that no result needs into effects: Python raises, too."""
-        checks = {*self._checks}
-        if not checks:
-            return
-        needed = {*results}
-        unused: list[Node] = []
-        for node in reversed(self.b.nodes):
-            is_needed = not needed.isdisjoint(node.results) or node.op.takes_token
-            if node in checks and not is_needed:
-                unused.append(node)
-            if is_needed or node in checks:
-                needed.update(node.operands)
-        for node in reversed(unused):
+        for node in unused_checks(self._checks, self.b.nodes, results):
             x, *predicates = map(self.wrap, node.operands)
             attrs = node.attrs
             for check in zip(attrs["errors"], attrs["texts"], predicates, strict=True):
