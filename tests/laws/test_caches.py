@@ -74,6 +74,7 @@ KNOWN = {
     "backends/compiled_graph.py:_compiled": "weak: goes with the graph",
 }
 CONTAINERS = {"dict", "set", "list", "deque", "defaultdict", "OrderedDict", "Counter"}
+CONTAINERS |= {"NumberedFunctions"}  # a container of wend's own
 WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}
 
 

@@ -49,12 +49,19 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A system that calls wend, for messages and dtypes.
+    """A system that calls wend: its arrays, its pytrees, and its words for messages.
 
     Attributes:
         name: the public function: `as_jax`.
         compiler: what may drop, merge and repeat calls.
         arrays: what it calls its arrays.
+        call: calls a function on its arrays.
+        flatten, unflatten: take pytrees apart, and put them together.
+        as_operand: returns a leaf as one of its arrays, None if the leaf is part of the signature.
+        type_of: returns the type of one of its arrays.
+        is_weak: whether a leaf, and the array of it, follow the dtype of what they meet.
+        as_weak: returns a traced number that does.
+        leaf_cure: what helps with a leaf that has no hash.
         own_dtype: returns the dtype in which it takes a result, None if it refuses it.
         dtype_cure: what helps against that.
     """
@@ -62,6 +69,14 @@ class Bridge:
     name: str
     compiler: str
     arrays: str
+    call: Callable[[FlatFunction, Sequence[Any]], Sequence[Any]]
+    flatten: Callable[[Any], tuple[list[Any], Any]]
+    unflatten: Callable[[Any, Sequence[Any]], Any]
+    as_operand: Callable[[Any], Any]
+    type_of: Callable[[Any], ArrayType]
+    is_weak: Callable[[Any, Any], bool]
+    as_weak: Callable[[Any], Any]
+    leaf_cure: str
     own_dtype: Callable[[np.dtype[Any]], np.dtype[Any] | None]
     dtype_cure: str = ""
 

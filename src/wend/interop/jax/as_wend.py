@@ -51,7 +51,7 @@ def as_wend(fun: Callable[..., Any], result_specs: Any) -> Callable[..., Any]:
     if not callable(fun):
         raise TypeError(f"as_wend takes a function, not {fun!r}")
     name = str(getattr(fun, "__name__", "function"))
-    compiled: dict[Any, _FlatFunction] = {}
+    compiled: dict[Any, _JaxFunction] = {}
     specs, result_tree = trees.flatten(result_specs)
     # JAX sorts the keys of dicts: its order of the results, as positions in that of `specs`
     order, jax_tree = jax.tree_util.tree_flatten(trees.numbered(result_tree))
@@ -67,7 +67,7 @@ def as_wend(fun: Callable[..., Any], result_specs: Any) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         leaves, structure = trees.flatten(args)
         if structure not in compiled:
-            compiled[structure] = _FlatFunction(
+            compiled[structure] = _JaxFunction(
                 name, lambda *arrays: results_of(trees.unflatten(structure, arrays)), tuple(specs)
             )
         return trees.unflatten(result_tree, compiled[structure].call(leaves))
@@ -75,7 +75,7 @@ def as_wend(fun: Callable[..., Any], result_specs: Any) -> Callable[..., Any]:
     return call
 
 
-class _FlatFunction:
+class _JaxFunction:
     """A JAX function of arrays, and its pullbacks, each compiled once for each signature."""
 
     def __init__(
@@ -84,7 +84,7 @@ class _FlatFunction:
         self.__name__, self.fun, self._specs = name, fun, specs
         self._recorded = Function(self._record, name=name)
         self._jitted = jax.jit(fun)
-        self._pulls: dict[Any, _FlatFunction] = {}
+        self._pulls: dict[Any, _JaxFunction] = {}
 
     def call(self, leaves: Sequence[Any]) -> Sequence[Any]:
         """Call it where a wend program runs, or is recorded."""
@@ -111,7 +111,7 @@ class _FlatFunction:
 
     def pull(
         self, sources: Sequence[int], seeded: Sequence[int], wrt: Sequence[int]
-    ) -> _FlatFunction:
+    ) -> _JaxFunction:
         """Return the function (arrays, cotangents) → cotangents.
 
         Args:
@@ -141,7 +141,7 @@ class _FlatFunction:
                 cts: tuple[Any, ...] = pull_back(tuple(operands[len(arrays) :]))
                 return cts
 
-            self._pulls[key] = _FlatFunction(f"vjp of {self.__name__}", pulled)
+            self._pulls[key] = _JaxFunction(f"vjp of {self.__name__}", pulled)
         return self._pulls[key]
 
 
@@ -150,7 +150,7 @@ class _Callee(HostFunction):
 
     def __init__(
         self,
-        function: _FlatFunction,
+        function: _JaxFunction,
         leaves: Sequence[Any],
         result_specs: Any,
         where: Source | None,
@@ -166,7 +166,7 @@ class _Callee(HostFunction):
 class _Run:
     """A run of a JAX function, which can be pulled back repeatedly."""
 
-    def __init__(self, function: _FlatFunction, arrays: Sequence[np.ndarray]) -> None:
+    def __init__(self, function: _JaxFunction, arrays: Sequence[np.ndarray]) -> None:
         self._function, self._arrays = function, arrays
         self._sources = [k for k, x in enumerate(arrays) if x.dtype.kind in "fc"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -14,13 +13,11 @@ import numpy as np
 
 from wend.interop.flat_function import ArrayType, FlatFunction
 from wend.interop.jax import ffi_types as ffi
+from wend.interop.numbered_functions import NumberedFunctions
 
 _TARGET = "wend_call"
 
-# The functions that compiled programs of this process may call, by number. XLA does not tell when
-# it drops a program, so an entry stays for each function that was compiled into one.
-_functions: dict[int, FlatFunction] = {}
-_numbers = itertools.count()
+_functions = NumberedFunctions()  # that programs of XLA call in this process
 
 
 def call_from_host(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:
@@ -37,21 +34,13 @@ def call_in_place(function: FlatFunction, operands: Sequence[Any]) -> Sequence[A
     """Call a wend function in a program that XLA compiles for the CPU, on XLA's own buffers."""
     if not _register():
         return call_from_host(function, operands)
-    function.concrete  # noqa: B018 - errors of tracing are raised here, not in the run
-    number = _number_of(function)
+    number = _functions.number_of(function)
     call = jax.ffi.ffi_call(_TARGET, _result_specs(function))
     return call(*operands, number=np.int64(number))  # type: ignore[no-any-return]
 
 
 def _result_specs(function: FlatFunction) -> list[Any]:
     return [jax.ShapeDtypeStruct(type.shape, type.dtype) for type in function.result_types]
-
-
-def _number_of(function: FlatFunction) -> int:
-    if function.number is None:
-        function.number = next(_numbers)
-        _functions[function.number] = function
-    return function.number
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,20 +44,3 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
 def is_array(leaf: Any) -> bool:
     """Return whether a leaf is an array or a number, of which there are derivatives and batches."""
     return isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex))
-
-
-@dataclass(frozen=True, slots=True)
-class StaticLeaf:
-    """A leaf that is part of the key of a trace, by class and value."""
-
-    value: Hashable
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, StaticLeaf)
-            and type(self.value) is type(other.value)
-            and self.value == other.value
-        )
-
-    def __hash__(self) -> int:
-        return hash((type(self.value), self.value))

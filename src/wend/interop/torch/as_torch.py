@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,51 @@ import torch
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
-from wend.capture.convert import capture
-from wend.function.function import Function
-from wend.interop.flat_function import ArrayType, Bridge, FlatFunction, as_weak
+from wend.interop.bridged import bridged
+from wend.interop.flat_function import ArrayType, Bridge, as_weak
 from wend.interop.torch.operations import call
+
+_PYTHON_NUMBERS = (bool, int, float, complex)
+
+
+def _is_operand(leaf: Any) -> bool:
+    return isinstance(leaf, (torch.Tensor, np.ndarray, np.generic, *_PYTHON_NUMBERS))
+
+
+def _as_tensor(leaf: Any) -> Any:
+    if isinstance(leaf, torch.Tensor):
+        return leaf
+    return torch.from_numpy(np.array(leaf)) if _is_operand(leaf) else None
+
+
+@functools.cache
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    try:
+        own: np.dtype[Any] = torch.empty(0, dtype=dtype).numpy().dtype
+    except TypeError:
+        cure = "cast it, for example by x.float()."
+        raise TypeMismatchError(explain(f"as_torch: NumPy has no {dtype}.", cure=cure)) from None
+    return own
+
+
+def _type_of(tensor: Any) -> ArrayType:
+    return ArrayType(tuple(tensor.shape), _numpy_dtype(tensor.dtype))
+
 
 _TORCH = Bridge(
     name="as_torch",
     compiler="PyTorch",
     arrays="its gradients",
+    call=call,
+    flatten=trees.flatten,
+    unflatten=trees.unflatten,
+    as_operand=_as_tensor,
+    type_of=_type_of,
+    is_weak=lambda leaf, tensor: type(leaf) in _PYTHON_NUMBERS,
+    as_weak=as_weak,
+    leaf_cure="register its class with wend.tree, or pass its tensors.",
     own_dtype=lambda dtype: dtype,
 )
-
-_PYTHON_NUMBERS = (bool, int, float, complex)
 
 
 def as_torch(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,93 +92,5 @@ def as_torch(fun: Callable[..., Any]) -> Callable[..., Any]:
         >>> round(a.grad.item(), 9)  # doctest: +SKIP
         0.25
     """
-    if not callable(fun):
-        raise TypeError(f"as_torch takes a function, not {fun!r}")
-    name = fun.name if isinstance(fun, Function) else str(getattr(fun, "__name__", "function"))
-    traces: dict[Any, _Trace] = {}
-
-    @functools.wraps(fun)
-    def call_traced(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = trees.flatten((args, kwargs))
-        operands = [_as_tensor(x) for x in leaves]
-        static = tuple(
-            None if operand is not None else _static(name, leaf)
-            for operand, leaf in zip(operands, leaves, strict=True)
-        )
-        tensors = [x for x in operands if x is not None]
-        types = tuple(map(_type_of, tensors))
-        is_weak = tuple(type(x) in _PYTHON_NUMBERS for x in leaves if _is_operand(x))
-        key = structure, static, types, is_weak
-        if key not in traces:
-            traces[key] = _Trace(name, fun, structure, static, types, is_weak)
-        return traces[key](tensors)
-
-    opaque: Callable[..., Any] = torch.compiler.allow_in_graph(call_traced)
+    opaque: Callable[..., Any] = torch.compiler.allow_in_graph(bridged(_TORCH, fun))
     return opaque
-
-
-def _is_operand(leaf: Any) -> bool:
-    return isinstance(leaf, (torch.Tensor, np.ndarray, np.generic, *_PYTHON_NUMBERS))
-
-
-def _as_tensor(leaf: Any) -> Any:
-    if isinstance(leaf, torch.Tensor):
-        return leaf
-    return torch.from_numpy(np.array(leaf)) if _is_operand(leaf) else None
-
-
-@functools.cache
-def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    try:
-        own: np.dtype[Any] = torch.empty(0, dtype=dtype).numpy().dtype
-    except TypeError:
-        cure = "cast it, for example by x.float()."
-        raise TypeMismatchError(explain(f"as_torch: NumPy has no {dtype}.", cure=cure)) from None
-    return own
-
-
-def _type_of(tensor: Any) -> ArrayType:
-    return ArrayType(tuple(tensor.shape), _numpy_dtype(tensor.dtype))
-
-
-def _static(name: str, leaf: Any) -> tuple[type, Any]:
-    try:
-        hash(leaf)
-    except TypeError:
-        what = f"as_torch of {name}: an argument holds a {type(leaf).__name__}, which has no hash."
-        cure = "register its class with wend.tree, or pass its tensors."
-        raise TypeMismatchError(explain(what, cure=cure)) from None
-    return type(leaf), leaf
-
-
-class _Trace:
-    """A function for one signature."""
-
-    def __init__(
-        self,
-        name: str,
-        fun: Callable[..., Any],
-        structure: trees.TreeDef,
-        static: Sequence[tuple[type, Any] | None],
-        types: Sequence[ArrayType],
-        is_weak: Sequence[bool],
-    ) -> None:
-        self._fun, self._structure, self._static, self._is_weak = fun, structure, static, is_weak
-        self._result: trees.TreeDef | None = None
-        self._flat = FlatFunction(_TORCH, name, self._call_flat, types)
-
-    def __call__(self, tensors: Sequence[Any]) -> Any:
-        self._flat.result_types  # noqa: B018 - what is refused is raised outside of PyTorch
-        results = call(self._flat, tensors)
-        assert self._result is not None
-        return trees.unflatten(self._result, results)
-
-    def _call_flat(self, *arrays: Any) -> tuple[Any, ...]:
-        """Call the function on arrays alone; note the structure of its result."""
-        pairs = zip(arrays, self._is_weak, strict=True)
-        remaining = iter([as_weak(x) if weak else x for x, weak in pairs])
-        leaves = [next(remaining) if leaf is None else leaf[1] for leaf in self._static]
-        args, kwargs = trees.unflatten(self._structure, leaves)
-        fun = self._fun if isinstance(self._fun, Function) else capture(self._fun)
-        results, self._result = trees.flatten(fun(*args, **kwargs))
-        return tuple(results)

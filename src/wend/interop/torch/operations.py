@@ -6,7 +6,6 @@ derivative call is self-contained: it computes from the operands (D42).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,11 +14,9 @@ import torch
 
 from wend.base.errors import TypeMismatchError, explain
 from wend.interop.flat_function import ArrayType, FlatFunction
+from wend.interop.numbered_functions import NumberedFunctions
 
-# The functions that graphs of torch.compile call, by number; a graph does not tell when it is
-# dropped, so each function that was compiled into one stays.
-_functions: dict[int, FlatFunction] = {}
-_numbers = itertools.count()
+_functions = NumberedFunctions()  # that graphs of torch.compile call
 
 
 def call(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -32,10 +29,8 @@ def call(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 def _call_by_number(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Call a function as an operation that graphs may hold."""
-    if function.number is None:
-        function.number = next(_numbers)
-        _functions[function.number] = function
-    return tuple(torch.ops.wend.call(list(operands), function.number))
+    number = _functions.number_of(function)
+    return tuple(torch.ops.wend.call(list(operands), number))
 
 
 def to_numpy(x: Any) -> np.ndarray:

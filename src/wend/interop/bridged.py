@@ -1,0 +1,104 @@
+"""A wend function as a function of another system's arrays: one trace for each signature."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wend.base.errors import TypeMismatchError, explain
+from wend.capture.convert import capture
+from wend.function.function import Function
+from wend.interop.flat_function import ArrayType, Bridge, FlatFunction
+
+
+@dataclass(frozen=True, slots=True)
+class StaticLeaf:
+    """A leaf that is part of the key of a trace, by class and value."""
+
+    value: Hashable
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, StaticLeaf)
+            and type(self.value) is type(other.value)
+            and self.value == other.value
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+def bridged(bridge: Bridge, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of pytrees of the other system's arrays.
+
+    Raises:
+        TypeError: `fun` is not callable.
+    """
+    if not callable(fun):
+        raise TypeError(f"{bridge.name} takes a function, not {fun!r}")
+    name = fun.name if isinstance(fun, Function) else str(getattr(fun, "__name__", "function"))
+    traces: dict[Any, _SignatureTrace] = {}
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = bridge.flatten((args, kwargs))
+        operands = [bridge.as_operand(leaf) for leaf in leaves]
+        pairs = list(zip(leaves, operands, strict=True))
+        static = tuple(
+            None if operand is not None else _static_leaf(bridge, name, leaf)
+            for leaf, operand in pairs
+        )
+        arrays = [operand for operand in operands if operand is not None]
+        types = tuple(map(bridge.type_of, arrays))
+        is_weak = tuple(bridge.is_weak(*pair) for pair in pairs if pair[1] is not None)
+        key = structure, static, types, is_weak
+        if key not in traces:
+            traces[key] = _SignatureTrace(bridge, name, fun, structure, static, types, is_weak)
+        return traces[key](arrays)
+
+    return call
+
+
+def _static_leaf(bridge: Bridge, name: str, leaf: Any) -> StaticLeaf:
+    try:
+        hash(leaf)
+    except TypeError:
+        where, kind = f"{bridge.name} of {name}", type(leaf).__name__
+        problem = f"{where}: an argument holds a {kind}, which has no hash."
+        raise TypeMismatchError(explain(problem, cure=bridge.leaf_cure)) from None
+    return StaticLeaf(leaf)
+
+
+class _SignatureTrace:
+    """A function for one signature."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        name: str,
+        fun: Callable[..., Any],
+        structure: Any,
+        static: Sequence[StaticLeaf | None],
+        types: Sequence[ArrayType],
+        is_weak: Sequence[bool],
+    ) -> None:
+        self._bridge, self._fun, self._structure = bridge, fun, structure
+        self._static, self._is_weak = static, is_weak
+        self._result: Any = None
+        self._flat = FlatFunction(bridge, name, self._call_flat, types)
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        self._flat.result_types  # noqa: B018 - what is refused is raised outside of the other system
+        return self._bridge.unflatten(self._result, self._bridge.call(self._flat, arrays))
+
+    def _call_flat(self, *arrays: Any) -> tuple[Any, ...]:
+        """Call the function on arrays alone; note the structure of its result."""
+        pairs = zip(arrays, self._is_weak, strict=True)
+        remaining = iter([self._bridge.as_weak(x) if weak else x for x, weak in pairs])
+        leaves = [next(remaining) if leaf is None else leaf.value for leaf in self._static]
+        args, kwargs = self._bridge.unflatten(self._structure, leaves)
+        fun = self._fun if isinstance(self._fun, Function) else capture(self._fun)
+        results, self._result = self._bridge.flatten(fun(*args, **kwargs))
+        return tuple(results)
