@@ -19,7 +19,7 @@ BANNED = frozenset({"found", "given", "made", "wanted", "kept", "mine", "theirs"
 
 
 def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """The locals, parameters and attributes that code binds, with their lines."""
+    """The names and attributes that code binds, with their lines."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -28,6 +28,12 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield name.lstrip("_"), node.lineno
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield name.lstrip("_"), node.lineno
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name.strip("_"), node.lineno
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name, node.lineno
+            case ast.ExceptHandler(name=str(name)) | ast.alias(asname=str(name)):
+                yield name, node.lineno
 
 
 @pytest.mark.parametrize("package", sorted({file.relative_to(SOURCES).parts[0] for file in FILES}))
@@ -42,10 +48,18 @@ def test_no_name_is_vague(package: str) -> None:
     assert vague == []
 
 
-def test_the_check_sees_locals_parameters_and_attributes() -> None:
-    text = "def f(given):\n  found: int = 1\n  self._kept = 2\n  for mine in x: pass"
+def test_the_check_sees_all_that_binds_a_name() -> None:
+    text = """
+def f(given):
+  found: int = 1
+  self._kept = 2
+  for mine in x: pass
+  match x:
+    case [wanted, *rest]: pass
+def _made(): pass
+"""
     names = {name for name, _ in bound_names(ast.parse(text))}
-    assert {"given", "found", "kept", "mine"} <= names
+    assert {"given", "found", "kept", "mine", "wanted", "rest", "made"} <= names
 
 
 def test_docstrings_open_with_a_promise() -> None:
@@ -64,6 +78,6 @@ def test_a_class_name_has_one_meaning() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
     for file in FILES:
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes[node.name].append(file.relative_to(SOURCES).as_posix())
+            if isinstance(node, ast.ClassDef):
+                homes[node.name.lstrip("_")].append(file.relative_to(SOURCES).as_posix())
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}

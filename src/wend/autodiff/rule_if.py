@@ -129,7 +129,7 @@ def _is_large(type: Type) -> bool:
     return isinstance(type, ListType) or (isinstance(type, TensorType) and type.shape != ())
 
 
-class _Adjoint:
+class _IfAdjoint:
     """The adjoint of branches, for some active operands and some seeded results.
 
     Attributes:
@@ -168,15 +168,15 @@ def _adjoint_of(
     flags: Sequence[bool],
     seeds: Mapping[int, Type],
     accumulated: tuple[int, ...],
-) -> _Adjoint:
+) -> _IfAdjoint:
     """Return the adjoint of branches, memoized for graphs that are called repeatedly."""
     key = tuple(branches), tuple(flags), tuple(seeds.items()), accumulated
     memo = {} if t.known is None else t.known
     if key not in memo:
-        memo[key] = _Adjoint(
+        memo[key] = _IfAdjoint(
             [_transpose_branch(t, branch, flags, seeds, accumulated) for branch in branches]
         )
-    adjoint: _Adjoint = memo[key]
+    adjoint: _IfAdjoint = memo[key]
     return adjoint
 
 

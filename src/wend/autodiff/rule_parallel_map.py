@@ -36,14 +36,14 @@ def pull_back_parallel_map(
     key = node, flags, arrived
     if key not in memo:
         memo[key] = _adjoint(t, node, p, flags, arrived)
-    adjoint: _Adjoint | None = memo[key]
+    adjoint: _MapAdjoint | None = memo[key]
     if adjoint is not None:
         bwd.replaced[node] = [adjoint.forward]
         _append_backward(bwd, node, p, cts, adjoint)
 
 
 @dataclass(frozen=True, slots=True)
-class _Adjoint:
+class _MapAdjoint:
     """The adjoint for some active operands and seeded results.
 
     Attributes:
@@ -68,7 +68,7 @@ class _Adjoint:
 
 def _adjoint(
     t: Transposer, node: Node, p: ParallelMapParts, flags: Sequence[bool], arrived: Sequence[int]
-) -> _Adjoint | None:
+) -> _MapAdjoint | None:
     active = branch_activity(p.body, flags)
     seeded = [k for k in arrived if p.body.results[k] in active]
     seeds = {k: p.body.results[k].type for k in seeded}
@@ -102,7 +102,7 @@ def _adjoint(
         mapping[x] = b.param(x.type)
     grads = transposed.append_backward(b, mapping)
     body = b.finish([b.refine(ct, p.body.params[j].type) for j, ct in grads.items()])
-    return _Adjoint(forward, residuals, body, mapped, invariants, [*stacks, *sums], [*grads])
+    return _MapAdjoint(forward, residuals, body, mapped, invariants, [*stacks, *sums], [*grads])
 
 
 def _with_residuals(
@@ -122,7 +122,7 @@ def _append_backward(
     node: Node,
     p: ParallelMapParts,
     cts: Sequence[Cotangent],
-    adjoint: _Adjoint,
+    adjoint: _MapAdjoint,
 ) -> None:
     b, operands, count = bwd.b, (*p.mapped, *p.invariants), len(p.mapped)
     seeds = {k: instantiate_or_zeros(b, cts[k], node.results[k]) for k in adjoint.seeded}

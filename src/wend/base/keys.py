@@ -104,7 +104,7 @@ def key_of(value: Any) -> Hashable:
         if frozen is not None and frozen.object() is value:
             return cls, frozen
         try:
-            return cls, _kept(value, _parts_of_object(value))
+            return cls, _stored(value, _parts_of_object(value))
         except (NotKeyedError, RecursionError):  # a part may change, or is the object itself
             pass
     identity = _identity(value)
@@ -135,7 +135,7 @@ class _FrozenKey:
 _frozen_keys: dict[int, _FrozenKey] = {}
 
 
-def _kept(value: Any, parts: Hashable) -> Hashable:
+def _stored(value: Any, parts: Hashable) -> Hashable:
     """Return the key of an object, kept if the object is frozen with all that it holds."""
     if not _is_frozen(value) or not type(value).__weakrefoffset__:
         return parts
@@ -265,7 +265,7 @@ def _slots(cls: Any) -> list[tuple[str, Any]]:
     ]
 
 
-class _Layout(NamedTuple):
+class _ObjectLayout(NamedTuple):
     """The way in which the objects of a class hold what they are.
 
     Attributes:
@@ -279,16 +279,16 @@ class _Layout(NamedTuple):
     has_array_protocol: bool
 
 
-_layouts: weakref.WeakKeyDictionary[Any, _Layout] = weakref.WeakKeyDictionary()
+_layouts: weakref.WeakKeyDictionary[Any, _ObjectLayout] = weakref.WeakKeyDictionary()
 
 
-def _layout(cls: Any) -> _Layout:
+def _layout(cls: Any) -> _ObjectLayout:
     layout = _layouts.get(cls)
     if layout is None:
         slots = _slots(cls)
         count = len(slots) + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
         size = object.__basicsize__ + count * _POINTER_SIZE
-        layout = _layouts[cls] = _Layout(
+        layout = _layouts[cls] = _ObjectLayout(
             bool(slots),
             cls.__basicsize__ <= size and not cls.__itemsize__,
             any(hasattr(cls, name) for name in _ARRAY_PROTOCOLS),

@@ -104,7 +104,7 @@ class Lanes:
         outs = [self._room(x.tensor) for x in before.results[1:]]
         entry = [index, self.count, *(c.b.gather(x, index) for x in columns), *outs]
         outer = [c.count, self.count, *columns, *shared]
-        layout = _Layout(self, before, after, len(starts), flags, len(outs))
+        layout = _LaneRegions(self, before, after, len(starts), flags, len(outs))
         regions = [layout.before(entry, outer), layout.after(entry, outer)]
         loop = c.b.while_(entry, outer, *regions)
         loop.remark = Remark(lanes=LANES)
@@ -129,7 +129,7 @@ class Lanes:
 
 
 @dataclass(slots=True)
-class _Layout:
+class _LaneRegions:
     """The regions of the loop, over (index, next element, carry…, own…, results…; the rest)."""
 
     lanes: Lanes

@@ -34,7 +34,7 @@ def order_updates(graph: Graph) -> Graph:
     late_reads = list(_late_reads(graph))
     if not late_reads:
         return graph
-    schedule = _Schedule(graph)
+    schedule = _Precedence(graph)
     for read, update in late_reads:
         schedule.put_before(read, update)
     nodes = tuple(graph.nodes[k] for k in schedule.order())
@@ -77,7 +77,7 @@ def _is_in_memory(value: Value) -> bool:
     return isinstance(type, ListType) or (isinstance(type, TensorType) and type.shape != ())
 
 
-class _Schedule:
+class _Precedence:
     """The nodes that must come before each node of a graph, by positions."""
 
     def __init__(self, graph: Graph) -> None:

@@ -42,7 +42,7 @@ def svg_of(drawing: Drawing, graph: Graph, *, style: str = "", folds: bool = Fal
         folds: add the data that a page needs to fold boxes and lay out the others again.
     """
     width, height = round(drawing.width), round(drawing.height)
-    body = "\n".join(_Writer(node_texts(graph), folds).drawing(drawing))
+    body = "\n".join(_SvgWriter(node_texts(graph), folds).drawing(drawing))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wend-graph" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}" role="img">\n'
@@ -50,7 +50,7 @@ def svg_of(drawing: Drawing, graph: Graph, *, style: str = "", folds: bool = Fal
     )
 
 
-class _Writer:
+class _SvgWriter:
     def __init__(self, texts: Mapping[Node, str], folds: bool) -> None:
         self.texts, self.folds = texts, folds
 

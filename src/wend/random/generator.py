@@ -16,7 +16,7 @@ from wend.random.keys import key, split
 from wend.trace.state.variable import Variable
 
 
-class _State(Variable):
+class _KeyVariable(Variable):
     __slots__ = ()
     is_stream = True
 
@@ -49,7 +49,7 @@ class Generator:
 
     def __init__(self, seed: Any = 0) -> None:
         is_key = np.ndim(seed) == 1
-        self.state = _State(seed if is_key else key(seed), "random_state", trainable=False)
+        self.state = _KeyVariable(seed if is_key else key(seed), "random_state", trainable=False)
         if is_key and self.state.type != KEY:
             raise TypeMismatchError(f"a seed is an integer or a key, not {self.state.type}")
 

@@ -57,11 +57,11 @@ def check_grads(
         what = "check_grads: no argument is a float."
         raise NotDifferentiableError(explain(what, cure="pass floats: 3.0, not 3."))
     name = str(getattr(f, "__name__", "function"))
-    _Check(name, tuple(args), tuple(modes), atol, rtol).run(f, order, "")
+    _GradientCheck(name, tuple(args), tuple(modes), atol, rtol).run(f, order, "")
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class _GradientCheck:
     name: str
     args: tuple[Any, ...]
     modes: tuple[str, ...]

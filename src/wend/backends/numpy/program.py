@@ -88,7 +88,7 @@ def write(graph: Graph, observer: Observer | None = None) -> tuple[PythonProgram
 def _function(program: PythonProgram, graph: Graph) -> str:
     if id(graph) in program.functions:
         return program.functions[id(graph)]
-    body = _Body(program, graph)
+    body = _FunctionText(program, graph)
     name = (
         f"f{len(program.functions)}_{graph.name}"
         if graph.name.isidentifier()
@@ -99,7 +99,7 @@ def _function(program: PythonProgram, graph: Graph) -> str:
     return name
 
 
-class _Body:
+class _FunctionText:
     """One function of the program."""
 
     def __init__(self, program: PythonProgram, graph: Graph) -> None:

@@ -132,11 +132,11 @@ def make_in_run(make: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[s
     """Return what stands for a generator whose seed only the run knows."""
     leaves, tree = trees.flatten((tuple(args), dict(kwargs)))
 
-    def made(*values: Any) -> Any:
+    def remake(*values: Any) -> Any:
         args, kwargs = trees.unflatten(tree, values)
         return make(*args, **kwargs)
 
-    companion = _RunGenerator(made)
+    companion = _RunGenerator(remake)
     effects.call_in_run(make.__name__, companion.start, *leaves, errors=(ValueError, TypeError))
     return note_made(make(0), companion)
 

@@ -47,7 +47,7 @@ from wend.trace.state.templates import Text
 
 
 # What captured code makes itself
-def _made(make: Call) -> Call:
+def _allowing(make: Call) -> Call:
     """Wrap a class whose objects the function may use while it is traced."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -268,7 +268,7 @@ def _of_numpy(fun: Any, module: str, name: str) -> Call | None:
 
 def _of_io(fun: Any, module: str, name: str) -> Call | None:
     if name in ("StringIO", "BytesIO"):
-        return _made(fun)
+        return _allowing(fun)
     return _of_system(fun, module, name)
 
 

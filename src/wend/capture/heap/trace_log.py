@@ -42,7 +42,7 @@ from wend.trace.state.templates import Text
 from wend.trace.state.variable import Variable
 
 
-class _Entry:
+class _LoggedWrite:
     """A write: the place, what it held before, where it was first written; see `note_write`."""
 
     __slots__ = ("is_certain", "may_initialize", "may_replace", "old", "place", "source")
@@ -65,8 +65,8 @@ class TraceLog:
     """The places that one trace has written, with what they held before."""
 
     def __init__(self) -> None:
-        self.entries: dict[Hashable, _Entry] = {}
-        self._outliving: list[_Entry] = []
+        self.entries: dict[Hashable, _LoggedWrite] = {}
+        self._outliving: list[_LoggedWrite] = []
         self.captured: tuple[Any, ...] = ()
         self._functions: dict[CodeType, None] = {}
 
@@ -76,11 +76,11 @@ class TraceLog:
         self._functions[fun.__code__] = None
         return is_new
 
-    def note(self, place: Place, is_here: bool) -> _Entry:
+    def note(self, place: Place, is_here: bool) -> _LoggedWrite:
         """Log that a place is about to be written; see `note_write`."""
         entry = self.entries.get(place.key)
         if entry is None:
-            entry = self.entries[place.key] = _Entry(place)
+            entry = self.entries[place.key] = _LoggedWrite(place)
         if is_here and entry.source is None:
             entry.source = user_source()
         return entry
@@ -97,7 +97,7 @@ class TraceLog:
             if not place.holds(entry.old) and (not only_traced or _reaches_traced(place.read())):
                 place.write(entry.old)
 
-    def outliving(self, captured: tuple[Any, ...]) -> list[_Entry]:
+    def outliving(self, captured: tuple[Any, ...]) -> list[_LoggedWrite]:
         """Return the writes to objects that outlive the trace, which has just ended.
 
         Args:
@@ -155,7 +155,7 @@ class TraceLog:
         return listed(dict.fromkeys(_subject(entry.place) for entry in self._outliving))
 
 
-def refusal(writes: Sequence[_Entry], name: str) -> SideEffectError:
+def refusal(writes: Sequence[_LoggedWrite], name: str) -> SideEffectError:
     """Return the error for writes that a call of `name` would not repeat."""
     entry = next((write for write in writes if write.is_certain), writes[0])
     place, where = entry.place, at(entry.source)

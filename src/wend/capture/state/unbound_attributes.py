@@ -23,22 +23,22 @@ _Key = tuple[int, str]
 _ALL = ""  # in place of a name: all attributes of an object
 
 
-class _Attributes:
+class _AttributeSet:
     """Attributes of which one trace knows more; objects are held so that no id is reused."""
 
-    def __init__(self, outer: _Attributes | None) -> None:
+    def __init__(self, outer: _AttributeSet | None) -> None:
         # Unbound in some runs: with what binds them, and where a value would have to be given
         self.unbound: dict[_Key, tuple[Any, str, str]] = {} if outer is None else {**outer.unbound}
         self.missing: dict[_Key, tuple[Any, str]] = {}  # found missing, with the place
 
 
-_attributes: ContextVar[_Attributes | None] = ContextVar("wend_attributes", default=None)
+_attributes: ContextVar[_AttributeSet | None] = ContextVar("wend_attributes", default=None)
 
 
 @contextmanager
 def tracking() -> Iterator[None]:
     """Track attributes in this block, the trace of a function."""
-    with scoped(_attributes, _Attributes(_attributes.get())):
+    with scoped(_attributes, _AttributeSet(_attributes.get())):
         yield
 
 

@@ -30,7 +30,7 @@ _STATEMENT_PARENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _SHARED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
 
 
-class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+class _NodeFields(dict[type[ast.AST], tuple[str, ...]]):
     """The fields that may hold nodes, by node class."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
         return self.setdefault(kind, fields)
 
 
-class _BlockFields(_Fields):
+class _BlockFields(_NodeFields):
     """The fields that hold statements, or the handlers and cases around these."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class _BlockFields(_Fields):
         return self.setdefault(kind, fields)
 
 
-_FIELDS = _Fields()
+_FIELDS = _NodeFields()
 _BLOCK_FIELDS = _BlockFields()
 
 

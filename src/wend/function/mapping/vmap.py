@@ -87,7 +87,7 @@ def vmap(
     _check_count("chunk_size", chunk_size, 1)
 
     def record(*args: Any, **kwargs: Any) -> Any:
-        call = _Call(what, fun, in_axes, axis_size, args, kwargs)
+        call = _VmapCall(what, fun, in_axes, axis_size, args, kwargs)
         return call.results(out_axes, chunk_size)
 
     functools.update_wrapper(record, fun, updated=())
@@ -127,7 +127,7 @@ def _check_count(option: str, count: Any, least: int) -> None:
         raise ValueError(f"vmap: {option} is an int of at least {least}, not {count!r}")
 
 
-class _Call:
+class _VmapCall:
     """One call of a mapped function, in the current trace."""
 
     def __init__(

@@ -158,12 +158,12 @@ class _Callee(HostFunction):
         super().__init__(function, leaves, result_specs, where)
         self._function = function
 
-    def call_recorded(self, arrays: Sequence[Any]) -> tuple[list[Any], _Run]:
+    def call_recorded(self, arrays: Sequence[Any]) -> tuple[list[Any], _JaxRun]:
         """Run the function; keep the arrays, from which JAX computes derivatives."""
-        return self.call(arrays), _Run(self._function, [np.array(x) for x in arrays])
+        return self.call(arrays), _JaxRun(self._function, [np.array(x) for x in arrays])
 
 
-class _Run:
+class _JaxRun:
     """A run of a JAX function, which can be pulled back repeatedly."""
 
     def __init__(self, function: _JaxFunction, arrays: Sequence[np.ndarray]) -> None:
@@ -176,8 +176,8 @@ class _Run:
 
     def pull_recorded(
         self, seeded: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]
-    ) -> tuple[list[Any], _Run]:
+    ) -> tuple[list[Any], _JaxRun]:
         """Pull back like `pull`; the run of the pullback can be pulled back in turn."""
         pulled = self._function.pull(self._sources, seeded, wrt)
         operands = [*self._arrays, *map(np.array, cts)]
-        return list(pulled(*operands)), _Run(pulled, operands)
+        return list(pulled(*operands)), _JaxRun(pulled, operands)

@@ -75,7 +75,7 @@ def export(
         raise UnsupportedError(explain(what, cure="call it once before you export it."))
     graph = run_passes(concrete.graph, OPTIMIZE)
     m = ModelBuilder()
-    names = _Names()
+    names = _ModelNames()
     arguments, inputs = [], []
     for param, name in zip(graph.params, concrete.input_names, strict=False):
         arguments.append(names.unique(name))
@@ -125,7 +125,7 @@ def _concrete(fun: Any, args: Sequence[Any]) -> ConcreteFunction:
     return concrete
 
 
-class _Names:
+class _ModelNames:
     """The names of inputs and outputs: each is one word, and different from the others."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class _Names:
 
 
 def _result_names(
-    traced: Traced, names: _Names, arguments: Sequence[str], variables: dict[Storage, str]
+    traced: Traced, names: _ModelNames, arguments: Sequence[str], variables: dict[Storage, str]
 ) -> list[str]:
     """Return the names of the results, then of changed arguments and variables."""
     paths = trees.paths(traced.result_tree, "result")

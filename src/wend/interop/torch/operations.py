@@ -23,7 +23,7 @@ def call(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Call a function of arrays on tensors."""
     if torch.compiler.is_compiling():
         return _call_by_number(function, operands)
-    results: tuple[Any, ...] = _Call.apply(function, *operands)
+    results: tuple[Any, ...] = _EagerCall.apply(function, *operands)
     return results
 
 
@@ -82,7 +82,7 @@ def _pull_back(
     return gradients
 
 
-class _Call(torch.autograd.Function):  # type: ignore[misc]
+class _EagerCall(torch.autograd.Function):  # type: ignore[misc]
     """A call in eager PyTorch."""
 
     @staticmethod

@@ -14,7 +14,7 @@ from wend.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _CapturedRead:
     """A captured array, the checksum of its contents at its first use, and where that was."""
 
     array: np.ndarray
@@ -30,11 +30,11 @@ class CapturedArrayReads:
     """
 
     def __init__(self) -> None:
-        self._reads: dict[Value, _Read] = {}
+        self._reads: dict[Value, _CapturedRead] = {}
 
     def note(self, value: Value, array: np.ndarray) -> None:
         """Remember the contents of the array that a value of the graph stands for."""
-        self._reads[value] = _Read(array, _checksum(array), user_source())
+        self._reads[value] = _CapturedRead(array, _checksum(array), user_source())
 
     def check(self, graph: Graph) -> None:
         """Check the arrays that the graph reads for changes.

@@ -109,11 +109,11 @@ def while_loop(
     types = LoopTypes(where, init, is_resizable=True)
     if shape_invariants is not None:
         types.relax(shape_invariants)
-    loop = _Loop(cond_fun, body_fun, types, memory)
+    loop = _RecordedLoop(cond_fun, body_fun, types, memory)
     return loop.record(maximum_iterations, return_trips)
 
 
-class _Loop:
+class _RecordedLoop:
     """A `while_loop` that is being recorded."""
 
     def __init__(
@@ -217,7 +217,7 @@ def fori_loop(
             lambda a, b, c: fori_loop(a, b, body_fun, c, memory=memory), lower, upper, init
         )
     types = LoopTypes(where, (lower, init), _counted_paths(init))
-    loop = _Loop(
+    loop = _RecordedLoop(
         lambda state: state[0] < upper,
         lambda state: (state[0] + 1, body_fun(state[0], state[1])),
         types,

@@ -32,7 +32,7 @@ class RaisedError(DeferredCall):
         leaves, self._tree = trees.flatten(([*args], state, [error.__cause__]))
         self._suppresses_context = error.__suppress_context__
         texts = [Text.adopted(leaf) if isinstance(leaf, str) else leaf for leaf in leaves]
-        super().__init__(self.error.__name__, self._made, texts)
+        super().__init__(self.error.__name__, self._make_error, texts)
 
     def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
         if not isinstance(argument, BaseException):
@@ -42,7 +42,7 @@ class RaisedError(DeferredCall):
         stop = len(self.arrays)
         return lambda values: error.run(values[start:stop])
 
-    def _made(self, *leaves: Any) -> BaseException:
+    def _make_error(self, *leaves: Any) -> BaseException:
         args, state, (cause,) = trees.unflatten(self._tree, leaves)
         error: BaseException = self._base.__new__(self.error, *args)
         self._base.__init__(error, *args)

@@ -141,7 +141,7 @@ class FusionGroup:
                 anywhere.
             live_results: the values defined here that are used outside.
         """
-        body, results = _Body(new_value, layout_nodes), list(live_results)
+        body, results = _BodyBuilder(new_value, layout_nodes), list(live_results)
         for node in self._live_members(results, layout_nodes):
             body.copy(node)
         graph = Graph(
@@ -189,7 +189,7 @@ class FusionGroup:
         return is_call_amortized and first.op in {*EXTREMES, *SEARCHES}
 
 
-class _Body:
+class _BodyBuilder:
     """The body of a nest under construction."""
 
     def __init__(

@@ -58,7 +58,7 @@ _new_function = ctypes.PYFUNCTYPE(
 )(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
-class _Methods(NamedTuple):
+class _EntryMethods(NamedTuple):
     """The methods of machine code that Python calls, and the memory handler of their results."""
 
     call: _PyMethodDef
@@ -68,13 +68,13 @@ class _Methods(NamedTuple):
 
 
 @cache
-def _methods() -> _Methods:
+def _methods() -> _EntryMethods:
     addresses = engine().trampoline.addresses
 
     def method(name: str, flags: int) -> _PyMethodDef:
         return _PyMethodDef(b"wend", addresses[name], flags, None)
 
-    return _Methods(
+    return _EntryMethods(
         method("wend.call", _METH_FASTCALL),
         method("wend.call.or", _METH_FASTCALL | _METH_KEYWORDS),
         method("wend.guards.check", _METH_NOARGS),

@@ -46,7 +46,7 @@ def aligned_copy(array: np.ndarray) -> np.ndarray:
     return copy
 
 
-class _Handler(ctypes.Structure):
+class _HandlerStruct(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char * 127),
         ("version", ctypes.c_uint8),
@@ -63,7 +63,7 @@ class MemoryHandler:
     """
 
     def __init__(self, functions: Mapping[str, int]) -> None:
-        self._record = _Handler(
+        self._record = _HandlerStruct(
             name=b"wend",
             version=1,
             **dict(
