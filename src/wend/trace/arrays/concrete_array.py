@@ -130,7 +130,7 @@ class ConcreteTracedArray(np.ndarray):
         if root is self:
             if self._lazy is None:
                 recording = self._recording_ref()
-                self._lazy = LazyRef(recording.lift(self), recording)
+                self._lazy = LazyRef(recording.lift(self), recording, zero_dim=not self.ndim)
                 self._lazy.array = weakref.ref(self)
             return self._lazy
         parent = self._view_parent()
@@ -145,7 +145,7 @@ class ConcreteTracedArray(np.ndarray):
     def _lift_in(self, recording: Any) -> Tracer:
         """Return its traced array in a recording."""
         tracer: Tracer = recording.wrap(recording.lift(self))
-        return tracer
+        return tracer if self.ndim else tracer.as_zero_dim()
 
     def _view_parent(self) -> ConcreteTracedArray | None:
         """Return the array that this was taken of, if it is known how."""
@@ -431,13 +431,13 @@ def adopt_result(result: Any) -> Any:
     result = _as_concrete_view(result)
     if type(result) is not np.ndarray or not is_sole or not _owns_memory_alone(result):
         return result
-    can_change = result.ndim and result.flags.writeable and is_supported(result.dtype)
+    can_change = result.flags.writeable and is_supported(result.dtype)
     return adopt(result) if can_change else result
 
 
 def _as_concrete_view(array: Any) -> Any:
     """Return an array; if it shares the memory of one that can be promoted, as a view of that."""
-    if type(array) is not np.ndarray or not array.ndim or not is_supported(array.dtype):
+    if type(array) is not np.ndarray or not is_supported(array.dtype):
         return array
     root = _root_of(array)
     if root is None:
