@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.fastcall import FALLBACK
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import ShapeError
+from wend.capture.heap.locations import log_write_contents
 from wend.capture.stage.guard import user_traceback, without_head
 from wend.eager.dispatch import recorder
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.fast_path import FastPath, LeafPlan
+from wend.trace.aliasing.passed_containers import PassedContainers
 from wend.trace.failed_traces import take_recorded
 from wend.trace.recording.recording import current
 
@@ -109,6 +111,8 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         error.__traceback__ = user_traceback(error.__traceback__)
         raise
     concrete, recording = trace.concrete.for_call(), current()
+    if concrete.traced.has_passed_containers:
+        return _call_with_containers(function, concrete, arguments, args, kwargs)
     if recording is not None:
         return concrete.traced.call_in(recording, arguments.arrays, function.backend)
     self_count = 1 if function.signature.is_method else 0
@@ -126,6 +130,30 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         if not trace.accepts_zero_one:
             _raise_static_shape_error(function, arguments)
         raise
+
+
+def _call_with_containers(
+    function: Function,
+    concrete: ConcreteFunction,
+    arguments: Arguments,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Run a trace, or record a call of it, which changes or returns containers of the caller."""
+    args, kwargs, _ = function.signature.canonical(args, kwargs)
+    caller, recording = PassedContainers(args, kwargs, arguments.leaves), current()
+    if recording is None:
+        return concrete.run(function.backend or settings().backend, arguments.arrays, caller)
+    if concrete.traced.changes_containers:
+        for container in caller.containers:
+            read = _reader(container)
+            log_write_contents(read, f"an argument of {function.name}.", is_nested=False)
+    arrays = arguments.arrays
+    return concrete.traced.call_in(recording, arrays, function.backend, caller=caller)
+
+
+def _reader(container: Any) -> Callable[[], Any]:
+    return lambda: container
 
 
 def _run_recorded(function: Function, error: Exception, arguments: Arguments) -> None:

@@ -23,6 +23,7 @@ from wend.ir.types import is_differentiable
 from wend.ops.effects import host_action
 from wend.ops.hosting import HOST_CALLS
 from wend.passes.pipeline import CANONICALIZE, run_passes
+from wend.trace.aliasing.passed_containers import PassedContainers
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced
@@ -242,10 +243,12 @@ class ConcreteFunction:
             raise TypeError(f"{self.name}.backward takes a run of its own forward, not {run!r}")
         return run.pull_back(cotangent, captures)
 
-    def run(self, backend: str, arrays: Sequence[Any]) -> Any:
-        """Run on the array leaves of the arguments."""
+    def run(
+        self, backend: str, arrays: Sequence[Any], caller: PassedContainers | None = None
+    ) -> Any:
+        """Run on the array leaves of the arguments; see `Traced.run`."""
         execute, boundary, _ = self.compiled.entry(backend)
-        return self.traced.run(execute, arrays, boundary)
+        return self.traced.run(execute, arrays, boundary, caller)
 
     @property
     def forward_graph(self) -> Graph:

@@ -186,7 +186,9 @@ def _build_fast_path(
     """Return the fast path of a trace; None if each call needs some work in Python."""
     concrete = trace.concrete
     traced = concrete.traced
-    has_python_work = traced.passed or traced.stored or traced.pending
+    has_python_work = (
+        traced.passed or traced.stored or traced.pending or traced.has_passed_containers
+    )
     has_effects = traced.has_world and traced.graph.has_effects()  # other than checks
     if has_python_work or has_effects or not traced.is_closed():
         return None

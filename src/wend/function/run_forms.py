@@ -25,6 +25,9 @@ def refuse_written(what: str, concrete: ConcreteFunction) -> None:
     Raises:
         NotDifferentiableError: it does.
     """
+    if concrete.traced.changes_containers:
+        problem = f"{what}: it changes a list or dict of its arguments in place."
+        raise NotDifferentiableError(explain(problem, cure="change a copy of it."))
     if concrete.traced.written:
         problem = f"{what}: it changes an argument in place."
         raise NotDifferentiableError(explain(problem, cure="change a copy of it: x = x.copy()."))

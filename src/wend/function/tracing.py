@@ -137,7 +137,7 @@ class Tracing:
             return trace_function(
                 self._captured() if self.capture else self.fun,
                 arguments.types,
-                arguments.call,
+                arguments.call_for_caller,
                 self.name,
                 [f"argument {name}" for name in arguments.names()],
                 creation=creation,

@@ -10,10 +10,12 @@ from typing import Any
 from wend.base import trees
 from wend.base.errors import (
     AliasError,
+    StructureError,
     TypeMismatchError,
     VariableError,
     explain,
 )
+from wend.base.refusals import refusal
 from wend.base.source import at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
@@ -25,6 +27,8 @@ from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
 from wend.runtime.partial_writes import take_contents
 from wend.runtime.storage import Storage, bind_variables
 from wend.trace.aliasing.may_alias import may_overlap
+from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.aliasing.rebuilt_containers import ResultAndContainers, rebuilt
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
@@ -93,6 +97,16 @@ class Traced:
         """The variables that it assigns to."""
         return tuple([storage.owner for storage in self.stored])
 
+    @property
+    def has_passed_containers(self) -> bool:
+        """Whether its result has lists or dicts of the caller, or tells what it leaves in them."""
+        return self.result_tree.type is ResultAndContainers
+
+    @property
+    def changes_containers(self) -> bool:
+        """Whether it changes lists or dicts of the caller."""
+        return self.has_passed_containers and self.result_tree.child(1).num_children > 0
+
     def is_closed(self) -> bool:
         """Return whether it captures nothing of an outer trace."""
         return not any(isinstance(binding, Staged) for binding in self.captured)
@@ -102,6 +116,7 @@ class Traced:
         execute: Callable[[Sequence[Any]], Sequence[Any]],
         leaves: Sequence[Any],
         boundary: ArrayBoundary = HOST,
+        caller: PassedContainers | None = None,
     ) -> Any:
         """Run an executable of the graph on the array leaves of the arguments.
 
@@ -109,7 +124,12 @@ class Traced:
             execute: the executable.
             leaves: the array leaves.
             boundary: how arrays cross to the executable's backend.
+            caller: the lists and dicts of the arguments, which may change.
+
+        Raises:
+            StructureError: they change, and there is no caller.
         """
+        self._check_caller(caller)
         self.check_no_alias(leaves)
         arguments = self.arguments(leaves, boundary)
         try:
@@ -121,7 +141,7 @@ class Traced:
         except BaseException as error:
             self.write_contents(leaves, error)
             raise
-        result = self.rebuild(boundary.unshare(results, arguments))
+        result = self.rebuild(boundary.unshare(results, arguments), caller)
         self.write_results(leaves, results)
         return result
 
@@ -244,9 +264,20 @@ class Traced:
         receive = boundary.receive
         return [*map(receive, leaves), *world, *map(receive, bindings)]
 
-    def rebuild(self, results: Sequence[Any]) -> Any:
+    def rebuild(self, results: Sequence[Any], caller: PassedContainers | None = None) -> Any:
         """Return the function's result from the results of the graph."""
-        return trees.unflatten(self.result_tree, list(results[: len(self.result_types)]))
+        leaves = list(results[: len(self.result_types)])
+        if self.has_passed_containers:
+            return rebuilt(self.result_tree, leaves, caller)
+        return trees.unflatten(self.result_tree, leaves)
+
+    def _check_caller(self, caller: PassedContainers | None) -> None:
+        """Refuse a run that changes containers which no caller has passed."""
+        if caller is None and self.changes_containers:
+            name = self.graph.name
+            what = f"{name} changes a list or dict of its arguments, which are not at hand here."
+            cure = f"let {name} change a copy, and return that; or call {name} itself."
+            raise refusal(StructureError(explain(what, cure=cure)))
 
     def _passed_to(self, graph: Graph, leaves: Sequence[Any]) -> Graph:
         """Return the graph with stores to the variables that are passed; equal calls share it."""
@@ -287,17 +318,20 @@ class Traced:
         backend: str | None = None,
         *,
         inlined: bool = False,
+        caller: PassedContainers | None = None,
     ) -> Any:
         """Record a call and return its traced result.
 
         `inlined` records the nodes of the graph instead, as if the function were traced here.
+        `caller` are the lists and dicts of the arguments, which may change.
         """
+        self._check_caller(caller)
         node = self.call_graph(outer, self.graph, leaves, backend=backend, inlined=inlined)
         results = [
             outer.wrap(value, weak=type.weak)
             for value, type in zip(node.results, self.result_types, strict=False)
         ]
-        return trees.unflatten(self.result_tree, results)
+        return self.rebuild(results, caller)
 
     def prepare_call(self, outer: Recording) -> None:
         """Prepare a recording for a call: note the exceptions that a run may raise.

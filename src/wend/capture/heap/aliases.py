@@ -6,14 +6,17 @@ from typing import Any
 
 from wend.base.errors import StructureError, explain
 from wend.base.source import frames
+from wend.trace.aliasing.passed_containers import passed_containers
 from wend.trace.aliasing.referrers import Predicate, find_referrers, is_held, users_frames
+from wend.trace.control.tensor_list import TensorList
 from wend.trace.trace_function import call_with
 
 
-def refuse_others(old: list[Any], label: str, where: str) -> None:
+def refuse_others(old: list[Any], new: TensorList, label: str, where: str) -> None:
     """Refuse to promote a list that other variables of the active calls hold besides `label`.
 
-    `label` and the other locations that the loop knows hold the traced list already.
+    `label` and the other locations that the loop knows hold the traced list `new` already. The
+    caller, if it has passed the list, gets what that holds in the end.
 
     Raises:
         StructureError: with the name of the variable.
@@ -22,7 +25,10 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
     def is_old(value: Any) -> bool:
         return value is old
 
-    if _is_held_by_caller(is_old):
+    passed = passed_containers()
+    if passed is not None and passed.holds(old):
+        passed.promoted[id(old)] = new
+    elif _is_held_by_caller(is_old):
         raise StructureError(
             explain(
                 f"{where}: `{label}` is an argument, which grows there: the caller would not "

@@ -44,7 +44,12 @@ from wend.capture.heap.places import (
     VariablesPlace,
     named,
 )
-from wend.capture.heap.trace_log import count_trace_log_references, is_trace_logged, note_write
+from wend.capture.heap.trace_log import (
+    HOLDERS,
+    count_trace_log_references,
+    is_trace_logged,
+    note_write,
+)
 from wend.capture.heap.unseen_code import note_object, note_uncaptured
 from wend.capture.libraries import is_library
 from wend.eager.dispatch import Staged
@@ -295,6 +300,18 @@ def write_log(log: WriteLog | None = None) -> Iterator[WriteLog]:
     log = {} if log is None else log
     with scoped(_write_logs, (*_write_logs.get(), log)), scoped(before_write, _log_write_concrete):
         yield log
+
+
+def _logged_locations() -> list[Any]:
+    """Return the logs with their locations, which hold objects of the user."""
+    logs = _write_logs.get()
+    pairs = [pair for log in logs for pair in log.values()]
+    locations = [location for location, _ in pairs]
+    bindings = [x.binding for x in locations if isinstance(x, Contents) and x.binding is not None]
+    return [*logs, *pairs, *locations, *bindings]
+
+
+HOLDERS.append(_logged_locations)
 
 
 def _log_write_concrete(array: ConcreteTracedArray) -> None:

@@ -25,6 +25,7 @@ from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
+from wend.trace.aliasing.passed_containers import note_comparison
 from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, PromotedArray
 from wend.trace.arrays.shown_text import ShownText
@@ -55,6 +56,7 @@ def is_(a: Any, b: Any) -> Any:
     Raises:
         AliasError: whether the two are one object is known only at run time.
     """
+    note_comparison(a, b)
     a, b = _traced(a), _traced(b)
     if a is b or not (isinstance(a, Tracer) or isinstance(b, Tracer)):
         return is_same_object(a, b)

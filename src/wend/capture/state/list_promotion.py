@@ -23,8 +23,8 @@ def promote_grown_lists(state: State, where: str, start: list[Any], *ends: Seque
         promoted.append(_promote(state, start, k, like))
     if promoted:
         state.restore(start)
-    for location in promoted:
-        refuse_others(location.container, location.label, where)
+    for location, new in promoted:
+        refuse_others(location.container, new, location.label, where)
     return bool(grown)
 
 
@@ -69,8 +69,8 @@ def _check_binding(state: State, start: Sequence[Any], k: int) -> None:
     )
 
 
-def _promote(state: State, start: list[Any], k: int, like: Any) -> Contents:
-    """Promote a list to a traced one, and return its former location."""
+def _promote(state: State, start: list[Any], k: int, like: Any) -> tuple[Contents, TensorList]:
+    """Promote a list to a traced one; return its former location, and the traced one."""
     index = k - len(state.variables)
     location = state.locations[index]
     assert isinstance(location, Contents)
@@ -84,4 +84,4 @@ def _promote(state: State, start: list[Any], k: int, like: Any) -> Contents:
     for j, value in enumerate(start):
         if isinstance(value, Reference) and value.container is location.container:
             start[j] = Reference(ref)
-    return location
+    return location, ref

@@ -41,6 +41,7 @@ from wend.capture.state import unbound, unbound_attributes
 from wend.eager.dispatch import Staged, recorder
 from wend.eager.promotion import PYTHON_SCALARS
 from wend.ir.dtypes import is_supported
+from wend.trace.aliasing.passed_containers import forget_promotion
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import is_list
@@ -165,6 +166,8 @@ class State:
         for index, location in reversed(self.promoted_lists):
             self.keys = {*self.keys - {self.locations[index].key}, location.key}
             self.locations[index] = location
+            if isinstance(location, Contents):
+                forget_promotion(location.container)
         self.promoted_lists.clear()
         unpromoted, self.unpromoted = self.unpromoted, []
         return unpromoted

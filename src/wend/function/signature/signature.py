@@ -21,9 +21,9 @@ from wend.eager.dispatch import Staged
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.runtime.array_boundary import check_no_subclass
-from wend.trace.control.returned_constants import returned_constant
-from wend.trace.control.returned_list import returned_list
-from wend.trace.control.tensor_list import TensorList
+from wend.trace.aliasing.containers import aliases_of, unified
+from wend.trace.aliasing.passed_containers import PassedContainers, tracing_containers
+from wend.trace.control.returned_containers import with_changes, with_nodes
 from wend.trace.recording.arguments import LeafType, is_array_leaf, is_int64, leaf_type
 from wend.trace.state.variable import Variable
 from wend.trace.trace_function import call_with
@@ -40,6 +40,8 @@ class Arguments:
         types: the types of the traced leaves.
         static_keys: the keys of the other leaves.
         metadata: what `treedef` compares too coarsely, such as dict keys that are no texts.
+        aliases: for each list, dict or deque the number of the first that is the same; () if none
+            is.
         parameters: the names of the positional parameters.
     """
 
@@ -50,12 +52,19 @@ class Arguments:
     static_keys: tuple[Hashable, ...]
     parameters: tuple[str, ...] = ()
     metadata: Hashable = ()
+    aliases: tuple[int, ...] = ()
 
     @property
     def key(self) -> Hashable:
         """The cache key: equal for calls that the same trace accepts."""
-        parts = self.treedef, self.traced_positions, self.types, self.static_keys, self.metadata
-        return (*parts, traced_settings())
+        structure = self.treedef, self.metadata, self.aliases
+        return (
+            *structure,
+            self.traced_positions,
+            self.types,
+            self.static_keys,
+            traced_settings(),
+        )
 
     @property
     def family(self) -> Hashable:
@@ -72,6 +81,7 @@ class Arguments:
             generic_types,
             self.static_keys,
             self.metadata,
+            self.aliases,
             traced_settings(),
         )
 
@@ -107,14 +117,33 @@ class Arguments:
         return argument_paths(self.treedef, self.parameters)
 
     def call(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
-        """Call a function with `arrays` in place of the traced leaves."""
+        """Call a function with `arrays` in place of the traced leaves.
+
+        Raises:
+            StructureError: it changes a list or dict of its arguments in place.
+        """
+        leaves, args, kwargs = self._rebuilt(arrays)
+        result = call_with(fun, args, kwargs)
+        self._check_unchanged(leaves, (args, kwargs))
+        return with_nodes(result)
+
+    def call_for_caller(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+        """Call a function in a trace whose results change lists and dicts of the caller, too."""
+        leaves, args, kwargs = self._rebuilt(arrays)
+        passed = PassedContainers(args, kwargs, leaves)
+        with tracing_containers(passed):
+            result = call_with(fun, args, kwargs)
+        return with_changes(passed, result)
+
+    def _rebuilt(self, arrays: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:
+        """Return the leaves with `arrays` in place of the traced ones, and (args, kwargs)."""
         leaves = list(self.leaves)
         for k, array in zip(self.traced_positions, arrays, strict=True):
             leaves[k] = array
         args, kwargs = trees.unflatten(self.treedef, leaves)
-        result = call_with(fun, args, kwargs)
-        self._check_unchanged(leaves, (args, kwargs))
-        return trees.map_instances((TensorList, str, bytes, int), _as_node, result)
+        if self.aliases:
+            args, kwargs = unified((args, kwargs), self.aliases)
+        return leaves, args, kwargs
 
     def _check_unchanged(self, leaves: Sequence[Any], passed: Any) -> None:
         """Refuse in-place changes of lists and dicts, which the caller would not see."""
@@ -168,14 +197,6 @@ def argument_paths(treedef: trees.TreeDef, parameters: Sequence[str]) -> list[st
             name = parameters[position] if position < len(parameters) else str(position)
             names.append(name + parts["rest"])
     return names
-
-
-def _as_node(part: Any) -> Any:
-    """Return what stands in the result of a trace for a list that has grown, or a constant.
-
-    All are replaced in one pass: what rebuilds the tree would undo an earlier one.
-    """
-    return returned_list(part) if isinstance(part, TensorList) else returned_constant(part)
 
 
 def _first_changed_path(old: Any, new: Any, parameters: Sequence[str]) -> str:
@@ -269,7 +290,7 @@ class Signature:
         Raises:
             TypeError: they do not fit the function, or a static one is not hashable.
         """
-        args, kwargs, static = self._canonical(args, kwargs)
+        args, kwargs, static = self.canonical(args, kwargs)
         leaves, treedef = trees.flatten((tuple(args), kwargs))
         positions: list[int] = []
         types: list[LeafType] = []
@@ -298,6 +319,8 @@ class Signature:
                 static_keys.append(self._key(leaf, index, treedef))
         if static:
             leaves = [leaf.value if isinstance(leaf, _StaticArgument) else leaf for leaf in leaves]
+        # Besides the leaves there are (args, kwargs), args and kwargs.
+        node_count = treedef.num_nodes - len(leaves) - 3
         return Arguments(
             tuple(leaves),
             treedef,
@@ -305,8 +328,8 @@ class Signature:
             tuple(types),
             tuple(static_keys),
             self.parameters,
-            # Besides the leaves there are (args, kwargs), args and kwargs.
-            trees.metadata_key(treedef) if treedef.num_nodes > len(leaves) + 3 else (),
+            trees.metadata_key(treedef) if node_count > 0 else (),
+            aliases_of(args, kwargs) if node_count > 1 else (),
         )
 
     def _specialized_positions(
@@ -324,7 +347,7 @@ class Signature:
 
     def bound_leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """Return the leaves of a call in the order of `bind`."""
-        args, kwargs, _ = self._canonical(args, kwargs)
+        args, kwargs, _ = self.canonical(args, kwargs)
         leaves, _ = trees.flatten((tuple(args), kwargs))
         return leaves
 
@@ -356,7 +379,7 @@ class Signature:
             described = f"{getattr(self.fun, '__name__', 'the function')}{self.inspected}"
             raise TypeError(f"{described}: {error}") from None
 
-    def _canonical(
+    def canonical(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Sequence[Any], dict[str, Any], bool]:
         """Return (args, kwargs), positional where possible, with static ones marked."""

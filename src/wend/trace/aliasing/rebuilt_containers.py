@@ -1,0 +1,91 @@
+"""Nodes of results for the containers of a caller, which change when a result is rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.context_values import scoped
+from wend.base.errors import StructureError, explain
+from wend.base.refusals import refusal
+from wend.trace.aliasing.containers import CONTAINER_KINDS, assign_items
+from wend.trace.aliasing.passed_containers import PassedContainers
+
+
+class PassedContainer:
+    """A container of the caller in the result of a trace: its number, and what it holds then."""
+
+    def __init__(self, number: int, is_changed: bool, items: Any) -> None:
+        self.number, self.is_changed, self.items = number, is_changed, items
+
+
+class PassedLeaf:
+    """A leaf of the arguments that stands in a container of the caller, where it may have moved."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class PythonNumber:
+    """A number of Python's in a container of the caller, which gets no scalar of NumPy."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class ResultAndContainers:
+    """The result of a function, and the containers of the caller that it has changed."""
+
+    def __init__(self, result: Any, changed: Sequence[PassedContainer]) -> None:
+        self.result, self.changed = result, [*changed]
+
+
+_caller: ContextVar[PassedContainers | None] = ContextVar("wend_caller_containers", default=None)
+
+
+def rebuilt(treedef: trees.TreeDef, leaves: list[Any], caller: PassedContainers | None) -> Any:
+    """Return the result of a call; the containers of its caller, if there is one, change."""
+    with scoped(_caller, caller):
+        return trees.unflatten(treedef, leaves)
+
+
+def _rebuilt_container(metadata: Any, children: Any) -> Any:
+    number, is_changed = metadata
+    (items,) = children
+    caller = _caller.get()
+    if caller is None:
+        return items
+    container = caller.containers[number]
+    if not isinstance(items, CONTAINER_KINDS):
+        what = "a list grows in a function that is called with it, in a loop that is recorded."
+        cure = "let the function return what is to be appended."
+        raise refusal(StructureError(explain(what, cure=cure)))
+    if is_changed:
+        assign_items(container, items)
+    return container
+
+
+def _rebuilt_leaf(index: int, children: Any) -> Any:
+    caller = _caller.get()
+    return None if caller is None else caller.leaves[index]
+
+
+def _rebuilt_number(metadata: Any, children: Any) -> Any:
+    (value,) = children
+    return value.item() if isinstance(value, (np.generic, np.ndarray)) else value
+
+
+def _rebuilt_result(metadata: Any, children: Any) -> Any:
+    return children[0]
+
+
+trees.register_node(
+    PassedContainer, lambda x: ((x.items,), (x.number, x.is_changed)), _rebuilt_container
+)
+trees.register_node(PassedLeaf, lambda x: ((), x.index), _rebuilt_leaf)
+trees.register_node(PythonNumber, lambda x: ((x.value,), None), _rebuilt_number)
+trees.register_node(ResultAndContainers, lambda x: ((x.result, x.changed), None), _rebuilt_result)

@@ -1,0 +1,128 @@
+"""What a trace leaves in the containers of its caller, as nodes of its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wend.base import trees
+from wend.base.errors import StructureError, explain
+from wend.base.refusals import refusal
+from wend.trace.aliasing.containers import (
+    CONTAINER_KINDS,
+    children_of,
+    container_like,
+    containers_in,
+    items_of,
+)
+from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.aliasing.rebuilt_containers import (
+    PassedContainer,
+    PassedLeaf,
+    PythonNumber,
+    ResultAndContainers,
+)
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.returned_constants import returned_constant
+from wend.trace.control.returned_list import returned_list
+from wend.trace.control.tensor_list import TensorList
+
+
+def with_changes(passed: PassedContainers, result: Any) -> Any:
+    """Return the result of a trace with what it leaves in the containers of its caller.
+
+    Raises:
+        StructureError: they hold themselves, or one new container twice.
+    """
+    changed = passed.changed()
+    encoder = _Encoder(passed, {*changed})
+    if not (changed or passed.is_compared or encoder.is_passed_in(result)):
+        return with_nodes(result)
+    result = encoder.encoded(result, is_item=False)
+    containers = [encoder.container(passed.containers[number]) for number in changed]
+    return ResultAndContainers(result, containers)
+
+
+class _Encoder:
+    """Replaces the caller's containers in a result by nodes with their numbers."""
+
+    def __init__(self, passed: PassedContainers, changed: set[int]) -> None:
+        self.passed, self.numbers, self.changed = passed, passed.numbers, changed
+        self._leaves = {id(leaf): index for index, leaf in enumerate(passed.leaves)}
+        self._enclosing: list[int] = []
+        self._encoded: dict[int, PassedContainer] = {}  # by number
+        self._new_in_result: set[int] = set()
+        self._new_in_containers: set[int] = set()
+
+    def is_passed_in(self, result: Any) -> bool:
+        return any(id(container) in self.numbers for container in containers_in(result))
+
+    def container(self, container: Any) -> PassedContainer:
+        number = self.numbers[id(container)]
+        node = self._encoded.get(number)
+        if node is None:
+            node = self._encoded[number] = self._node_of(container, number)
+        return node
+
+    def _node_of(self, container: Any, number: int) -> PassedContainer:
+        promoted = self.passed.traced_list(container)
+        if promoted is not None:
+            return PassedContainer(number, True, returned_list(promoted))
+        return PassedContainer(number, number in self.changed, self._encoded_items(container))
+
+    def _encoded_items(self, container: Any) -> Any:
+        if id(container) in self._enclosing:
+            what = "a list or dict of the arguments holds itself when the function ends."
+            raise refusal(StructureError(explain(what, cure="put a copy into it.")))
+        self._enclosing.append(id(container))
+        if isinstance(container, dict):
+            items: Any = {key: self.encoded(item) for key, item in items_of(container)}
+        else:
+            items = [self.encoded(item) for item in container]
+        self._enclosing.pop()
+        return items
+
+    def encoded(self, value: Any, *, is_item: bool = True) -> Any:
+        """Return a part of the result; `is_item`: of the contents of a container of the caller."""
+        if isinstance(value, CONTAINER_KINDS):
+            if id(value) in self.numbers:
+                return self.container(value)
+            seen = self._new_in_containers | (self._new_in_result if is_item else set())
+            if id(value) in seen:
+                what = "one list or dict is put into the arguments twice: it would become two."
+                raise refusal(StructureError(explain(what, cure="put a copy into one of them.")))
+            (self._new_in_containers if is_item else self._new_in_result).add(id(value))
+            items = (
+                self._encoded_items(value)
+                if is_item
+                else [self.encoded(child, is_item=False) for child in children_of(value)]
+            )
+            return container_like(value, items)
+        if isinstance(value, tuple):
+            items = [self.encoded(child, is_item=is_item) for child in value]
+            return type(value)(*items) if trees.is_namedtuple(type(value)) else tuple(items)
+        if isinstance(value, TensorList):
+            for key, promoted in self.passed.promoted.items():
+                if promoted is value and key in self.numbers:
+                    return self.container(self.passed.containers[self.numbers[key]])
+        if not is_item:
+            return with_nodes(value)
+        if id(value) in self._leaves and self.passed.leaves[self._leaves[id(value)]] is value:
+            return PassedLeaf(self._leaves[id(value)])
+        is_number = type(value) in _NUMBERS or (isinstance(value, Tracer) and value.weak)
+        value = with_nodes(value)
+        return PythonNumber(value) if is_number else value
+
+
+def with_nodes(value: Any) -> Any:
+    """Return a value with nodes for lists that have grown and for constants.
+
+    All are replaced in one pass: what rebuilds the tree would undo an earlier one.
+    """
+    return trees.map_instances((TensorList, str, bytes, int), _node_of, value)
+
+
+def _node_of(part: Any) -> Any:
+    return returned_list(part) if isinstance(part, TensorList) else returned_constant(part)
+
+
+_NUMBERS = (bool, int, float, complex)
