@@ -1,4 +1,4 @@
-"""What a trace leaves in the containers of its caller, as nodes of its result."""
+"""The nodes of a result that tell what a trace leaves in the containers of its caller."""
 
 from __future__ import annotations
 
