@@ -35,6 +35,30 @@ def test_no_room_has_a_file_of_odds_and_ends() -> None:
     assert list(ROOMS.rglob("utils.py")) + list(ROOMS.rglob("misc.py")) == []
 
 
+# One holds a folder in mind; of these, a file is a family, and a table lists them.
+FAMILIES = {"autodiff", "numpy", "ops", "passes"}
+MOST_FILES = 17
+MOST_LINES = 600
+
+
+def test_a_folder_has_few_files() -> None:
+    folders = [ROOMS, *(folder for folder in ROOMS.rglob("*") if folder.is_dir())]
+    counts = {
+        folder.relative_to(ROOMS).as_posix(): len([*folder.glob("*.py")]) - 1 for folder in folders
+    }
+    crowded = {name for name, count in counts.items() if count > MOST_FILES}
+    assert crowded - FAMILIES == set()
+
+
+def test_a_file_has_few_lines() -> None:
+    long = {
+        file.relative_to(ROOMS).as_posix()
+        for file in ROOMS.rglob("*.py")
+        if len(file.read_text(encoding="utf-8").splitlines()) > MOST_LINES
+    }
+    assert long == set()
+
+
 # Tests of a subject that several files share. All others are named after the file they test, or
 # after it and an aspect: `test_report_costs.py` tests `report.py`.
 SUBJECTS = {

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from wend.base import handlers
 from wend.base.errors import explain
+from wend.base.handling import handlers
 from wend.capture.attributes import (
     attribute,
     attribute_target,

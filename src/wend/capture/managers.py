@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.handlers import note_entered, note_left
+from wend.base.handling.handlers import note_entered, note_left
 from wend.capture.builtins.streams import entered, is_left_before_run
 from wend.capture.conversion import captured
 from wend.capture.guards.outside import (

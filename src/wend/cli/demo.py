@@ -34,7 +34,7 @@ import numpy as np
 
 import wend
 from wend.base.errors import UnsupportedError
-from wend.base.status_line import reporting
+from wend.base.reporting.status_line import reporting
 from wend.cli.dopri import Field, State, advance
 from wend.cli.figure import HOW_TO_DRAW, can_draw, draw
 

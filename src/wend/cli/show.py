@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wend
-from wend.base.dump import Stage, capture_stages
 from wend.base.errors import WendError, explain, listed
+from wend.base.reporting.dump import Stage, capture_stages
 from wend.capture.stage.guard import user_traceback
 from wend.cli.saved import is_saved, listing, names_a_function, saved_trace
 from wend.cli.target import TargetError, concrete_of

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from wend.base.config import config
-from wend.base.profile import EVENTS, Event, ProfilePart
+from wend.base.reporting.profile import EVENTS, Event, ProfilePart
 from wend.base.source import Source
 
 _MIN_SHOWN_FRACTION = 1e-3  # of the total time; faster operations are left out of the table

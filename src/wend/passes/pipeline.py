@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from wend.base.cached_property import cached_property
 from wend.base.config import settings
-from wend.base.dump import continue_dump, dump_of
 from wend.base.errors import NestingError
-from wend.base.log import step
+from wend.base.reporting.dump import continue_dump, dump_of
+from wend.base.reporting.log import step
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wend.base.config import settings
-from wend.base.log import tell
+from wend.base.reporting.log import tell
 from wend.runtime.cache_secret import cache_secret
 from wend.runtime.private_folder import PART, PrivateFolder
 

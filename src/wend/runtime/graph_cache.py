@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from wend.base.config import settings
-from wend.base.dump import captures_stages
-from wend.base.log import tell
+from wend.base.reporting.dump import captures_stages
+from wend.base.reporting.log import tell
 from wend.ir.graph import Graph
 from wend.ir.packing import Names, pack, pack_array, unpack, unpack_array
 from wend.runtime.build_fingerprint import build_fingerprint

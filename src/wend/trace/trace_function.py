@@ -7,7 +7,7 @@ from typing import Any
 
 from wend.base import refusals, trees
 from wend.base.errors import ShapeError, TypeMismatchError, add_location, explain
-from wend.base.log import step
+from wend.base.reporting.log import step
 from wend.base.source import OUTERMOST, at, raised_at
 from wend.ir.graph import Value
 from wend.ir.types import TensorType

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import wend
-from wend.base import status_line as screen
+from wend.base.reporting import status_line as screen
 from wend.function.host import progress as module
 from wend.function.host.progress import ProgressLine
 

@@ -13,8 +13,8 @@ from wend.backends.native.run.entry import guard_checker
 from wend.backends.native.run.executable import NativeExecutable
 from wend.backends.protocol import Backend, ChecksGuards, Executable, LazyCompiler
 from wend.base.config import settings
-from wend.base.dump import dump_of
-from wend.base.log import step, tell
+from wend.base.reporting.dump import dump_of
+from wend.base.reporting.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.passes.pipeline import LazyOptimized

@@ -40,7 +40,8 @@ from wend.backends.native.program import (
     is_object,
     param_size,
 )
-from wend.backends.native.rt import blas, parallel, pool, python_callbacks, redzones, small_gemm
+from wend.backends.native.rt import parallel, pool, python_callbacks, redzones
+from wend.backends.native.rt.linalg import blas, small_gemm
 from wend.backends.native.scalarize.split import scalarize_small_arrays
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import (

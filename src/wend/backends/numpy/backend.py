@@ -13,8 +13,8 @@ from wend.backends.numpy.program import Observer, PythonProgram, write
 from wend.backends.numpy.timing import Timed
 from wend.backends.protocol import Executable
 from wend.base.config import settings
-from wend.base.dump import dump_of
-from wend.base.log import step
+from wend.base.reporting.dump import dump_of
+from wend.base.reporting.log import step
 from wend.ir.graph import Graph
 from wend.ops.effects import error_note
 from wend.ops.frame_states import contents_of

@@ -10,7 +10,7 @@ from typing import Any
 from wend.backends.numpy.program import Observer
 from wend.backends.protocol import Executable
 from wend.backends.wrapper import ExecutableWrapper
-from wend.base.profile import Event, ProfilePart, note
+from wend.base.reporting.profile import Event, ProfilePart, note
 from wend.ir.graph import Graph, Node
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from wend.base.handler_blocks import only_reraises
+from wend.base.handling.handler_blocks import only_reraises
 from wend.capture.rewrite.blocks import Blocks
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import (

@@ -16,7 +16,6 @@ import functools
 from collections.abc import Iterable, Sequence
 
 from wend.capture.rewrite.assignment_targets import split_targets
-from wend.capture.rewrite.compare_chains import expand_binding_chains
 from wend.capture.rewrite.expressions import strip_annotations
 from wend.capture.rewrite.handlers import Handlers
 from wend.capture.rewrite.jumps import LoopFlags
@@ -34,7 +33,7 @@ from wend.capture.rewrite.syntax import (
     runtime,
     thunk,
 )
-from wend.capture.rewrite.walrus import NO_NAMES, Names
+from wend.capture.rewrite.walrus import NO_NAMES, Names, expand_binding_chains
 from wend.capture.syntax.names import (
     RESOLVES_UNBOUND,
     changes,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from wend.base import refusals
-from wend.base.handlers import Handler, noted_statement
+from wend.base.handling.handlers import Handler, noted_statement
 from wend.base.source import Source, user_frame
 from wend.capture.heap.locations import (
     Attribute,

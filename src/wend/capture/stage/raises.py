@@ -22,7 +22,7 @@ from typing import Any
 
 from wend.base.context_values import scoped
 from wend.base.errors import StagedRaiseError, explain
-from wend.base.handlers import entered_count, entered_managers, first_catching
+from wend.base.handling.handlers import entered_count, entered_managers, first_catching
 from wend.base.source import at, frames, raised_at, user_frame, user_source
 from wend.capture.heap.locations import Attribute, Contents, Location, WriteLog
 from wend.capture.stage.placeholders import zeros_of

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.reporting.status_line import Part, is_watched, status
 from wend.base.source import user_source
-from wend.base.status_line import Part, is_watched, status
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import tensor_type

@@ -8,7 +8,7 @@ from types import FrameType
 
 from wend.base import refusals
 from wend.base.errors import StagedRaiseError, WendError, explain
-from wend.base.handlers import first_catching
+from wend.base.handling.handlers import first_catching
 from wend.base.source import PACKAGE, Source, at, frames, is_users_file, raised_at
 
 _CONTROL = os.path.join(PACKAGE, "trace", "control") + os.sep

@@ -17,7 +17,7 @@ class Calls:
         math: the called functions of `math/` (`sin`, `exp.v8`).
         helpers: the called functions of `arithmetic.py`.
         libm: the called functions of the C library, with their number of arguments.
-        gemm_functions: the called functions of `rt/small_gemm.py` and `rt/blas.py`.
+        gemm_functions: the called functions of `rt/linalg/small_gemm.py` and `rt/linalg/blas.py`.
         row_functions: the called functions that only read contiguous elements, with their return
             types.
         external: the declarations of the called functions of `lapack.py`, `sorts.py` and SciPy.

@@ -24,7 +24,7 @@ from wend.backends.native.fusion.symbolic_strides import (
     multiply,
     strides,
 )
-from wend.backends.native.rt import blas, blas_functions, small_gemm
+from wend.backends.native.rt.linalg import blas, blas_functions, small_gemm
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.backends.native.target.sizes import SizeArithmetic, is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar

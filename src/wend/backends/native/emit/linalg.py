@@ -17,7 +17,7 @@ from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.decompositions import emit_by_numpy
 from wend.backends.native.emit.numpy_loop import loaded_result, or_by_kernel, result_in_memory
 from wend.backends.native.emit.scalar.casting import emit_cast
-from wend.backends.native.rt import blas_functions, elimination, lapack, small_gemm
+from wend.backends.native.rt.linalg import blas_functions, elimination, lapack, small_gemm
 from wend.backends.native.target.kinds import Kind, scalar_literal
 from wend.backends.native.target.value_layout import Registers
 from wend.ir.dtypes import FLOAT64

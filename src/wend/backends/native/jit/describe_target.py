@@ -6,8 +6,8 @@ import llvmlite
 import llvmlite.binding as binding
 import numpy as np
 
-from wend.backends.native.rt import blas_functions
-from wend.backends.native.rt.blas_kernels import described
+from wend.backends.native.rt.linalg import blas_functions
+from wend.backends.native.rt.linalg.blas_kernels import described
 from wend.backends.native.target.host_cpu import features, name
 from wend.backends.native.target.kinds import Kind
 

@@ -20,7 +20,7 @@ from wend.backends.native.jit.llvm import engine
 from wend.backends.native.program import Field, HostCall, Layout, Program
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.protocol import FusedLoop
-from wend.base.log import tell
+from wend.base.reporting.log import tell
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import TABLE, Op

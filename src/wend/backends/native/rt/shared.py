@@ -7,24 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from wend.backends.native.math import library as math
-from wend.backends.native.rt import (
-    blas,
-    blas_functions,
-    blocks,
-    checksum,
-    elimination,
-    isin,
-    lapack,
-    numpy_sorts,
-    parallel,
-    philox,
-    pool,
-    python_callbacks,
-    row_argminmax,
-    small_gemm,
-    sorts,
-    sums,
-)
+from wend.backends.native.rt import blocks, checksum, parallel, philox, pool, python_callbacks, sums
+from wend.backends.native.rt.linalg import blas, blas_functions, elimination, lapack, small_gemm
+from wend.backends.native.rt.ordering import isin, numpy_sorts, row_argminmax, sorts
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from functools import cache
 
-from wend.backends.native.rt.blas_functions import capsule_address
+from wend.backends.native.rt.linalg.blas_functions import capsule_address
 
 _MODULE = "scipy.special.cython_special"
 _TYPES = (

@@ -15,7 +15,7 @@ from wend.backends.native.jit.llvm import engine
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.protocol import Executable
 from wend.backends.wrapper import ExecutableWrapper
-from wend.base.profile import Event, ProfilePart, note
+from wend.base.reporting.profile import Event, ProfilePart, note
 from wend.ir.graph import Node
 from wend.ops.control import while_
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wend.backends.native.backend import BACKEND as NATIVE
-from wend.backends.native.rt import sorts
+from wend.backends.native.rt.ordering import sorts
 from wend.ir.op import Op
 from wend.ir.types import Symbol, TensorType
 from wend.ops import searching

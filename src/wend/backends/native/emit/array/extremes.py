@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.array.reducing import check_nonempty
-from wend.backends.native.rt import row_argminmax
+from wend.backends.native.rt.ordering import row_argminmax
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node

@@ -11,7 +11,7 @@ from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.scalar.elements import ELEMENTS
-from wend.backends.native.rt import row_argminmax
+from wend.backends.native.rt.ordering import row_argminmax
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar

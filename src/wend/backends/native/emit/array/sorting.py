@@ -8,7 +8,7 @@ from typing import Any
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.rt import binary_search, isin, sorts
+from wend.backends.native.rt.ordering import binary_search, isin, sorts
 from wend.backends.native.target.kinds import REGISTERS, Kind, memory_type
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.backends.native.target.writer import Writer

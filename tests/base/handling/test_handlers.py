@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from wend.base.handlers import (
+from wend.base.handling.handlers import (
     Handler,
     active_handlers,
     first_catching,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wend
-from wend.backends.native.rt import elimination
+from wend.backends.native.rt.linalg import elimination
 
 MAX = elimination.MAX_SIZE
 

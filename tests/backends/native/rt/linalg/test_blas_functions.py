@@ -10,8 +10,8 @@ import pytest
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native.rt import blas_functions, small_gemm
-from wend.backends.native.rt.blas_functions import TYPES, _takes
+from wend.backends.native.rt.linalg import blas_functions, small_gemm
+from wend.backends.native.rt.linalg.blas_functions import TYPES, _takes
 
 
 def run(code: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import wend
-from wend.base import dump
+from wend.base.reporting import dump
 from wend.ir.parser import parse
 from wend.ir.printer import to_text
 

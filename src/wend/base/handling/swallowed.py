@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, TypeAlias
 
-from wend.base.handler_blocks import blocks_of
+from wend.base.handling.handler_blocks import blocks_of
 from wend.base.source import PACKAGE
 
 ErrorClass: TypeAlias = type[BaseException]

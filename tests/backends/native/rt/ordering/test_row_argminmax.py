@@ -12,7 +12,7 @@ from tests.backends.native.emit.array.test_sorting import SEEDS, compiled, numbe
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native.rt.row_argminmax import DTYPES
+from wend.backends.native.rt.ordering.row_argminmax import DTYPES
 from wend.backends.native.rt.shared import shared_module_of
 from wend.backends.native.target.kinds import REGISTERS
 from wend.ops import reducing

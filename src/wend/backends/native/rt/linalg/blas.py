@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wend.backends.native.rt import blas_functions, small_gemm
+from wend.backends.native.rt.linalg import blas_functions, small_gemm
 from wend.backends.native.target.host_cpu import processors
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.sizes import is_literal

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wend.backends.native.rt import blas_functions, elimination
+from wend.backends.native.rt.linalg import blas_functions, elimination
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.writer import Writer
 

@@ -15,8 +15,8 @@ from functools import partial
 
 import numpy as np
 
-from wend.backends.native.rt import binary_search, sorts
-from wend.backends.native.rt.sorts import Keys
+from wend.backends.native.rt.ordering import binary_search, sorts
+from wend.backends.native.rt.ordering.sorts import Keys
 from wend.backends.native.target.writer import Writer
 
 DTYPES = sorts.DTYPES

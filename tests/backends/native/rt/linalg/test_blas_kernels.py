@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import wend
-from wend.backends.native.rt import blas_kernels
-from wend.backends.native.rt.blas_kernels import VARIABLE, choice
+from wend.backends.native.rt.linalg import blas_kernels
+from wend.backends.native.rt.linalg.blas_kernels import VARIABLE, choice
 
 ALL = dict.fromkeys(("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"), True)
 
@@ -61,7 +61,7 @@ def test_a_setting_is_one_of_two() -> None:
 @pytest.mark.skipif(not blas_kernels.loaded_kernels(), reason="NumPy has another BLAS")
 def test_what_is_loaded_can_be_told_and_chosen() -> None:
     program = (
-        "from wend.backends.native.rt import blas_functions, blas_kernels\n"
+        "from wend.backends.native.rt.linalg import blas_functions, blas_kernels\n"
         "blas_kernels.choice = lambda loaded, features: 'Haswell'\n"
         "blas_functions._load('scipy.linalg.cython_blas')\n"
         "print(blas_kernels.loaded_kernels()['scipy'])"

@@ -19,9 +19,8 @@ from types import CodeType, FrameType
 from typing import Any, Protocol
 
 from wend.base.context_values import scoped
-from wend.base.handler_blocks import enclosing_blocks
-from wend.base.source import Source, is_users_file
-from wend.base.swallowed import (
+from wend.base.handling.handler_blocks import enclosing_blocks
+from wend.base.handling.swallowed import (
     EVERYTHING,
     ErrorClass,
     caught_classes,
@@ -29,6 +28,7 @@ from wend.base.swallowed import (
     swallowed_by,
     swallowed_by_manager,
 )
+from wend.base.source import Source, is_users_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from wend.base.config import settings
-from wend.base.profile import Event, note
+from wend.base.reporting.profile import Event, note
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import wend
-from wend.base.log import step
+from wend.base.reporting.log import step
 
 LINE = re.compile(r"wend: (\w+) +\d+\.\d ms  ([\w<>]+): (.+)")
 

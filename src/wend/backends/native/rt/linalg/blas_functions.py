@@ -14,7 +14,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from typing import Any
 
-from wend.backends.native.rt import blas_kernels
+from wend.backends.native.rt.linalg import blas_kernels
 from wend.backends.native.target.kinds import Kind
 
 # Parameter types: c for char *, i for int *, n for a pointer to the dtype

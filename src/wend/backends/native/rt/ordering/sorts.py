@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wend.backends.native.rt import numpy_sorts
+from wend.backends.native.rt.ordering import numpy_sorts
 from wend.backends.native.target.writer import Writer
 from wend.ir.dtypes import ALL
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.rt import blas, small_gemm
+from wend.backends.native.rt.linalg import blas, small_gemm
 
 FUNCTIONS = [
     pytest.param(name(kind, adds), kind.dtype, id=name(kind, adds))

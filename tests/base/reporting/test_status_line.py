@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wend.base.status_line import Status, _ErasingStream, reporting
+from wend.base.reporting.status_line import Status, _ErasingStream, reporting
 
 
 class _Terminal(io.StringIO):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.rt import numpy_sorts, sorts
+from wend.backends.native.rt.ordering import numpy_sorts, sorts
 
 
 @pytest.fixture(params=["vectors", "digits", "vectors of short rows"])

@@ -1,0 +1,1 @@
+"""Matrix products, and factors of matrices."""

@@ -1,0 +1,1 @@
+"""The exceptions that handlers and context managers of user code catch."""

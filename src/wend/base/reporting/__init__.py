@@ -1,0 +1,1 @@
+"""Logs, dumps of graphs, profiles, and the status line."""
