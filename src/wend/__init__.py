@@ -14,6 +14,8 @@ with _gc_paused():
     from wend import numpy as numpy
     from wend import tree as tree
     from wend.backends import native as _native  # noqa: F401 - loads LLVM
+    from wend.backends.dataflow.functionalize import functionalize as functionalize
+    from wend.backends.dataflow.lower import lower as lower
     from wend.base.config import config as config
     from wend.base.errors import RetraceWarning as RetraceWarning
     from wend.base.errors import TapeLimitError as TapeLimitError

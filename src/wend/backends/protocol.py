@@ -128,6 +128,7 @@ class HoldsMemory(ABC):
 BACKENDS: dict[str, str | Backend] = {
     "numpy": "wend.backends.numpy.backend",
     "native": "wend.backends.native.backend",
+    "dataflow": "wend.backends.dataflow.backend",
 }
 
 

@@ -51,26 +51,28 @@ def to_text(
         sources: write the user's file and line behind each node, perhaps by a function.
         named: regions of which only a name is written; `parse` takes the regions by name.
     """
-    printer = _Printer([] if table is None else table, sources, named or {})
+    printer = Printer([] if table is None else table, sources, named or {})
     printer.graph(graph, "graph " + _quoted_if_needed(graph.name), "")
     return "\n".join(printer.lines)
 
 
 def value_numbers(graph: Graph) -> dict[Value, int]:
     """Return the numbers that the values of a graph have in its text."""
-    printer = _Printer([], False, {})
+    printer = Printer([], False, {})
     printer.graph(graph, "graph", "")
     return printer.numbers
 
 
 def node_texts(graph: Graph) -> dict[Node, str]:
     """Return the line of each node in a graph's text, those inside regions included."""
-    printer = _Printer([], False, {})
+    printer = Printer([], False, {})
     printer.graph(graph, "graph", "")
     return printer.texts
 
 
-class _Printer:
+class Printer:
+    """The text of a graph under construction, with the numbers of its values and symbols."""
+
     def __init__(
         self,
         table: list[Any],

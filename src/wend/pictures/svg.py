@@ -41,12 +41,22 @@ def svg_of(drawing: Drawing, graph: Graph, *, style: str = "", folds: bool = Fal
         style: an element with `graph.css`, or nothing if the page has it.
         folds: add the data that a page needs to fold boxes and lay out the others again.
     """
+    return _document(drawing, graph.name, _SvgWriter(node_texts(graph), folds), style)
+
+
+def unlabelled_svg(drawing: Drawing, title: str) -> str:
+    """Return a drawing as SVG whose boxes stand for no nodes of a graph, but for their titles."""
+    style = f"<style>\n{resource_text('graph.css')}</style>\n"
+    return _document(drawing, title, _SvgWriter({}, False), style)
+
+
+def _document(drawing: Drawing, title: str, writer: _SvgWriter, style: str) -> str:
     width, height = round(drawing.width), round(drawing.height)
-    body = "\n".join(_SvgWriter(node_texts(graph), folds).drawing(drawing))
+    body = "\n".join(writer.drawing(drawing))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wend-graph" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}" role="img">\n'
-        f"<title>{escaped(graph.name)}</title>\n{style}{body}\n</svg>"
+        f"<title>{escaped(title)}</title>\n{style}{body}\n</svg>"
     )
 
 

@@ -1,0 +1,74 @@
+"""The cyclic graph itself; its nodes are described in `node.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wend.backends.dataflow.node import DataflowNode, Output, Primitive
+from wend.backends.dataflow.node import origins as origins_of
+from wend.backends.dataflow.picture import to_svg
+from wend.backends.dataflow.printer import to_text
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class DataflowGraph:
+    """A cyclic graph: params, nodes, results. Every cycle passes a `NextIteration`.
+
+    `captures` are the last of the params, as those of `Graph`.
+
+    `print` shows it as text, with the number of each output; `to_svg` draws it.
+    """
+
+    name: str
+    params: tuple[Output, ...]
+    nodes: tuple[DataflowNode, ...]
+    results: tuple[Output, ...]
+    captures: tuple[Output, ...] = ()
+
+    def count(self, name: str | None = None) -> int:
+        """Return the number of nodes of an operation or primitive, or of all nodes."""
+        return sum(name in (None, node.name) for node in self.nodes)
+
+    def frames(self) -> list[str]:
+        """Return the names of its loops, in order."""
+        return list(dict.fromkeys(node.attrs["frame"] for node in self.enters()))
+
+    def enters(self) -> Iterator[DataflowNode]:
+        """Yield the nodes that enter a loop."""
+        return (node for node in self.nodes if node.op is Primitive.ENTER)
+
+    def in_order(self) -> list[DataflowNode]:
+        """Return the nodes, inputs first but where a loop closes; else in their order."""
+        seen: set[DataflowNode] = set()
+        ordered: list[DataflowNode] = []
+        for root in self.nodes:
+            path = [] if root in seen else [(root, origins_of(root))]
+            seen.add(root)
+            while path:
+                node, origins = path[-1]
+                origin = next((origin for origin in origins if origin not in seen), None)
+                if origin is None:
+                    path.pop()
+                    ordered.append(node)
+                else:
+                    seen.add(origin)
+                    path.append((origin, origins_of(origin)))
+        return ordered
+
+    def to_svg(self) -> str:
+        """Return a picture of the graph, as the text of a self-contained SVG file.
+
+        The edges that close loops, from `NextIteration` up to `Merge`, have the color of records.
+        """
+        return to_svg(self)
+
+    def _repr_html_(self) -> str:
+        """Return the picture for notebooks."""
+        return f'<div style="overflow:auto;max-height:80vh">{self.to_svg()}</div>'
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        return f"<dataflow graph {self.name}: {len(self.nodes)} nodes>"
