@@ -70,7 +70,7 @@ def test_lowering_loses_nothing(program: Program, order: int, backend: str) -> N
 
 
 @pytest.mark.parametrize("run", range(3))
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(example=examples())
 def test_random_graphs(run: int, backend: str, example: Example) -> None:
     graph = example.graph
@@ -94,7 +94,7 @@ def outcome(backend: Any, graph: Graph, arguments: Any) -> Any:
         return error
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=effect_programs)
 def test_effects_stay_in_order(backend: str, program: EffectProgram) -> None:
     fun, _ = program.made(wend.function)

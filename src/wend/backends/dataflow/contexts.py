@@ -20,7 +20,7 @@ BEFORE, AFTER, ENDED = "before", "after", "ended"
 
 
 @dataclass(eq=False, slots=True)
-class Loop:
+class LoopNodes:
     """A frame: the nodes of one loop that are not in its body."""
 
     name: str
@@ -33,7 +33,7 @@ class Loop:
 
 
 @dataclass(eq=False, slots=True)
-class Branches:
+class SwitchGroup:
     """The switches on one selector, and the merges of their ways."""
 
     selector: Output
@@ -41,7 +41,7 @@ class Branches:
     merges: list[DataflowNode] = field(default_factory=list)
 
 
-Part: TypeAlias = Loop | Branches | str | int
+Part: TypeAlias = LoopNodes | SwitchGroup | str | int
 Path: TypeAlias = tuple[Part, ...]
 
 
@@ -63,8 +63,8 @@ class Contexts:
     """
 
     def __init__(self, graph: DataflowGraph) -> None:
-        self.loops: dict[str, Loop] = {}
-        self.branches: dict[Output, Branches] = {}
+        self.loops: dict[str, LoopNodes] = {}
+        self.branches: dict[Output, SwitchGroup] = {}
         self.inner: dict[Output, Path] = dict.fromkeys(graph.params, ())
         self._uses: dict[Output, list[DataflowNode]] = {}
         for node in graph.nodes:
@@ -97,7 +97,7 @@ class Contexts:
         for node in graph.nodes:
             _check_arity(node)
             if node.op is Primitive.ENTER:
-                loop = self.loops.setdefault(node.attrs["frame"], Loop(node.attrs["frame"]))
+                loop = self.loops.setdefault(node.attrs["frame"], LoopNodes(node.attrs["frame"]))
                 (loop.constants if node.attrs["is_constant"] else loop.enters).append(node)
         for loop in self.loops.values():
             for enter in loop.enters:
@@ -105,7 +105,7 @@ class Contexts:
         for node in graph.nodes:
             if node.op is Primitive.SWITCH and not _is_of_loop(node):
                 selector = node.inputs[1]
-                group = self.branches.setdefault(selector, Branches(selector))
+                group = self.branches.setdefault(selector, SwitchGroup(selector))
                 group.switches.append(node)
 
     def _head_of(self, enter: DataflowNode) -> DataflowNode:
@@ -135,7 +135,7 @@ class Contexts:
                 )
             pending = remaining
 
-    def _resolve_node(self, node: DataflowNode, heads: dict[DataflowNode, Loop]) -> bool:
+    def _resolve_node(self, node: DataflowNode, heads: dict[DataflowNode, LoopNodes]) -> bool:
         waits = node.inputs[:1] if node in heads else (*node.inputs, *node.controls)
         if any(x not in self.inner for x in waits):
             return False
@@ -180,7 +180,7 @@ class Contexts:
     def _set(self, node: DataflowNode, path: Path) -> None:
         self.inner.update(dict.fromkeys(node.outputs, path))
 
-    def _enter(self, loop: Loop) -> bool:
+    def _enter(self, loop: LoopNodes) -> bool:
         entries = [*loop.enters, *loop.constants]
         waits = [x for enter in entries for x in (*enter.inputs, *enter.controls)]
         if any(x not in self.inner for x in waits):
@@ -192,7 +192,7 @@ class Contexts:
             self._set(enter, (*path, loop))
         return True
 
-    def _switch(self, group: Branches) -> bool:
+    def _switch(self, group: SwitchGroup) -> bool:
         waits = [x for node in group.switches for x in (*node.inputs, *node.controls)]
         if any(x not in self.inner for x in waits):
             return False
@@ -213,7 +213,7 @@ class Contexts:
         paths = [self.inner[x] for x in node.inputs]
         for k, path in enumerate(paths):
             match path:
-                case (*outer, Branches() as group, int(way)) if way == k and outer == [
+                case (*outer, SwitchGroup() as group, int(way)) if way == k and outer == [
                     *paths[0][:-2]
                 ]:
                     is_last = k == len(paths) - 1
@@ -225,19 +225,19 @@ class Contexts:
                 "a Merge that begins a loop takes an Enter, then a NextIteration.",
             )
         joined = paths[0][-2]
-        assert isinstance(joined, Branches)
+        assert isinstance(joined, SwitchGroup)
         if any(path[-2] is not joined for path in paths):
             fail(node, "joins ways of two selectors")
         joined.merges.append(node)
         return paths[0][:-2]
 
-    def _loop_of(self, node: DataflowNode, half: str) -> tuple[Loop, Path]:
+    def _loop_of(self, node: DataflowNode, half: str) -> tuple[LoopNodes, Path]:
         """Return the innermost loop around a node, which must be in this half of its body."""
         path = self.place(node)
         match path:
-            case (*_, Loop() as loop, str(part)) if part == half:
+            case (*_, LoopNodes() as loop, str(part)) if part == half:
                 return loop, path[:-1]
-            case (*_, Loop() as loop):  # it takes what does not change, at any trip
+            case (*_, LoopNodes() as loop):  # it takes what does not change, at any trip
                 return loop, path
         where = {BEFORE: "before the test", AFTER: "after the test", ENDED: "at the end"}[half]
         fail(node, f"is not {where} of a loop")

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wend.backends.dataflow.frames import Frame, Iteration, order_key
-from wend.backends.dataflow.plan import Kind, NodePlan, Plan
+from wend.backends.dataflow.plan import Action, NodePlan, Plan
 from wend.base.config import settings
 from wend.base.errors import GraphError, listed
 from wend.base.source import at
@@ -102,7 +102,7 @@ class Executor:
 
     def _deliver(self, plan: NodePlan, slot: int, x: Any, to: Iteration) -> None:
         kind = plan.kind
-        if kind is Kind.HEAD or (plan.awaited == 1 and kind is not Kind.JOIN):
+        if kind is Action.HEAD or (plan.awaited == 1 and kind is not Action.JOIN):
             self._push(plan, to, () if slot < 0 else (x,), x is DEAD)
             return
         entry = to.waiting.get(plan)
@@ -110,7 +110,7 @@ class Executor:
             inputs = [DEAD] * len(plan.node.inputs)
             entry = to.waiting[plan] = [plan.awaited, False, inputs]
         entry[0] -= 1
-        if kind is Kind.JOIN:  # it gives the value that is alive, as soon as it comes
+        if kind is Action.JOIN:  # it gives the value that is alive, as soon as it comes
             if x is not DEAD:
                 entry[1] = True
                 self._push(plan, to, (x,))
@@ -137,30 +137,30 @@ class Executor:
         if self.error is not None and order_key(plan, iteration) > self.error[0]:
             return  # the program has ended before it
         match plan.kind:
-            case Kind.RUN | Kind.STATE if not is_dead:
+            case Action.RUN | Action.STATE if not is_dead:
                 if self._is_long(plan, inputs):
                     self._start(task)
                     return
-                if plan.kind is Kind.STATE:
+                if plan.kind is Action.STATE:
                     iteration.states[plan.node] = list(inputs)
                 kernel = plan.kernel
                 assert kernel is not None
                 self._finish(task, lambda: kernel(*inputs))
                 return
-            case Kind.SWITCH if not is_dead:
+            case Action.SWITCH if not is_dead:
                 x, selector = inputs
                 chosen = int(selector)
                 for k, consumers in enumerate(plan.consumers):
                     self._send(consumers, x if k == chosen else DEAD, iteration)
-            case Kind.PASS | Kind.JOIN | Kind.HEAD:
+            case Action.PASS | Action.JOIN | Action.HEAD:
                 self._result(plan.node.outputs[0], DEAD if is_dead else inputs[0])
                 self._send(plan.consumers[0], DEAD if is_dead else inputs[0], iteration)
-            case Kind.ENTER:
+            case Action.ENTER:
                 self._enter(plan, iteration, DEAD if is_dead else inputs[0])
-            case Kind.NEXT:
+            case Action.NEXT:
                 if not is_dead:
                     self._next(plan, iteration, inputs[0])
-            case Kind.EXIT:
+            case Action.EXIT:
                 self._exit(plan, iteration, DEAD if is_dead else inputs[0])
             case _:
                 for consumers in plan.consumers:

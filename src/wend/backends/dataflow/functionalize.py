@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from wend.backends.dataflow.contexts import AFTER, BEFORE, Branches, Contexts, Loop, Path, fail
+from wend.backends.dataflow.contexts import (
+    AFTER,
+    BEFORE,
+    Contexts,
+    LoopNodes,
+    Path,
+    SwitchGroup,
+    fail,
+)
 from wend.backends.dataflow.graph import DataflowGraph
 from wend.backends.dataflow.node import DataflowNode, Output, Primitive
 from wend.backends.dataflow.normal_form import normalise
@@ -42,13 +50,13 @@ def functionalize(graph: DataflowGraph) -> Graph:
             fail(result.node, "is in a loop or branch, and gives a result of the graph")
     params = [Value(param.type, name=param.name) for param in graph.params]
     mapping = dict(zip(graph.params, params, strict=True))
-    nodes, results = _Region(contexts, (), mapping).finish(graph.results)
+    nodes, results = _RegionMaker(contexts, (), mapping).finish(graph.results)
     captures = tuple(mapping[capture] for capture in graph.captures)
     whole = Graph(graph.name, tuple(params), tuple(nodes), tuple(results), captures)
     return normalise(verify(whole))
 
 
-class _Region:
+class _RegionMaker:
     """A graph or region that is being made from the dataflow nodes of one place."""
 
     def __init__(self, contexts: Contexts, path: Path, mapping: dict[Output, Value]) -> None:
@@ -86,18 +94,18 @@ class _Region:
             if output not in self.mapping:
                 self._make(output)
 
-    def _origin(self, output: Output) -> DataflowNode | Loop | Branches:
+    def _origin(self, output: Output) -> DataflowNode | LoopNodes | SwitchGroup:
         """Return the node, loop or branches of this place that give an output."""
         node = output.node
         if node is None:
             raise AssertionError("params are mapped")
         if node.op is Primitive.EXIT:
             *outer, loop, _ = self.contexts.place(node)
-            if tuple(outer) == self.path and isinstance(loop, Loop):
+            if tuple(outer) == self.path and isinstance(loop, LoopNodes):
                 return loop
         elif node.op is Primitive.MERGE and self.contexts.inner[output] == self.path:
             group = self.contexts.inner[node.inputs[0]][-2]
-            if isinstance(group, Branches):
+            if isinstance(group, SwitchGroup):
                 return group
         elif self.contexts.place(node) == self.path and node.op not in _BORDERS:
             return node
@@ -110,9 +118,9 @@ class _Region:
     def _needs(self, output: Output) -> Sequence[Output]:
         """Return the outputs to compute first: inputs, and what control edges lead from."""
         match self._origin(output):
-            case Loop() as loop:
+            case LoopNodes() as loop:
                 nodes: Sequence[DataflowNode] = (*loop.enters, *loop.constants)
-            case Branches() as group:
+            case SwitchGroup() as group:
                 nodes = [node for node in group.switches if self._is_read(node)]
             case node:
                 return (*node.inputs, *_awaited(node))
@@ -121,9 +129,9 @@ class _Region:
 
     def _make(self, output: Output) -> None:
         match self._origin(output):
-            case Loop() as loop:
+            case LoopNodes() as loop:
                 self._loop(loop)
-            case Branches() as group:
+            case SwitchGroup() as group:
                 self._branches(group)
             case DataflowNode(op=Primitive.IDENTITY) as node:
                 self.mapping[output] = self.mapping[node.inputs[0]]
@@ -159,10 +167,10 @@ class _Region:
         mapping: dict[Output, Value] = {}
         for param, value in zip(params, values, strict=True):
             mapping.setdefault(param, value)
-        nodes, returned = _Region(self.contexts, path, mapping).finish(results)
+        nodes, returned = _RegionMaker(self.contexts, path, mapping).finish(results)
         return Graph(name, tuple(values), tuple(nodes), tuple(returned))
 
-    def _loop(self, loop: Loop) -> None:
+    def _loop(self, loop: LoopNodes) -> None:
         if loop.cond is None:
             first = (*loop.enters, *loop.constants)[0]
             fail(first, f"enters {loop.name}, which has no LoopCond")
@@ -197,7 +205,7 @@ class _Region:
         for exit in loop.exits:  # a second one of the same value
             self.mapping.setdefault(exit.outputs[0], self.mapping[exits[exit.inputs[0]]])
 
-    def _branches(self, group: Branches) -> None:
+    def _branches(self, group: SwitchGroup) -> None:
         operands = self._operands(group)
         count = len(group.switches[0].outputs)
         regions = [
@@ -213,7 +221,7 @@ class _Region:
         outputs = [merge.outputs[0] for merge in group.merges]
         self._add(if_, values, {}, regions, group.merges[0], outputs)
 
-    def _operands(self, group: Branches) -> list[DataflowNode]:
+    def _operands(self, group: SwitchGroup) -> list[DataflowNode]:
         """Return the switches of values; a way that is only waited for starts nodes without one."""
         return [node for node in group.switches if self._is_read(node)]
 

@@ -52,14 +52,14 @@ def lower(function: ConcreteFunction | Graph) -> DataflowGraph:
 def lower_prepared(graph: Graph) -> DataflowGraph:
     """Return the dataflow graph of a graph that `prepare` has written as loops and branches."""
     params = [Output(param.type, name=param.name) for param in graph.params]
-    lowering = _Lowering()
-    results = lowering.graph(graph, params, _Place(lowering.nodes, lambda: None, None))
+    lowering = _RegionLowering()
+    results = lowering.graph(graph, params, _EmitPlace(lowering.nodes, lambda: None, None))
     captures = tuple(params[len(params) - len(graph.captures) :])
     nodes = tuple(lowering.nodes)
     return DataflowGraph(graph.name, tuple(params), nodes, tuple(results), captures)
 
 
-class _Place:
+class _EmitPlace:
     """A graph or region in which nodes are emitted.
 
     A node runs in it only if an input does: one without such an input waits for the pivot.
@@ -110,14 +110,14 @@ class _Place:
         return self.emit(primitive, inputs, types, source, controls, attrs)[0]
 
 
-class _Lowering:
+class _RegionLowering:
     """A graph that is being lowered."""
 
     def __init__(self) -> None:
         self.nodes: list[DataflowNode] = []
         self._frames = itertools.count()
 
-    def graph(self, graph: Graph, arguments: Sequence[Output], place: _Place) -> list[Output]:
+    def graph(self, graph: Graph, arguments: Sequence[Output], place: _EmitPlace) -> list[Output]:
         """Emit the nodes of a graph or region, and return its results."""
         mapping: dict[Value, Output] = dict(zip(graph.params, arguments, strict=True))
         for node in graph.nodes:
@@ -138,7 +138,7 @@ class _Lowering:
         return [mapping[result] for result in graph.results]
 
     def _loop(
-        self, node: Node, inputs: Sequence[Output], place: _Place, controls: Sequence[Output]
+        self, node: Node, inputs: Sequence[Output], place: _EmitPlace, controls: Sequence[Output]
     ) -> list[Output]:
         w, source = WhileParts.of(node), node.source
         frame = f"while_{next(self._frames)}"
@@ -166,7 +166,7 @@ class _Lowering:
             )
             for x, param in zip(inputs[len(w.carry) :], w.before_invariants, strict=True)
         ]
-        before = _Place(self.nodes, lambda: merges[-1], place.state)
+        before = _EmitPlace(self.nodes, lambda: merges[-1], place.state)
         before.inside.update(enters)
         merges = [before.pass_on(Primitive.MERGE, x, source=source) for x in enters]
         before.inside.difference_update(enters)
@@ -180,7 +180,7 @@ class _Lowering:
             before.emit(Primitive.SWITCH, (x, cond), [x.type, type], source)
             for x, type in zip(forwarded, types, strict=False)
         ]
-        after = _Place(self.nodes, lambda: switches[-1][1], place.state)
+        after = _EmitPlace(self.nodes, lambda: switches[-1][1], place.state)
         after.inside.update(going_on for _, going_on in switches)
         arguments = [*(going_on for _, going_on in switches[: len(w.forwarded)]), *constants]
         nexts = self.graph(w.after, arguments, after)
@@ -199,7 +199,7 @@ class _Lowering:
         return exits
 
     def _branches(
-        self, node: Node, inputs: Sequence[Output], place: _Place, controls: Sequence[Output]
+        self, node: Node, inputs: Sequence[Output], place: _EmitPlace, controls: Sequence[Output]
     ) -> list[Output]:
         parts, source = IfParts.of(node), node.source
         chosen = place.pass_on(Primitive.IDENTITY, inputs[0], source=source, controls=controls)
@@ -215,7 +215,7 @@ class _Lowering:
             switches = [place.emit(Primitive.SWITCH, (chosen, chosen), types, source)]
         results: list[list[Output]] = []
         for k, branch in enumerate(parts.branches):
-            region = _Place(self.nodes, lambda k=k: switches[0][k], place.state)  # type: ignore[misc]
+            region = _EmitPlace(self.nodes, lambda k=k: switches[0][k], place.state)  # type: ignore[misc]
             region.inside.update(ways[k] for ways in switches)
             results.append(self.graph(branch, [ways[k] for ways in operands], region))
             place.inside.difference_update(ways[k] for ways in switches)

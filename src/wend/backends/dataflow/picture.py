@@ -23,7 +23,7 @@ _HEIGHT = DETAIL + 5
 
 def to_svg(graph: DataflowGraph) -> str:
     """Return a picture of a graph; see `DataflowGraph.to_svg`."""
-    sketch = _Sketch()
+    sketch = _FlatSketch()
     for param in graph.params:
         sketch.add("param", f"{param.name or 'param'}: {param.type}", [], [param])
     for node in graph.in_order():
@@ -49,7 +49,7 @@ def _title(node: DataflowNode) -> str:
     return str(value) if isinstance(value, np.ndarray) and value.size == 1 else node.name
 
 
-class _Sketch:
+class _FlatSketch:
     """The boxes and edges of a drawing, before layout.
 
     Attributes:

@@ -19,8 +19,8 @@ from wend.ops.frame_states import frame_state
 DEFAULT_PARALLEL_ITERATIONS = 10
 
 
-class Kind(enum.Enum):
-    """What the executor does with a node whose inputs have arrived."""
+class Action(enum.Enum):
+    """An action of the executor on a node whose inputs have arrived."""
 
     RUN = "run"
     STATE = "state"
@@ -34,12 +34,12 @@ class Kind(enum.Enum):
 
 
 _KINDS = {
-    Primitive.ENTER: Kind.ENTER,
-    Primitive.EXIT: Kind.EXIT,
-    Primitive.SWITCH: Kind.SWITCH,
-    Primitive.NEXT_ITERATION: Kind.NEXT,
-    Primitive.LOOP_COND: Kind.PASS,
-    Primitive.IDENTITY: Kind.PASS,
+    Primitive.ENTER: Action.ENTER,
+    Primitive.EXIT: Action.EXIT,
+    Primitive.SWITCH: Action.SWITCH,
+    Primitive.NEXT_ITERATION: Action.NEXT,
+    Primitive.LOOP_COND: Action.PASS,
+    Primitive.IDENTITY: Action.PASS,
 }
 
 
@@ -90,12 +90,12 @@ class NodePlan:
         self.kernel: Callable[..., Any] | None = None
         self.work: Callable[[Sequence[Any]], float] | None = None
         if isinstance(node.op, Primitive):
-            join = Kind.HEAD if node.is_loop_head else Kind.JOIN
+            join = Action.HEAD if node.is_loop_head else Action.JOIN
             self.kind = join if node.op is Primitive.MERGE else _KINDS[node.op]
-            if self.kind in (Kind.JOIN, Kind.HEAD) and node.controls:
+            if self.kind in (Action.JOIN, Action.HEAD) and node.controls:
                 raise GraphError(f"Merge{at(node.source)} waits for more than its inputs")
         else:
-            self.kind = Kind.STATE if node.op is frame_state else Kind.RUN
+            self.kind = Action.STATE if node.op is frame_state else Action.RUN
             assert node.op.kernel is not None, f"{node.op.name} has no kernel"
             self.kernel = partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel
             self.work = _work_of(node, node.op)
@@ -134,7 +134,7 @@ class Plan:
         frames: dict[str, FramePlan] = {}
         for plan in self.nodes:
             attrs = plan.node.attrs
-            if plan.kind is Kind.ENTER:
+            if plan.kind is Action.ENTER:
                 limit = parallel_iterations or attrs.get("parallel_iterations")
                 limit = 1 if attrs.get("in_order") else limit or DEFAULT_PARALLEL_ITERATIONS
                 plan.frame = frames.setdefault(attrs["frame"], FramePlan(attrs["frame"], limit))
