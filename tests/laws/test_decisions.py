@@ -74,6 +74,14 @@ def test_every_decision_that_is_cited_has_one_page() -> None:
     } == {}
 
 
+def test_every_decision_is_cited_where_it_matters() -> None:
+    cited = set[int]()
+    for file in (*SOURCES, *MARKDOWN):
+        if file.parent != DECISIONS:
+            cited |= cited_in(file)
+    assert [page.name for page in PAGES if number_of(page) not in cited] == []
+
+
 def test_the_index_lists_every_page_by_its_title() -> None:
     rows = re.findall(
         r"^\| \[D(\d+)\]\((.+?)\) \| (.+?) \| .+ \|$", INDEX.read_text("utf-8"), re.MULTILINE

@@ -31,6 +31,23 @@ def test_files_that_the_architecture_page_says_to_read_first_exist() -> None:
     assert [f"{room}/{file}" for room, file in rows if not (ROOMS / room / file).exists()] == []
 
 
+def test_the_architecture_page_is_a_map() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 200
+
+
+def test_prose_has_at_most_100_columns() -> None:
+    """Code, tables and images may be wider."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")]
+    wide = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+        lines = [line for line in prose.splitlines() if not line.startswith(("|", "<img"))]
+        wide += [f"{page.relative_to(ROOT)}: {line}" for line in lines if len(line) > 100]
+    assert wide == []
+
+
 def test_no_room_has_a_file_of_odds_and_ends() -> None:
     assert list(ROOMS.rglob("utils.py")) + list(ROOMS.rglob("misc.py")) == []
 

@@ -1,1 +1,1 @@
-"""Functions and objects in files: saved as data, loaded without trust."""
+"""Functions and objects in files: saved as data (D35), loaded without trust."""

@@ -152,4 +152,5 @@ def _scalar_result(call: DifferentiatedCall, tree: trees.TreeDef, types: Sequenc
 
 
 def _zeros(recording: Recording, call: DifferentiatedCall, k: int) -> Tracer:
+    """Return the gradient of an input that no path reaches (D3)."""
     return recording.wrap(recording.b.zeros_like(recording.lift(call.arguments.arrays[k])))

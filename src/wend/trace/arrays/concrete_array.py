@@ -2,7 +2,7 @@
 
 Such an array is a NumPy array with known elements until a traced value is stored in it, or until
 code that only some runs reach changes it. Then it is promoted: it becomes traced for everyone who
-holds it or a view of it. The object stays the same and changes its class.
+holds it or a view of it. The object stays the same and changes its class (D48).
 """
 
 from __future__ import annotations

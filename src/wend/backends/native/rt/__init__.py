@@ -1,1 +1,1 @@
-"""The run-time library: native functions shared by modules, compiled at their first use."""
+"""The run-time library: native functions shared by modules, compiled at their first use (D50)."""

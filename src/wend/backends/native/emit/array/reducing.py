@@ -1,4 +1,4 @@
-"""Reductions over axes, and scans."""
+"""Reductions over axes of arrays in memory (D49), and scans."""
 
 from __future__ import annotations
 
