@@ -1,8 +1,8 @@
 """How arrays cross between Python and a backend (D33).
 
 A backend has its own arrays (D27): `numpy` and `native` those of NumPy, another one perhaps arrays
-on a device. Its boundary knows which Python objects they are, converts arguments, and decides who owns
-results. Code above the backends asks a boundary where it means "an array", not `np.ndarray`.
+on a device. Its boundary knows which Python objects they are, converts arguments, and decides who
+owns results. Code above the backends asks a boundary where it means "an array", not `np.ndarray`.
 """
 
 from __future__ import annotations
