@@ -58,6 +58,7 @@ from wend.capture.stage.operators import (
 from wend.capture.stage.raises import divert_operation
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.assignments import (
+    ItemBefore,
     change_item,
     get_item,
     in_place,
@@ -175,6 +176,7 @@ vars(RUNTIME_FUNCTIONS).update(
     is_perhaps=is_maybe_bound,
     is_sequence=patterns.is_sequence,
     is_unbound=is_unbound,
+    item_before=ItemBefore,
     known=require_bound,
     made=one_shot_iterators.register,
     matched_part=patterns.matched_part,

@@ -77,7 +77,7 @@ _STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     # These do not ask for `__array_function__`
     np.asanyarray: _with_stacked_list(copying.asanyarray),
     np.ascontiguousarray: _with_stacked_list(copying.ascontiguousarray),
-    np.asfortranarray: _with_stacked_list(copying.ascontiguousarray),
+    np.asfortranarray: _with_stacked_list(copying.asfortranarray),
     # `__array_function__` does not dispatch on indices, counts and sizes
     np.take: indexing.take,
     np.repeat: rearranging.repeat,

@@ -48,6 +48,14 @@ class Staged:
         """Return its flattened elements as NumPy's `ravel` does: as a view, or a copy."""
         return result
 
+    def contiguous_as(self, order: str | None) -> Any:
+        """Return this array, or a copy if its elements are not laid out in this order.
+
+        `order`: "C" or "F"; any other accepts all layouts.
+        """
+        del order
+        return self
+
 
 class Recorder(ABC):
     """Adds operations to the graph that is being recorded.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.eager.dispatch import Staged
 from wend.numpy.operands import staged
 from wend.numpy.public import implements
 from wend.numpy.shaping import astype, rank_of, reshape
@@ -22,13 +23,25 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 @implements(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """Return a contiguous array of at least one dimension; see `numpy.ascontiguousarray`."""
+    return _in_order(a, dtype, "C")
+
+
+def asfortranarray(a: Any, dtype: Any = None) -> Any:
+    """Return an array of at least one dimension in Fortran's order; see `numpy.asfortranarray`."""
+    return _in_order(a, dtype, "F")
+
+
+def _in_order(a: Any, dtype: Any, order: str) -> Any:
     a = staged(a)
-    a = a if dtype is None else astype(a, dtype)
-    return a if rank_of(a) else reshape(a, 1)
+    array = a if dtype is None else astype(a, dtype, copy=False)
+    array = array if rank_of(array) else reshape(array, 1)
+    return array.contiguous_as(order) if array is a and isinstance(a, Staged) else array
 
 
 @implements(np.asanyarray)
-def asanyarray(a: Any, dtype: Any = None) -> Any:
+def asanyarray(a: Any, dtype: Any = None, *, order: str | None = None) -> Any:
     """Convert the input to an array; see `numpy.asanyarray`."""
     a = staged(a)
-    return a if dtype is None else astype(a, dtype)
+    array = a if dtype is None else astype(a, dtype, copy=False)
+    is_ordered = array is a and order is not None and isinstance(a, Staged) and rank_of(a)
+    return array.contiguous_as(order) if is_ordered else array

@@ -49,7 +49,14 @@ def full_like(
 
 
 @implements(np.asarray)
-def asarray(x: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Any:
+def asarray(
+    x: Any,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+    order: str | None = None,
+) -> Any:
     """Convert an array, or a list that may hold traced arrays, to an array; see `numpy.asarray`."""
     check_device(device)
     original = x
@@ -58,14 +65,24 @@ def asarray(x: Any, dtype: Any = None, *, device: Any = None, copy: bool | None 
     x = x if dtype is None else cast(x, np.dtype(dtype))
     if copy is False and x is not original:
         raise ValueError("asarray cannot do without a copy here")
-    x = copy_if_operand(x, [original]) if copy else x
+    if copy:
+        x = copy_if_operand(x, [original])
+    elif x is original and order is not None and shaping.rank_of(x):
+        x = x.contiguous_as(order)
     is_number = tensor_type(x).shape == () and getattr(x, "zero_dim", None) is False
     return x.as_zero_dim() if is_number else x
 
 
 @implements(np.array)
-def array(x: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0) -> Any:
+def array(
+    x: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: str | None = None,
+    ndmin: int = 0,
+) -> Any:
     """Create an array, also from lists that hold traced arrays; see `numpy.array`."""
-    array = asarray(x, dtype, copy=copy)
+    array = asarray(x, dtype, copy=copy, order=order)
     missing = max(ndmin - shaping.rank_of(array), 0)
     return shaping.expand_dims(array, tuple(range(missing))) if missing else array

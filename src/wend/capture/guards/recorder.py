@@ -379,9 +379,8 @@ class GuardRecorder(ReadLog):
             return
         for name in ("args", "keywords"):
             value = getattr(partial, name)
-            if value:
-                self._note(PartRead, partial, name, snapshot(value), f"partial.{name}")
-                self._enter_container(value, f"partial.{name}")
+            self._note(PartRead, partial, name, snapshot(value), f"partial.{name}")
+            self._enter_container(value, f"partial.{name}")
 
     def _add_cell(self, fun: types.FunctionType, name: str, cell: types.CellType) -> Any:
         try:

@@ -48,10 +48,10 @@ class _SplitTargets(StatementTransformer):
         if not isinstance(target, (ast.Tuple, ast.List)) or not _has_subscript(target):
             return [ast.Assign([target], name(temporary))]
         items: list[ast.expr] = []
-        remaining: list[ast.stmt] = []
+        remaining: list[ast.stmt] = []  # from the first subscript on, so that the order stays
         for item in target.elts:
             inner = item.value if isinstance(item, ast.Starred) else item
-            if not _has_subscript(inner):
+            if not remaining and not _has_subscript(inner):
                 items.append(item)
                 continue
             item_temporary = self._new_temporary()

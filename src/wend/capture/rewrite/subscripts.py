@@ -37,7 +37,7 @@ class _RewriteAssignments(StatementTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         match node.targets:
             case [ast.Subscript(value=ast.Name(id=array), slice=key)] if array in self.local_names:
-                call = runtime("set_item", name(array), key_expression(key), node.value)
+                call = runtime("set_item", node.value, name(array), key_expression(key))
                 return ast.copy_location(assign(array, call), node)
             case [ast.Attribute() as target] if path_of(target) is None:
                 call = runtime("set_attribute", node.value, target.value, ast.Constant(target.attr))
@@ -53,9 +53,10 @@ class _RewriteAssignments(StatementTransformer):
         operator = ast.Constant(type(node.op).__name__)
         match node.target:
             case ast.Subscript(value=ast.Name(id=array), slice=key) if array in self.local_names:
-                call = runtime(
-                    "set_item_in_place", name(array), key_expression(key), operator, node.value
-                )
+                item = key_expression(key)
+                if not isinstance(node.value, (ast.Name, ast.Constant)):  # they change nothing
+                    item = runtime("item_before", name(array), item)
+                call = runtime("set_item_in_place", name(array), item, operator, node.value)
             case ast.Name(id=array) if array in self.local_names:
                 call = runtime("in_place", name(array), operator, node.value)
             case ast.Attribute(value=owner, attr=attribute) if path_of(node.target) is None:

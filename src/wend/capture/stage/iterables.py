@@ -24,6 +24,9 @@ from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
 
+# A loop that cannot be recorded as one node runs in Python if it has no more trips than these.
+MAX_UNROLLED_TRIPS = 64
+
 
 class IndexedIterable:
     """An iterable of known or traced length with random access to its items.
@@ -307,23 +310,32 @@ class ZippedIterable:
             if type(part) is ZippedIterable:
                 part.take(where)
 
-    def check_lengths(self, counts: Sequence[Any]) -> None:
-        """Refuse `zip(…, strict=True)` of iterables whose lengths are not known to be equal."""
-        if not self.strict:
-            return
-        for number, count in enumerate(counts[1:], 2):
-            if not isinstance(count, int) or not isinstance(counts[0], int):
-                raise ConcreteValueError(
-                    explain(
-                        f"zip(…, strict=True){at(user_source())} compares lengths that are only "
-                        "known when it runs.",
-                        cure="leave out strict=True, and assert that the lengths are equal.",
-                    )
+    def raises_at_end(self, counts: Sequence[Any]) -> bool:
+        """Return whether `zip(…, strict=True)` raises an error after its last item.
+
+        Raises:
+            ConcreteValueError: only the run knows; or there are too many items for Python to take.
+        """
+        if not self.strict or len(counts) < 2:
+            return False
+        known = [count for count in counts if isinstance(count, int)]
+        if len(known) < len(counts):
+            raise ConcreteValueError(
+                explain(
+                    f"zip(…, strict=True){at(user_source())} compares lengths that are only "
+                    "known when it runs.",
+                    cure="leave out strict=True, and assert that the lengths are equal.",
                 )
-            if count != counts[0]:
-                how = "longer" if count > counts[0] else "shorter"
-                others = "argument 1" if number == 2 else f"arguments 1-{number - 1}"
-                raise ValueError(f"zip() argument {number} is {how} than {others}")
+            )
+        if len({*known}) > 1 and min(known) > MAX_UNROLLED_TRIPS:
+            raise ConcreteValueError(
+                explain(
+                    f"zip(…, strict=True){at(user_source())} has {min(known)} items, and raises an "
+                    "error after them.",
+                    cure="assert that the lengths are equal before.",
+                )
+            )
+        return len({*known}) > 1
 
 
 def as_indexed(iterable: Any) -> IndexedIterable | None:
@@ -409,7 +421,8 @@ def _index_zip(iterable: ZippedIterable) -> IndexedIterable | None:
     for other_count in counts:
         if not isinstance(other_count, int):
             count = other_count if count is None else ew.minimum(count, other_count)
-    iterable.check_lengths(counts)
+    if iterable.raises_at_end(counts):
+        return None  # Python takes the items
     first, function = iterable.enumerate_from, iterable.function
 
     def item_at(k: Any) -> Any:

@@ -17,6 +17,7 @@ from wend.capture.stage import raises
 from wend.capture.stage.branches import if_
 from wend.capture.stage.first_trip import FirstTrip
 from wend.capture.stage.iterables import (
+    MAX_UNROLLED_TRIPS,
     IndexedIterable,
     LoopWithMemory,
     ZippedIterable,
@@ -32,9 +33,6 @@ from wend.eager.dispatch import Staged
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording, current
-
-# A loop that cannot be recorded as one node runs in Python if it has no more trips than these.
-MAX_UNROLLED_TRIPS = 64
 
 # A loop whose first trips differ is recorded with so many of them peeled off, at most: the second
 # for what depends on the trip before (`if k > 0: total = total + x - previous`).

@@ -336,8 +336,8 @@ class StagedLoop:
             )
             if isinstance(old, Reference) and is_traced_list:
                 continue  # a list that an inner loop appends to
-            if type(old) is type(new) is list and len(old) != len(new) and is_carried(new):
-                continue  # a list that this loop appends to
+            if self._grows(k, old, new):
+                continue
             raise StructureError(
                 explain(
                     f"{self.where}: `{names[k]}` changes in the loop from "
@@ -345,6 +345,13 @@ class StagedLoop:
                     cure="only arrays and numbers can change in a staged loop; start it as one.",
                 )
             )
+
+    def _grows(self, k: int, old: Any, new: Any) -> bool:
+        """Return whether a value is a list, and no deque, that the loop appends to."""
+        location = self.state.location_of(k)
+        is_list = location is None or type(getattr(location, "container", None)) is list
+        is_longer = type(old) is type(new) is list and len(old) != len(new)
+        return is_list and is_longer and is_carried(new)
 
     def _next_leaves(self, ends: Sequence[Any]) -> list[Any]:
         names = self.state.names

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.fastcall import MISSING
 from wend.capture.guards.guards import guard_setter
 from wend.capture.guards.outside import entered_items, loaded_item, read_missing_item
 from wend.capture.heap.locations import (
@@ -27,9 +28,11 @@ from wend.capture.heap.locations import (
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.traced_index import item_at
 from wend.eager.dispatch import Staged, any_staged
+from wend.ir.types import TensorType
 from wend.numpy import parts
 from wend.numpy.concatenators import Concatenator, concatenated
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
+from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import current
 
 IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -85,8 +88,8 @@ def _reference_count_of_variable() -> int:
 _SOLE_REFERENCE_COUNT = _reference_count_of_variable()
 
 
-def set_item(target: Any, key: Any, value: Any) -> Any:
-    """Run `target[key] = value`; return the new value of the target's name."""
+def set_item(value: Any, target: Any, key: Any) -> Any:
+    """Run `target[key] = value`, `value` evaluated first; return the target's new value."""
     if isinstance(key, slice):
         one_shot_iterators.consume(value)
     target = _writable(target, (value, key))
@@ -94,10 +97,63 @@ def set_item(target: Any, key: Any, value: Any) -> Any:
     return target
 
 
+class ItemBefore:
+    """The item that `target[key] += value` starts from, read before `value` is evaluated.
+
+    Attributes:
+        key: the key.
+        item: the item; `MISSING` if it is a view, or is read of `array`.
+        array: the traced array as it was, or None.
+    """
+
+    __slots__ = ("array", "item", "key")
+
+    def __init__(self, target: Any, key: Any) -> None:
+        self.key, self.item, self.array = key, MISSING, None
+        traced = _as_traced(target, key)
+        if traced is not None:
+            self.array = traced.current().value
+        elif isinstance(target, Staged):
+            return
+        elif not isinstance(target, np.ndarray):
+            self.item = target[key]
+        else:
+            item = np.ndarray.__getitem__(target, key)
+            is_view = isinstance(item, np.ndarray) and np.may_share_memory(item, target)
+            self.item = MISSING if is_view else item
+
+    def item_in(self, target: Any) -> Any:
+        """Return the item; of an array that has changed since, the old one unless it is a view."""
+        if self.item is not MISSING:
+            return self.item
+        recording, traced = current(), _as_traced(target, self.key)
+        if self.array is None or recording is None or traced.current().value is self.array:
+            return target[self.key]
+        item = recording.wrap(self.array)[self.key]
+        is_view = parts.is_basic(self.key) and not _is_scalar(item)
+        return target[self.key] if is_view else item
+
+
+def _is_scalar(x: Any) -> bool:
+    return isinstance(x.type, TensorType) and x.type.dims == ()
+
+
+def _as_traced(target: Any, key: Any) -> Any:
+    """Return the traced array that an array is, or is to be read as by this key; or None."""
+    if isinstance(target, Staged):
+        traced = target.read()
+        return traced if isinstance(traced, Tracer) and not _is_scalar(traced) else None
+    is_read = isinstance(target, ConcreteTracedArray) and parts.is_staged_key(key)
+    return target.lazy_ref() if is_read else None
+
+
 def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
-    """Run `target[key] += value`, or another in-place operator."""
+    """Run `target[key] += value`, or another in-place operator; `key` may be an `ItemBefore`."""
+    before = key if type(key) is ItemBefore else None
+    key = key if before is None else before.key
     target = _writable(target, (value, key))
-    target[key] = IN_PLACE[name](target[key], value)
+    item = target[key] if before is None else before.item_in(target)
+    target[key] = IN_PLACE[name](item, value)
     return target
 
 

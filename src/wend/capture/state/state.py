@@ -227,13 +227,16 @@ class State:
 
     def is_contents(self, k: int) -> bool:
         """Return whether an index is that of a container's contents, which keeps its identity."""
-        first = len(self.variables)
-        return k >= first and isinstance(self.locations[k - first], Contents)
+        return isinstance(self.location_of(k), Contents)
+
+    def location_of(self, k: int) -> Location | None:
+        """Return the location of an index; None if it is that of a variable."""
+        return self.locations[k - len(self.variables)] if k >= len(self.variables) else None
 
     def note_unbound(self, k: int, where: str, cure: str) -> None:
         """Record that a value is bound only in some runs, and where it would have to be bound."""
         unbound.note_reason(self.names[k], where, cure)
-        location = self.locations[k - len(self.variables)] if k >= len(self.variables) else None
+        location = self.location_of(k)
         if isinstance(location, Attribute):
             unbound_attributes.note_unbound(location, where, cure)
 

@@ -32,8 +32,8 @@ MUTATORS = frozenset(
         *("appendleft", "extendleft", "popleft"),
     }
 )
-# Runtime functions for `x[k] = v` and the like, which mutate their first argument.
-SETTERS = frozenset({"set_item", "set_item_in_place", "in_place"})
+# Runtime functions for `x[k] = v` and the like, each with the position of what it mutates.
+SETTERS = {"set_item": 1, "set_item_in_place": 0, "in_place": 0}
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -53,6 +53,10 @@ def container_path(node: ast.expr) -> str | None:
     while isinstance(node, ast.Subscript):
         node = node.value
     return path_of(node)
+
+
+def _is_name(node: ast.expr, identifier: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == identifier
 
 
 class Changes(Visitor):
@@ -101,8 +105,8 @@ class Changes(Visitor):
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=target)],
-                value=ast.Call(func=ast.Attribute(attr=setter), args=[ast.Name(id=changed), *_]),
-            ) if setter in SETTERS and target == changed:
+                value=ast.Call(func=ast.Attribute(attr=setter), args=arguments),
+            ) if setter in SETTERS and _is_name(arguments[SETTERS[setter]], target):
                 self.paths[target] = self.bound[target] = None
                 self.visit(node.value)
             case _:
@@ -112,8 +116,9 @@ class Changes(Visitor):
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
             self.mutate(container_path(node.func.value))
         if isinstance(node.func, ast.Attribute) and node.func.attr in SETTERS:
-            path, changes_item = container_path(node.args[0]), node.func.attr != "set_item"
-            self.store(path, is_nested=changes_item or isinstance(node.args[0], ast.Subscript))
+            target, changes_item = node.args[SETTERS[node.func.attr]], node.func.attr != "set_item"
+            is_nested = changes_item or isinstance(target, ast.Subscript)
+            self.store(container_path(target), is_nested=is_nested)
         for inner in getattr(node, CONTINUATION, ()):
             self.visit(inner)
         self.generic_visit(node)

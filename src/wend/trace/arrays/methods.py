@@ -42,8 +42,9 @@ class Methods(Staged):
         if not np.can_cast(self.type.dtype, dtype, casting):  # type: ignore[arg-type]
             raise TypeError(f"cannot cast {self!r} to {np.dtype(dtype)} by the rule {casting!r}")
         del subok
-        del order
-        return self._array_as(shaping.astype(self, dtype, copy=copy))
+        converted = self._array_as(shaping.astype(self, dtype, copy=copy))
+        is_same = converted is self and self.type.dims != ()
+        return converted.contiguous_as(order) if is_same else converted
 
     def copy(self, order: str = "C") -> Any:
         del order
@@ -81,10 +82,22 @@ class Methods(Staged):
         is_vector = result is self or result._part is not None
         if is_contiguous or not is_vector:
             return result
-        flat = recorder.get().wrap(result.value)  # type: ignore[union-attr]
+        return self._perhaps_copied(result, is_contiguous)
+
+    def contiguous_as(self: Any, order: str | None) -> Any:
+        if order not in ("C", "F"):
+            return self
+        is_contiguous = self.is_contiguous()
+        if order == "F" and self.type.rank != 1:
+            is_contiguous = None
+        return self if is_contiguous else self._perhaps_copied(self, is_contiguous)
+
+    def _perhaps_copied(self: Any, result: Any, is_contiguous: bool | None) -> Any:
+        """Return the elements as an array of their own, or what may be a view: None."""
+        array = recorder.get().wrap(result.value)  # type: ignore[union-attr]
         if is_contiguous is None:
-            flat.link_view(self)
-        return flat
+            array.link_view(self)
+        return array
 
     def __copy__(self) -> Any:
         return self.copy()
