@@ -1,5 +1,7 @@
 """The graph: types, operations, builder, printer, parser, verifier."""
 
+import typing as _typing
+
 from wend.ir.builder import Builder as Builder
 from wend.ir.canonical import digest as digest
 from wend.ir.canonical import equal as equal
@@ -18,3 +20,16 @@ from wend.ir.types import Symbol as Symbol
 from wend.ir.types import TensorType as TensorType
 from wend.ir.types import TokenType as TokenType
 from wend.ir.verify import verify as verify
+
+if _typing.TYPE_CHECKING:
+    from wend.passes.case_of import case_of as case_of
+    from wend.passes.while_from import while_from as while_from
+else:
+
+    def __getattr__(name: str) -> object:
+        # Imported on first use: they emit operations, which are of a higher layer.
+        from importlib import import_module
+
+        if name in ("case_of", "while_from"):
+            return getattr(import_module(f"wend.passes.{name}"), name)
+        raise AttributeError(f"module 'wend.ir' has no attribute {name!r}")
