@@ -75,7 +75,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     axis = normalize_axis_index(as_axis(axis), shaping.rank_of(a))
     size = shaping.shape(a)[axis]
     if isinstance(repeats, Staged) or isinstance(size, Staged):
-        if not isinstance(repeats, Staged) and np.ndim(repeats) == 0 and 0 < repeats < _FEW:
+        if not isinstance(repeats, Staged) and np.ndim(repeats) == 0 and 0 < repeats < _MAX_REPEATS:
             positions = ew.floor_divide(arange(size * int(repeats)), int(repeats))
             return indexing.take(a, positions, axis=axis)
         counts = staged(repeats)
@@ -89,8 +89,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     return indexing.take(a, positions, axis=axis)
 
 
-_MOST = 2**62  # elements, more than any memory holds; their number is computed without wrapping
-_FEW = 2**15  # repetitions, by which no size that memory holds becomes too big
+# More elements than any memory holds; their number is computed without wrapping
+_MAX_ELEMENTS = 2**62
+# By so many repetitions no size that memory holds becomes too big
+_MAX_REPEATS = 2**15
 _TOO_BIG = "the repeated array is too big"
 
 
@@ -98,13 +100,13 @@ def _repeat_positions(size: Any, repeats: Any) -> Any:
     """Return the source position of each element of the result."""
     if not shaping.rank_of(repeats):
         count = cast(repeats, INT64)
-        is_too_big = ew.greater(count, _MOST // ew.maximum(size, 1))
+        is_too_big = ew.greater(count, _MAX_ELEMENTS // ew.maximum(size, 1))
         total = require(size * count, is_too_big, MemoryError, _TOO_BIG)
         return ew.floor_divide(arange(total), ew.maximum(repeats, 1))
     counts = _check_count_of(cast(repeats, INT64), size)
     counts, _ = broadcast(counts, arange(size))
     ends = reducing.cumsum(staged(counts))
-    is_too_big = ew.greater(reducing.sum(cast(counts, FLOAT64)), float(_MOST))
+    is_too_big = ew.greater(reducing.sum(cast(counts, FLOAT64)), float(_MAX_ELEMENTS))
     total = require(reducing.sum(counts), is_too_big, MemoryError, _TOO_BIG)
     return apply(searching.searchsorted, ends, arange(total), side="right")
 

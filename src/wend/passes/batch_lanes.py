@@ -30,15 +30,15 @@ from wend.ops.shapes import size_of
 # So many lanes fit the first cache, and repay what a trip costs besides its arithmetic
 LANES = 256
 # Fewer elements run one after the other
-_FEWEST_ELEMENTS = 32
+_MIN_ELEMENTS = 32
 # Larger values are vectors by themselves
-_MOST_NUMBERS = 4
+_MAX_VALUE_ELEMENTS = 4
 _WAITING_SHARE = 4  # one in so many lanes may wait
 
 
 def may_have_lanes(w: WhileParts, size: Dim) -> bool:
     """Return whether a loop is made of small numbers, and nothing in it can fail."""
-    if isinstance(size, int) and size < _FEWEST_ELEMENTS:
+    if isinstance(size, int) and size < _MIN_ELEMENTS:
         return False
     values = [*w.before_carry, *w.forwarded]
     nodes = [*w.before.walk(), *w.after.walk()]
@@ -49,7 +49,7 @@ def _is_small(value: Value) -> bool:
     if not isinstance(value.type, TensorType) or value.type.shape is None:
         return False
     size = size_of(value.type.shape)
-    return size is not None and size <= _MOST_NUMBERS
+    return size is not None and size <= _MAX_VALUE_ELEMENTS
 
 
 def _is_harmless(node: Node) -> bool:

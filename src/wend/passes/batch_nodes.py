@@ -25,9 +25,9 @@ from wend.passes.batch_lanes import Lanes, may_have_lanes
 # A value, and whether it has those of all elements
 State: TypeAlias = tuple[Value, bool]
 # Arithmetic on larger elements gains nothing from being done for all at once
-_MOST_ELEMENTS = 1 << 13
+_MAX_BATCHED_ELEMENTS = 1 << 13
 # Branches with more nodes are not computed for elements that do not take them
-_MOST_SPECULATED = 32
+_MAX_SPECULATED_NODES = 32
 
 
 class Batcher:
@@ -230,7 +230,7 @@ class Batcher:
         nodes = [node for branch in parts.branches for node in branch.nodes]
         if parts.selector.type != PREDICATE or not all(map(_is_speculatable, nodes)):
             return None
-        if len(nodes) > _MOST_SPECULATED or len(parts.branches) != 2:
+        if len(nodes) > _MAX_SPECULATED_NODES or len(parts.branches) != 2:
             return None
         sides: list[list[Value]] = []
         for branch in parts.branches:
@@ -277,4 +277,4 @@ def _is_large_arithmetic(node: Node) -> bool:
     if node.op.batch is not elementwise.add.batch:
         return False
     size = size_of(node.results[0].tensor.dims)
-    return size is not None and size > _MOST_ELEMENTS
+    return size is not None and size > _MAX_BATCHED_ELEMENTS
