@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from wend.base.context_values import scoped
 from wend.eager.dispatch import Staged, recorder
@@ -14,9 +14,17 @@ from wend.eager.dispatch import Staged, recorder
 Errors: TypeAlias = tuple[type[BaseException], ...]
 Test: TypeAlias = Callable[[], Any]
 
+
+class Filled(NamedTuple):
+    """The text of an error, with a number in place of its `{}`."""
+
+    text: str
+    number: Any
+
+
 # Leads the runs in which a test holds to the recorded handler of an exception with this text, if
 # there is one, and returns whether there is; set where handlers are recorded
-divert: Callable[[Test, type[BaseException], Callable[[], str]], bool]
+divert: Callable[[Test, type[BaseException], Callable[[], str | Filled]], bool]
 divert = lambda test, error, text: False  # noqa: E731
 # Whether a test has made sure that what is recorded raises nothing
 is_checked: ContextVar[bool] = ContextVar("wend_checked_operations", default=False)

@@ -14,7 +14,7 @@ from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.rounding import rounded
 from wend.capture.stage.truth import truth
-from wend.eager.checking import checked
+from wend.eager.checking import checked, unhandled
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import cast, is_weak, tensor_type
 from wend.numpy import elementwise as ew
@@ -68,12 +68,13 @@ def _integer(x: Any) -> Any:
         return as_weak(shaping.astype(x, np.int64))
     number = shaping.astype(x, np.float64)
     fits = ew.logical_and(ew.less(number, _INT_END), ew.greater_equal(number, -_INT_END))
-    number = checked(
+    checks = unhandled(
         number,
         (ew.isnan(number), ValueError, "cannot convert float NaN to integer"),
         (ew.isinf(number), OverflowError, "cannot convert float infinity to integer"),
-        (ew.logical_not(fits), OverflowError, "{} as an integer does not fit 64 bits"),
     )
+    too_large = ew.logical_not(fits), OverflowError, "{} as an integer does not fit 64 bits"
+    number = checked(number, *checks, too_large)
     return as_weak(shaping.astype(number, np.int64))
 
 

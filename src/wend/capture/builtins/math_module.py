@@ -14,7 +14,7 @@ import numpy as np
 
 from wend import numpy as wnp
 from wend.capture.builtins import conversions
-from wend.eager.checking import Check, checked
+from wend.eager.checking import Check, checked, checked_as_python, unhandled
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import elementwise as ew
@@ -57,7 +57,9 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
 
 def _isqrt(n: Any) -> Any:
     """Return the root rounded down; the root of a float may be one off."""
-    n = checked(_as_integer(n), (n < 0, ValueError, "isqrt() argument must be nonnegative"))
+    n = checked_as_python(
+        _as_integer(n), (n < 0, ValueError, "isqrt() argument must be nonnegative")
+    )
     root = _to_int(ew.floor(ew.sqrt(_to_float(n))))
     root = ew.where(root * root > n, root - 1, root)
     return ew.where((root + 1) * (root + 1) <= n, root + 1, root)
@@ -78,8 +80,8 @@ def _as_integer(x: Any) -> Any:
 def _counts(n: Any, k: Any) -> tuple[Any, Any]:
     n, k = _as_integer(n), _as_integer(k)
     return (
-        checked(n, (n < 0, ValueError, "n must be a non-negative integer")),
-        checked(k, (k < 0, ValueError, "k must be a non-negative integer")),
+        checked_as_python(n, (n < 0, ValueError, "n must be a non-negative integer")),
+        checked_as_python(k, (k < 0, ValueError, "k must be a non-negative integer")),
     )
 
 
@@ -99,11 +101,9 @@ def _perm(n: Any, k: Any = None) -> Any:
 
 def _factorial(n: Any) -> Any:
     n = _as_integer(n)
-    n = checked(
-        n,
-        (n < 0, ValueError, "factorial() not defined for negative values"),
-        (n >= len(_FACTORIALS), OverflowError, "the factorial of {} does not fit 64 bits"),
-    )
+    domain = n < 0, ValueError, "factorial() not defined for negative values"
+    size = n >= len(_FACTORIALS), OverflowError, "the factorial of {} does not fit 64 bits"
+    n = checked(n, *unhandled(n, domain), size)
     return wnp.take(_FACTORIALS, n)
 
 
@@ -159,7 +159,7 @@ def _on_domain(name: str, compute: Computed, is_outside: Predicate, sample: floa
     text = _text(name, sample)
 
     def run(x: Any) -> Any:
-        return compute(checked(x, (is_outside(x), ValueError, text)))
+        return compute(checked_as_python(x, (is_outside(x), ValueError, text)))
 
     return run
 
@@ -169,7 +169,7 @@ def _bounded(compute: Computed) -> Computed:
 
     def run(*xs: Any) -> Any:
         result = compute(*xs)
-        return checked(result, _overflow(result, *xs))
+        return checked_as_python(result, _overflow(result, *xs))
 
     return run
 
@@ -190,16 +190,16 @@ def _is_pole(x: Any) -> Any:
 
 
 def _gamma(x: Any) -> Any:
-    x = checked(x, (_is_pole(x), ValueError, _POLE_ERROR))
+    x = checked_as_python(x, (_is_pole(x), ValueError, _POLE_ERROR))
     result = special.gamma(x)
-    return checked(result, _overflow(result, x))
+    return checked_as_python(result, _overflow(result, x))
 
 
 def _lgamma(x: Any) -> Any:
     is_pole = ew.logical_and(_is_pole(x), ew.isfinite(x))
-    x = checked(x, (is_pole, ValueError, _text("lgamma", -1.0)))
+    x = checked_as_python(x, (is_pole, ValueError, _text("lgamma", -1.0)))
     result = special.gammaln(ew.where(ew.isinf(x), ew.absolute(x), x))
-    return checked(result, _overflow(result, x))
+    return checked_as_python(result, _overflow(result, x))
 
 
 def _pow(x: Any, y: Any) -> Any:
@@ -208,7 +208,7 @@ def _pow(x: Any, y: Any) -> Any:
     is_pole = ew.logical_and(ew.equal(x, 0.0), ew.logical_and(y < 0, ew.isfinite(y)))
     is_outside = ew.logical_or(ew.logical_and(ew.isnan(result), are_numbers), is_pole)
     domain = is_outside, ValueError, _text("pow", -1.0, 0.5)
-    return checked(result, domain, _overflow(result, x, y))
+    return checked_as_python(result, domain, _overflow(result, x, y))
 
 
 def _modulo(name: str, compute: Computed) -> Computed:
@@ -217,7 +217,7 @@ def _modulo(name: str, compute: Computed) -> Computed:
     def run(x: Any, y: Any) -> Any:
         is_zero = ew.logical_and(ew.equal(y, 0.0), ew.equal(x, x))
         is_outside = ew.logical_or(is_zero, ew.logical_and(ew.isinf(x), ew.equal(y, y)))
-        return compute(checked(x, (is_outside, ValueError, text)), y)
+        return compute(checked_as_python(x, (is_outside, ValueError, text)), y)
 
     return run
 
@@ -310,7 +310,7 @@ def _ldexp(x: Any, i: Any) -> Any:
     i = _as_integer(i)
     half = i // 2  # so that the power of 2 alone does not overflow
     result = x * ew.exp2(_to_float(half)) * ew.exp2(_to_float(i - half))
-    return checked(result, _overflow(result, x))
+    return checked_as_python(result, _overflow(result, x))
 
 
 # Of integers, of any numbers, or of sequences

@@ -29,6 +29,7 @@ from wend.capture.stage.placeholders import zeros_of
 from wend.capture.stage.reachable import HeldValues, leaves_of, map_leaves, reachable
 from wend.eager.dispatch import recorder
 from wend.eager.promotion import as_array, cast
+from wend.eager.raising import Filled
 from wend.ir.graph import Value
 from wend.numpy.elementwise import logical_not
 from wend.trace.aliasing.may_alias import is_array, record_merge
@@ -38,6 +39,7 @@ from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
 from wend.trace.state.raised_errors import CarriedError, raise_in_run
+from wend.trace.state.templates import Text
 
 # A `try` whose block has more of these is too large to record with all of its handlers
 _MAX_RESTS = 60
@@ -302,7 +304,7 @@ def divert(test: Any, kind: type[BaseException], arguments: Sequence[Any]) -> bo
 
 
 def divert_operation(
-    test: Callable[[], Any], kind: type[BaseException], text: Callable[[], str]
+    test: Callable[[], Any], kind: type[BaseException], text: Callable[[], str | Filled]
 ) -> bool:
     """Lead the runs in which an operation raises an error to its handler.
 
@@ -313,7 +315,14 @@ def divert_operation(
     caught = first_catching([kind], frames())
     if caught is None or not isinstance(caught[0].statement, Extent):
         return False
-    return divert(test(), kind, [text()])
+    return divert(test(), kind, [_filled(text())])
+
+
+def _filled(text: str | Filled) -> str:
+    if isinstance(text, str):
+        return text
+    before, placeholder, after = text.text.partition("{}")
+    return Text.of((before, (text.number, None, ""), after)) if placeholder else before
 
 
 class Normal:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.checking import Check, checked
+from wend.eager.checking import Check, checked, checked_as_python, unhandled
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
@@ -62,7 +62,8 @@ def _power_checks(x: Any, y: Any, result: Any) -> list[Check]:
         is_too_large = ew.logical_and(ew.isinf(result), _all_finite(x, y))
         if exponent is None or exponent < 0:
             is_too_large = ew.logical_and(is_too_large, ew.not_equal(x, 0))
-        checks.append((is_too_large, OverflowError, "(34, 'Numerical result out of range')"))
+        text = "(34, 'Numerical result out of range')"
+        checks += unhandled(result, (is_too_large, OverflowError, text))
     return checks
 
 
@@ -92,9 +93,9 @@ def shift(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             is_negative = ew.less(count, 0) if isinstance(count, Staged) else count < 0
             check = (is_negative, ValueError, "negative shift count")
             if isinstance(count, Staged):
-                count = checked(count, check)
+                count = checked_as_python(count, check)
             elif isinstance(x, Staged):
-                x, count = checked(x, check), max(count, 0)
+                x, count = checked_as_python(x, check), max(count, 0)
         return function(x, count)
 
     return run
