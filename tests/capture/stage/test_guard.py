@@ -338,7 +338,7 @@ def division_of_a_constant(x):
         return 0.0
 
 
-@case(AWAITED, 10.5, says="the check.*OverflowError")
+@case(ALLOWED, 10.5)
 def power(x):
     try:
         return x**1000
@@ -362,7 +362,7 @@ def shift(n):
         return -1
 
 
-@case(AWAITED, -1.0, says="the check.*ValueError")
+@case(ALLOWED, -1.0)
 def root(x):
     try:
         return math.sqrt(x)
@@ -370,7 +370,7 @@ def root(x):
         return -1.0
 
 
-@case(AWAITED, 1000.0, says="the check.*OverflowError")
+@case(ALLOWED, 1000.0)
 def exponential(x):
     try:
         return math.exp(x)
@@ -386,7 +386,7 @@ def floor(x):
         return -1
 
 
-@case(AWAITED, math.nan, says="the check.*ValueError")
+@case(AWAITED, math.nan, says="the check.*OverflowError")
 def whole(x):
     try:
         return int(x)
@@ -394,7 +394,7 @@ def whole(x):
         return -1
 
 
-@case(AWAITED, math.nan, says="the check.*ValueError")
+@case(ALLOWED, math.nan)
 def rounded(x):
     try:
         return round(x)
