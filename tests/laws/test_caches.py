@@ -17,6 +17,7 @@ KNOWN = {
     "base/source.py:is_users_file": "the last files",
     "base/config.py:CHECKS": "filled when wend is imported",
     "base/source.py:OUTERMOST": "filled when wend is imported",
+    "base/source.py:_line_tables": "the last long functions",
     "base/handling/handler_blocks.py:_indexes": "the last files",
     "base/keys.py:_layouts": "weak: goes with the class",
     "base/reporting/dump.py:_dumps": "weak: goes with the graph",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -59,7 +60,29 @@ def user_source() -> Source | None:
     frame = user_frame()
     if frame is None:
         return None
-    return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return Source(frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)
+
+
+# Python finds the line of a frame by a walk through a table of its code; for long code the lines
+# are searched in a list instead. Code -> the code, where its lines start, and their numbers
+_MAX_WALKED_BYTES, _MAX_LINE_TABLES = 2_000, 16
+_line_tables: dict[int, tuple[CodeType, list[int], list[int | None]]] = {}
+
+
+def line_of(frame: FrameType) -> int:
+    """Return the line at which a frame is, in a time that does not grow with its code."""
+    code = frame.f_code
+    if len(code.co_linetable) <= _MAX_WALKED_BYTES:
+        return frame.f_lineno
+    table = _line_tables.get(id(code))
+    if table is None:
+        if len(_line_tables) >= _MAX_LINE_TABLES:
+            _line_tables.clear()
+        entries = [*code.co_lines()]
+        table = code, [start for start, _, _ in entries], [line for _, _, line in entries]
+        _line_tables[id(code)] = table
+    _, starts, lines = table
+    return lines[bisect_right(starts, frame.f_lasti) - 1] or frame.f_lineno
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:

@@ -13,6 +13,8 @@ from wend.backends.native.codegen import arithmetic, instrument
 from wend.backends.native.codegen.arenas import GROW
 from wend.backends.native.codegen.list_arguments import load_list, mark_shared
 from wend.backends.native.codegen.lowering import Lowering
+from wend.backends.native.codegen.outlined_parts import Parts
+from wend.backends.native.codegen.outlining import outline
 from wend.backends.native.codegen.traps import FrameState
 from wend.backends.native.emit.array.elementwise import computes_elements
 from wend.backends.native.emit.control.host import (
@@ -120,6 +122,10 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         # The results stay readable there until the next call allocates.
         low.w.do("call void @wend.reset(ptr %pool)")
     low.w.do(f"ret i32 {status}")
+    attributes = _PREFER_512_BITS if low.calls.vectorizable_count else ""
+    parts = Parts(attributes, low.metadata.loop_definitions())
+    first_exit = next(iter(low.traps.blocks.values()), "leave")
+    lines = outline(*low.w.flat_lines(), first_exit, parts)
 
     uses_python = bool(low.host_nodes) or low.safepoints.count > 0
     declarations = [
@@ -144,16 +150,14 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             f"declare ptr @memchr(ptr, i32, i64) {_READ_ONLY}" if low.calls.uses_memchr else "",
             *(small_gemm.declaration(name) for name in sorted(low.calls.gemm_functions)),
             *(f"@const{k} = external {constant_linkage} i8" for k in range(len(low.constants))),
-            (
-                f"define i32 @{ENTRY}(ptr %block) nounwind "
-                f"{_PREFER_512_BITS if low.calls.vectorizable_count else ''}{{"
-            ),
-            *low.w.lines,
+            *parts.lines,
+            f"define i32 @{ENTRY}(ptr %block) nounwind {attributes}{{",
+            *lines,
             "}",
             *(
                 line
-                for params, lines in low.outlined_functions
-                for line in _outlined_function(low, params, lines)
+                for params, body in low.outlined_functions
+                for line in _outlined_function(params, body, attributes)
             ),
             *low.metadata.lines(),
         ]
@@ -192,16 +196,9 @@ def _save_state(low: Lowering, layout: Layout, state: FrameState) -> None:
         offset = store_slots(low, "%block", offset, value.type, slots)
 
 
-def _outlined_function(low: Lowering, head: str, lines: Sequence[str]) -> Sequence[str]:
+def _outlined_function(head: str, lines: Sequence[str], attributes: str) -> Sequence[str]:
     """Return the lines of a function that runs chunks of a parallel loop."""
-    return (
-        (
-            f"define internal void {head} nounwind "
-            f"{_PREFER_512_BITS if low.calls.vectorizable_count else ''}{{"
-        ),
-        *lines,
-        "}",
-    )
+    return (f"define internal void {head} nounwind {attributes}{{", *lines, "}")
 
 
 def prepare_for_emission(graph: Graph) -> Graph:

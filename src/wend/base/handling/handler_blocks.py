@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from wend.base.source import line_of
+
 
 @dataclass(frozen=True, slots=True)
 class HandlerBlock:
@@ -41,7 +43,7 @@ _indexes: dict[str, tuple[list[str], list[HandlerBlock]]] = {}
 
 def enclosing_blocks(frame: FrameType) -> list[HandlerBlock]:
     """Return the blocks of a frame's function around the instruction at which it is."""
-    code, line = frame.f_code, frame.f_lineno
+    code, line = frame.f_code, line_of(frame)
     blocks = [
         block
         for block in blocks_of(code.co_filename)

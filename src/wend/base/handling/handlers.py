@@ -28,7 +28,7 @@ from wend.base.handling.swallowed import (
     swallowed_by,
     swallowed_by_manager,
 )
-from wend.base.source import Source, is_users_file
+from wend.base.source import Source, is_users_file, line_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ _entered: ContextVar[tuple[Entered, ...]] = ContextVar("wend_entered_managers", 
 
 def note_entered(manager: Any, frame: FrameType) -> None:
     """Note that captured code has entered a manager, until `note_left`."""
-    _entered.set((Entered(manager, frame, frame.f_lineno), *_entered.get()))
+    _entered.set((Entered(manager, frame, line_of(frame)), *_entered.get()))
 
 
 def note_left() -> None:
@@ -131,7 +131,7 @@ def _handlers_in_bytecode(frame: FrameType) -> Iterator[Handler]:
         names = [instruction.opname for instruction in handler]
         is_bare = names[:2] == ["PUSH_EXC_INFO", "POP_TOP"]
         if is_bare or not {"CHECK_EXC_MATCH", "CHECK_EG_MATCH"}.isdisjoint(names):
-            source = Source(code.co_filename, frame.f_lineno, code.co_name)
+            source = Source(code.co_filename, line_of(frame), code.co_name)
             yield Handler("except", source, EVERYTHING)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.source import user_frame, user_source
+from wend.base.source import line_of, user_frame, user_source
 from wend.capture.builtins import strings
 from wend.capture.builtins.refused_calls import CLOCK, Call, refusal, refusing
 from wend.capture.builtins.streams import check_managers
@@ -51,7 +51,7 @@ def _warn(
     frame = _frame_above(stacklevel)
     names = {} if frame is None else frame.f_globals
     file = "sys" if frame is None else frame.f_code.co_filename
-    line = 1 if frame is None else frame.f_lineno
+    line = 1 if frame is None else line_of(frame)
     registry = names.setdefault("__warningregistry__", {})
     module = names.get("__name__") or "<unknown>"
     text: Any = message

@@ -43,6 +43,8 @@ _SPECIAL_METHODS = frozenset(
 
 _has_operators_cache: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 _EXCLUDED_TYPES = (type, types.ModuleType, types.FunctionType)
+# Most of what variables hold, and captured code has many: a look at the type is enough.
+_PLAIN_TYPES = {*_EXCLUDED_TYPES, types.BuiltinFunctionType, types.NoneType, str, int, float, bool}
 
 
 def has_operators(kind: type) -> bool:
@@ -69,6 +71,8 @@ def log_write_operands() -> None:
     for frame in users_frames():
         globals_read = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)
         for name, value in itertools.chain(frame.f_locals.items(), globals_read):
+            if type(value) in _PLAIN_TYPES:
+                continue
             if _has_missing_hook(value):
                 log_write(Contents(name, value))
             if isinstance(value, _EXCLUDED_TYPES) or not hasattr(value, "__dict__"):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from wend.base import refusals
 from wend.base.handling.handlers import Handler, noted_statement
-from wend.base.source import Source, user_frame
+from wend.base.source import Source, line_of, user_frame
 from wend.capture.heap.locations import (
     Attribute,
     AttributeOrder,
@@ -100,7 +100,7 @@ class _Statement(raises.Extent):
         self.outer = current()
         frame = user_frame()
         assert frame is not None
-        self.code, self.line = frame.f_code, frame.f_lineno
+        self.code, self.line = frame.f_code, line_of(frame)
         self.log: WriteLog = {}
         self.confirmed: dict[Hashable, Location] = {}
         if self.outer is not None:

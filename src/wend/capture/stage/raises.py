@@ -23,7 +23,7 @@ from typing import Any
 from wend.base.context_values import scoped
 from wend.base.errors import StagedRaiseError, explain
 from wend.base.handling.handlers import entered_count, entered_managers, first_catching
-from wend.base.source import at, frames, raised_at, user_frame, user_source
+from wend.base.source import at, frames, line_of, raised_at, user_frame, user_source
 from wend.capture.heap.locations import Attribute, Contents, Location, WriteLog
 from wend.capture.stage.placeholders import zeros_of
 from wend.capture.stage.reachable import HeldValues, leaves_of, map_leaves, reachable
@@ -295,7 +295,7 @@ def divert(test: Any, kind: type[BaseException], arguments: Sequence[Any]) -> bo
     frame = user_frame()
     assert frame is not None
     error = kind(*arguments)
-    error.__traceback__ = TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+    error.__traceback__ = TracebackType(None, frame, frame.f_lasti, line_of(frame))
     statement = statement_for(error)
     if statement is None:
         return False

@@ -11,7 +11,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.jit.optimize import MAX_INLINED_CALLS, MIN_LOOPS_TO_OUTLINE
+from wend.backends.native.jit.optimize import MAX_INLINED_CALLS
 from wend.backends.native.module import write
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
@@ -45,12 +45,13 @@ def functions(text: str) -> list[str]:
     return [f.name for f in engine().optimized(text).functions if not f.is_declaration]
 
 
+MANY = 128  # loops; their function is cut into parts
 VECTOR = np.linspace(0.0, 1.0, 50)
 PROGRAMS = {"numbers": (chain, 0.3), "arrays": (chain, VECTOR), "sums": (sums, VECTOR)}
 
 
 @pytest.mark.parametrize(("make", "x"), PROGRAMS.values(), ids=PROGRAMS)
-@pytest.mark.parametrize("count", [3, MIN_LOOPS_TO_OUTLINE + 2])
+@pytest.mark.parametrize("count", [3, MANY + 2])
 def test_it_computes_what_numpy_does(make, x, count: int) -> None:
     native = wend.value_and_grad(make(count))
     with wend.config(backend="native"):
@@ -67,27 +68,8 @@ def test_many_calls_are_calls() -> None:
     assert [name for name in functions(many) if "sin" in name]
 
 
-def test_many_loops_are_functions() -> None:
-    few, many = (text_of(wend.grad(sums(count)), VECTOR) for count in (3, MIN_LOOPS_TO_OUTLINE))
-    assert [name for name in functions(few) if "wend_run" in name] == ["wend_run"]
-    assert len([name for name in functions(many) if "wend_run" in name]) >= MIN_LOOPS_TO_OUTLINE
-
-
-def test_those_inside_a_loop_are_functions_too() -> None:
-    def program(x):
-        for _ in range(4):
-            for k in wend.unroll(range(MIN_LOOPS_TO_OUTLINE)):
-                x = wnp.cumsum(x) * 0.01 + 0.1 * k
-        return x
-
-    made = functions(text_of(program, VECTOR))
-    assert len([name for name in made if "wend_run" in name]) >= MIN_LOOPS_TO_OUTLINE
-    with wend.config(backend="native"):
-        np.testing.assert_allclose(wend.function(program)(VECTOR), program(VECTOR), rtol=1e-9)
-
-
 def test_what_has_no_branches_stays_in_its_loops() -> None:
-    text = text_of(chain(MIN_LOOPS_TO_OUTLINE), VECTOR)
+    text = text_of(chain(MANY), VECTOR)
     assert not re.search(r"call [^\n]*@wend\.sin\(double", str(engine().optimized(text)))
 
 
@@ -98,5 +80,5 @@ def test_compiling_is_about_linear(make, x) -> None:
         engine().machine.emit_object(engine().optimized(text))
         return time.process_time() - began
 
-    small, large = (seconds(text_of(wend.grad(make(k * MIN_LOOPS_TO_OUTLINE)), x)) for k in (1, 2))
+    small, large = (seconds(text_of(wend.grad(make(k * MANY)), x)) for k in (1, 2))
     assert large <= 3.5 * small

@@ -32,6 +32,11 @@ class LoopMetadata:
         self._loops.append(f"!{number} = distinct !{{!{number}, !{_PARALLEL}{hint}}}")
         return f", !llvm.loop !{number}"
 
+    def loop_definitions(self) -> dict[str, str]:
+        """Return the definition of each loop's metadata, without its own number, by number."""
+        definitions = (line.split(" = ") for line in self._loops)
+        return {name[1:]: text.replace(name, "!") for name, text in definitions}
+
     def lines(self) -> list[str]:
         """Return the metadata definitions, for the end of the module."""
         definitions = [f'!{_WEIGHTS} = !{{!"branch_weights", i32 1048575, i32 1}}']

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+from wend.backends.native.target.instruction_types import result_type
 from wend.backends.native.target.kinds import memory_type
 
 T = TypeVar("T")
@@ -21,7 +22,7 @@ _NAME = re.compile(r"%[\w.]+")
 _DEFINED = re.compile(r"^  (%[\w.]+) = ", re.M)
 _LABEL = re.compile(r"^([\w.]+):$", re.M)
 _DEFINITION = re.compile(r"  (%[\w.]+) = (.*)$")
-_TYPE = re.compile(r"\b(ptr|double|float|half|i\d+)\b")
+_SCALAR_TYPE = re.compile(r"ptr|double|float|half|i\d+")
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -54,6 +55,12 @@ class Writer:
     def at_entry(self, instruction: str) -> None:
         """Append an instruction to the first block."""
         self.lines[self._entry] += f"\n  {instruction}"
+
+    def flat_lines(self) -> tuple[list[str], range]:
+        """Return the lines one by one, and which of them are those of `at_entry`."""
+        at_entry = self.lines[self._entry].split("\n")[1:]
+        lines = [*self.lines[: self._entry], *at_entry, *self.lines[self._entry + 1 :]]
+        return lines, range(self._entry, self._entry + len(at_entry))
 
     def do(self, instruction: str) -> None:
         """Append an instruction without a result."""
@@ -225,17 +232,7 @@ class Writer:
 
 
 def _type_of(instruction: str) -> str | None:
-    """Return the type of an instruction's result, or None if it is not evident from the text."""
-    opcode = instruction.split(" ", 1)[0]
-    if opcode in ("icmp", "fcmp"):
-        return "i1"
-    if opcode == "getelementptr":
-        return "ptr"
-    if opcode in ("alloca", "extractvalue") or "{" in instruction or "<" in instruction:
-        return None
-    if " to " in instruction:
-        return instruction.rsplit(" ", 1)[1]
-    if opcode == "select":
-        instruction = instruction.split(", ", 1)[1]
-    type_name = _TYPE.search(instruction)
-    return type_name and type_name[1]
+    """Return the type of a scalar or address; None for others, and for stack slots."""
+    type = result_type(instruction)
+    is_slot = instruction.startswith("alloca")
+    return type if type and not is_slot and _SCALAR_TYPE.fullmatch(type) else None

@@ -1,0 +1,184 @@
+"""The lines of a long function: where names are defined and used, and where it can be cut."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+
+from wend.backends.native.target.instruction_types import result_type
+
+# Names of values and labels, and arrays that the code refers to in place
+TOKEN = re.compile(r"%[\w.]+|@const\d+")
+LABEL = re.compile(r"([\w.]+):$")
+BUFFER = "%outlined"  # begins the names of the buffers for the results of parts
+_BUFFERS = re.compile(rf"{BUFFER}\d+")
+_DEFINITION = re.compile(r"  (%[\w.]+) = (.*)$")
+_TARGET = re.compile(r"label (%[\w.]+)")
+_EXIT = re.compile(r"(?:exit\d+|fail|leave):$")
+_TERMINATORS = ("  br ", "  ret ", "  switch ", "  unreachable")
+# How the lines begin that belong to the call of a part
+_IN_CALL = ("  %code", "  %result", "  %is_done")
+_AFTER_CALL = ("  %result", "  %is_done", "  switch")
+
+
+class FunctionLines:
+    """The lines of a function.
+
+    Attributes:
+        lines: the lines.
+        hoisted: the positions of the lines that allocate and set its stack slots.
+        labels: the position of each label, with its percent sign.
+        types: the type of each value, None where it is not evident from the text.
+        defined: the position of the definition of each value.
+        uses: the positions at which each name is defined or used.
+        block_at: the label of the block at each position.
+        depth: for each position a number for the set of the jumps that pass over it, zero if none.
+    """
+
+    def __init__(self, lines: Sequence[str], hoisted: range, tail: str) -> None:
+        self.lines, self.hoisted = lines, hoisted
+        self.labels: dict[str, int] = {}
+        self.types: dict[str, str | None] = {}
+        self.defined: dict[str, int] = {}
+        self.uses: dict[str, list[int]] = defaultdict(list)
+        self.block_at: list[str] = []
+        self._end = lines.index(f"{tail}:")
+        exits = (k for k, line in enumerate(lines) if k >= self._end and _EXIT.match(line))
+        self._exit_stops = [*exits, len(lines)]
+        self._read()
+        self.depth = self._enclosing_jumps()
+        self._slots = self._movable_slots()
+
+    def _read(self) -> None:
+        block = ""
+        for k, line in enumerate(self.lines):
+            label = LABEL.match(line)
+            if label:
+                block = f"%{label[1]}"
+                self.labels[block] = k
+            self.block_at.append(block)
+            definition = _DEFINITION.match(line)
+            if definition:
+                self.defined[definition[1]] = k
+                self.types[definition[1]] = result_type(definition[2])
+            for name in TOKEN.findall(line):
+                self.uses[name].append(k)
+        self.block_at.append(block)
+
+    def _enclosing_jumps(self) -> list[int]:
+        """Return for each position a number for the set of the jumps that pass over it."""
+        change = [0] * (len(self.lines) + 2)
+        for k, line in enumerate(self.lines[: self._end]):
+            for target in _TARGET.findall(line):
+                at = self.labels[target]
+                if at < self._end:
+                    first, last = (k + 1, at + 1) if at > k else (at, k + 1)
+                    number = int.from_bytes(blake2b(f"{k} {at}".encode(), digest_size=16).digest())
+                    change[first] ^= number
+                    change[last] ^= number
+        numbers, number = [], 0
+        for k in range(len(self.lines) + 1):
+            number ^= change[k]
+            numbers.append(number)
+        return numbers
+
+    def _movable_slots(self) -> list[tuple[int, int, list[int]]]:
+        """Return the stack slots: the range of lines that use each, and those that set it up.
+
+        A slot whose address is kept in memory stays where it is.
+        """
+        slots = []
+        for k in self.hoisted:
+            name = _DEFINITION.match(self.lines[k])
+            if name is None or not name[2].startswith("alloca"):
+                continue
+            addresses = self._addresses(name[1])
+            uses = {use for address in addresses for use in self.uses[address]}
+            setup = sorted(use for use in uses if use in self.hoisted)
+            used = uses - {*setup}
+            needed = {token for use in setup for token in TOKEN.findall(self.lines[use])}
+            if used and needed <= addresses:
+                slots.append((min(used), max(used), setup))
+        return sorted(slots)
+
+    def _addresses(self, slot: str) -> set[str]:
+        """Return a slot and the addresses in it; nothing if one of them is kept in memory."""
+        addresses, pending = {slot}, [slot]
+        while pending:
+            address = pending.pop()
+            for k in self.uses[address]:
+                line = self.lines[k]
+                definition = _DEFINITION.match(line)
+                if line.startswith(f"  store ptr {address}, ") or "ptrtoint" in line:
+                    return set()
+                if definition is None or definition[2].startswith("load "):
+                    continue
+                result = definition[1]
+                if self.types[result] in ("ptr", None) and result not in addresses:
+                    addresses.add(result)
+                    pending.append(result)
+        return addresses
+
+    def positions(self) -> dict[int, list[int]]:
+        """Return the positions that can begin or end a part, by the jumps that pass over them."""
+        positions = defaultdict(list)
+        for k in range(self.hoisted.stop, self._end):
+            line = self.lines[k]
+            if " = phi " in line or LABEL.match(line):
+                continue
+            before = self.lines[k - 1]
+            is_in_call = before.startswith(_IN_CALL) or line.startswith(_AFTER_CALL)
+            if not is_in_call and not before.startswith(_TERMINATORS):
+                positions[self.depth[k]].append(k)
+        return positions
+
+    def slots_within(self, start: int, stop: int) -> list[int]:
+        """Return the lines that set up stack slots that only a range uses."""
+        if self.depth[start]:  # in a loop the slot would be set up again in each trip
+            return []
+        slots = []
+        for k in range(bisect_left(self._slots, (start,)), len(self._slots)):
+            first, last, setup = self._slots[k]
+            if first >= stop:
+                break
+            if last < stop:
+                slots += setup
+        return sorted(slots)
+
+    def buffers_within(self, start: int, stop: int) -> list[int]:
+        """Return the lines that allocate the buffers for the results of calls in a range."""
+        names = {name for line in self.lines[start:stop] for name in _BUFFERS.findall(line)}
+        return sorted(self.defined[name] for name in names)
+
+    def names_defined(self, start: int, stop: int) -> Iterator[str]:
+        """Yield the values that a range defines."""
+        for line in self.lines[start:stop]:
+            definition = _DEFINITION.match(line)
+            if definition:
+                yield definition[1]
+
+    def is_used_after(self, part: range, exits: Sequence[str], name: str) -> bool:
+        """Return whether code uses a value of a part, besides exits that only the part leaves to.
+
+        Such an exit may use a value that the part computes on the way to it only.
+        """
+        own = [exit for exit in exits if all(k in part for k in self._jumps_to(exit))]
+        ranges = [self._range_of_exit(exit) for exit in own]
+        return any(use not in part and not any(use in r for r in ranges) for use in self.uses[name])
+
+    def _jumps_to(self, exit: str) -> Iterator[int]:
+        return (k for k in self.uses[exit] if k < self._end)
+
+    def _range_of_exit(self, exit: str) -> range:
+        """Return the positions of the code of an exit."""
+        first = self.labels[exit]
+        return range(first, self._exit_stops[bisect_right(self._exit_stops, first)])
+
+    def is_used_at(self, exit: str, name: str) -> bool:
+        """Return whether the code of an exit uses a value."""
+        code, uses = self._range_of_exit(exit), self.uses[name]
+        k = bisect_left(uses, code.start)
+        return k < len(uses) and uses[k] in code
