@@ -66,6 +66,7 @@ __version__ = _VERSION
 if _typing.TYPE_CHECKING:
     from wend import debug as debug
     from wend import random as random
+    from wend import sequence as sequence
     from wend.debug.profiling import profile as profile
     from wend.saving.load import load as load
     from wend.saving.save import save as save
@@ -84,7 +85,7 @@ else:
         # Imported on first use.
         from importlib import import_module
 
-        if name in ("debug", "random"):
+        if name in ("debug", "random", "sequence"):
             return import_module(f"wend.{name}")
         if name in _MODULES:
             return getattr(import_module(_MODULES[name]), name)

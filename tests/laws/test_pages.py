@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
     *("debugging.md", "memory.md", "performance.md", "saving.md", "vmap.md", "../README.md"),
-    "lowering.md",
+    *("lowering.md", "sequence.md"),
     *("jax.md", "onnx.md", "torch.md"),
 )
 # Those that run in a process of their own

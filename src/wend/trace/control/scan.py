@@ -75,17 +75,56 @@ def scan(
             lambda c, rows: scan(f, c, rows, length, reverse, memory=memory), init, xs
         )
         return result
-    return _Scan(f, init, xs, length, reverse).record(memory)
+    return _Scan(f, init, xs, length, reverse, f"scan{at(user_source())}").record(memory)
+
+
+def scan_until(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: Any, where: str
+) -> tuple[Any, Any, Any]:
+    """Run `carry, y = f(carry, x)` as `scan` does, until the carry says so; records one node.
+
+    Args:
+        f: (carry, x) → (next carry, y). The carry is a pair, whose second part is a bool scalar:
+            whether this step is the last one.
+        init: the carry to start from.
+        xs: a pytree of arrays with first axes of one size, or None.
+        length: the largest number of steps if `xs` is None.
+        where: the function and the user's line, for messages.
+
+    Returns:
+        The last carry, the ys of the steps made, and their number.
+    """
+    if current() is None:
+        result: tuple[Any, Any, Any] = run_now(
+            lambda c, rows: scan_until(f, c, rows, length, where), init, xs
+        )
+        return result
+    scan = _Scan(f, init, xs, length, False, where, stops=True)
+    carry, ys = scan.record(None)
+    return carry, ys, scan.steps
 
 
 class _Scan:
-    """A `scan` that is being recorded: a loop over i that reads row i and pushes y."""
+    """A `scan` that is being recorded: a loop over i that reads row i and pushes y.
 
-    def __init__(self, f: Any, init: Any, xs: Any, length: Any, reverse: bool) -> None:
+    Where it `stops`, the last leaf of the carry tells whether it does.
+    """
+
+    def __init__(
+        self,
+        f: Any,
+        init: Any,
+        xs: Any,
+        length: Any,
+        reverse: bool,
+        where: str,
+        stops: bool = False,
+    ) -> None:
         outer = current()
         assert outer is not None
-        self.f, self.reverse, self.outer = f, reverse, outer
-        self.where = f"scan{at(user_source())}"
+        self.f, self.reverse, self.outer, self.stops = f, reverse, outer, stops
+        self.where = where
+        self.steps: Any = None
         self.rows, self.rows_tree = trees.flatten(xs)
         paths = trees.paths(self.rows_tree, "xs")
         check_leaves(self.where, self.rows, paths)
@@ -137,7 +176,10 @@ class _Scan:
         carried = [before.param(t.type).value for t in self.types.types]
         before.open_for(refs)
         with before.active():
-            predicate = before.lift(step < self.count)
+            goes_on = step < self.count
+            if self.stops:
+                goes_on = ew.logical_and(goes_on, ew.logical_not(before.wrap(carried[-1])))
+            predicate = before.lift(goes_on)
         with after.active():
             following += self.types.next_carry(results, after)
             y_values = [after.lift(y) for y in ys]
@@ -161,6 +203,9 @@ class _Scan:
             memory=memory,
         )
         first = 1 + len(carried)
+        self.steps = outer.wrap(node.results[0])
+        if self.stops:
+            self.size = new_symbol()
         carry = self.types.rebuild(outer, node.results[1:first])
         stacked = [
             self._stack(list, value, after)
