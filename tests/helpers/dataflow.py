@@ -28,9 +28,9 @@ def shuffled(seed: int) -> Any:
 
 def backends() -> list[DataflowBackend]:
     """Every node a token, in order and shuffled, with 1, 2 and 10 trips in flight."""
-    in_order = [DataflowBackend(k) for k in (1, 2, 10)]
+    in_order = [DataflowBackend(k, collapse=False) for k in (1, 2, 10)]
     return in_order + [
-        DataflowBackend(k, take=shuffled(k), min_task=0.0 if k == 3 else 50e-6)
+        DataflowBackend(k, collapse=False, take=shuffled(k), min_task=0.0 if k == 3 else 50e-6)
         for k in (1, 2, 3, 10)
     ]
 

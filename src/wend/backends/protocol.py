@@ -124,6 +124,14 @@ class HoldsMemory(ABC):
         """Return the bytes held for the next call, by purpose."""
 
 
+class CompilesClusters(ABC):
+    """A backend that leaves parts of graphs to another one, which `choose` tells it of."""
+
+    @abstractmethod
+    def use_cluster_compiler(self, compile: Callable[[Graph], Executable]) -> None:
+        """Set what compiles the parts of a graph that are one task."""
+
+
 # The backends by name; a module is imported when its backend is first used.
 BACKENDS: dict[str, str | Backend] = {
     "numpy": "wend.backends.numpy.backend",
@@ -159,6 +167,8 @@ def choose(name: str) -> Backend:
     backend = BACKENDS[name]
     if isinstance(backend, str):
         backend = BACKENDS[name] = import_module(backend).BACKEND
+        if isinstance(backend, CompilesClusters):
+            backend.use_cluster_compiler(choose("native").compile)
     loaded: Backend = backend
     return loaded
 

@@ -19,15 +19,13 @@ import numpy as np
 
 from wend.backends.dataflow.frames import Frame, Iteration, order_key
 from wend.backends.dataflow.plan import Action, NodePlan, Plan
+from wend.backends.dataflow.stages import MIN_TASK
 from wend.base.config import settings
 from wend.base.errors import GraphError, listed
 from wend.base.source import at
 from wend.ops.effects import error_note
 from wend.ops.frame_states import contents_of
 from wend.runtime.partial_writes import attach_contents
-
-# Seconds of work below which a task for another thread does not pay
-MIN_TASK = 50e-6
 
 
 class _Dead:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from wend.backends.dataflow.graph import DataflowGraph
 from wend.backends.dataflow.node import DataflowNode, Output, Primitive
+from wend.backends.dataflow.stages import Cluster, seconds
 from wend.base.errors import GraphError
 from wend.base.source import at
 from wend.ir.op import Op
 from wend.ir.types import TensorType
-from wend.ops import contracting, linalg
 from wend.ops.frame_states import frame_state
 
 DEFAULT_PARALLEL_ITERATIONS = 10
@@ -141,28 +144,14 @@ class Plan:
                 plan.frame.entries += 1
 
 
-# Seconds for one multiplication and addition, and for one element, on one thread
-_PER_PRODUCT, _PER_ELEMENT, _PER_FACTOR = 1e-10, 1e-9, 1e-9
-
-
 def _work_of(node: DataflowNode, op: Op) -> Callable[[Sequence[Any]], float] | None:
     """Return an estimate of the time of an operation on arrays, which holds no lock meanwhile."""
+    if isinstance(op.kernel, Cluster):
+        return (lambda xs: math.inf) if op.kernel.is_task else None
     types = [x.type for x in (*node.inputs, *node.outputs)]
     is_numeric = all(isinstance(type, TensorType) and type.dtype.kind in "fc" for type in types)
     if not node.inputs or not is_numeric or not op.is_portable:  # Python runs on the own thread
         return None
     if all(isinstance(type, TensorType) and type.shape == () for type in types):
         return None
-    if op is contracting.dot_general:
-        return partial(_product_work, node.attrs)
-    if op in vars(linalg).values():
-        return lambda xs: sum(x.size * x.shape[-1] for x in xs if x.ndim > 1) * _PER_FACTOR
-    return lambda xs: sum(x.size for x in xs) * _PER_ELEMENT
-
-
-def _product_work(attrs: Any, xs: Sequence[Any]) -> float:
-    a, b = xs
-    shared = 1
-    for axis in (*attrs["contract"][0], *attrs["batch"][0]):
-        shared *= a.shape[axis]
-    return float(a.size * b.size / max(shared, 1) * _PER_PRODUCT)
+    return lambda xs: seconds(op, node.attrs, [np.shape(x) for x in xs])
