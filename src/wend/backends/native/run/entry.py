@@ -221,7 +221,8 @@ class NativeFastCall:
 
     def set_checks(self, checks: Sequence[GuardCheck]) -> None:
         """Set the checks on Python objects, which hold now."""
-        table = guard_table(checks) if checks else None
+        by_words = not self.has_stale_checks  # a class that changes now and then has more numbers
+        table = guard_table(checks, by_words=by_words) if checks else None
         self._words[_CHECKS] = 0 if table is None else id(table)
         self._checks[0] = table  # the old table lives until here
         self._words[_STALE] = 0

@@ -14,6 +14,7 @@ import numpy as np
 from wend.backends.fastcall import MISSING, GuardCheck
 from wend.backends.native.fastcall.descriptor import CHECK_WORDS, TYPE_AT, VALUE_AT, RecordKind
 from wend.backends.native.jit.llvm import engine
+from wend.backends.native.run.attribute_words import DictItem, Word, words_of_attribute
 
 GuardTable = tuple[Any, ...]  # the array of the records, and what keeps their objects
 
@@ -45,20 +46,25 @@ def _part_offsets() -> dict[str, int]:
 _PART_AT = _part_offsets()
 
 
-def guard_table(checks: Iterable[GuardCheck]) -> GuardTable:
+def guard_table(checks: Iterable[GuardCheck], *, by_words: bool = False) -> GuardTable:
     """Return the table of checks, which hold now.
+
+    `by_words`: whether attributes may be told by words of objects. That takes less time, and fails
+    at any change of a class that has them.
 
     It refers weakly to what can be referred to weakly, but for arrays and callables: it keeps
     nobody's objects alive, and once one is gone, it fails.
     """
-    builder = _TableBuilder()
+    builder = _TableBuilder(by_words)
     for check in checks:
         builder.add(check)
     return builder.table()
 
 
 class _TableBuilder:
-    def __init__(self) -> None:
+    def __init__(self, by_words: bool) -> None:
+        self._by_words = by_words
+        self._known: set[tuple[int, int]] = set()  # the words that records compare
         self._records: list[tuple[int, ...]] = []
         self._strong: list[Any] = []
         self._weak: dict[int, Any] = {}
@@ -77,6 +83,11 @@ class _TableBuilder:
 
     def add(self, check: GuardCheck) -> None:
         kind, owner, key, expected = check
+        if self._by_words and kind in ("attribute", "method"):
+            words = words_of_attribute(owner, key, expected)
+            if words is not None:
+                self._add_words(words)
+                return
         if kind == "bytes":
             self._add_bytes(owner, expected)
         elif kind == "layout":
@@ -101,6 +112,17 @@ class _TableBuilder:
             self._records.append((RecordKind.CALL, id(owner), 0, self._id(expected)))
         else:
             self._records.append((_KINDS[kind], self._id(owner), self._id(key), self._id(expected)))
+
+    def _add_words(self, words: Iterable[Word | DictItem]) -> None:
+        for word in words:
+            if isinstance(word, DictItem):  # the word before tells that it is the owner's dict
+                ids = self._id(word.key), self._id(word.expected)
+                self._records.append((RecordKind.DICT, id(word.owner), *ids))
+            elif (id(word.owner), word.offset) not in self._known:
+                self._known.add((id(word.owner), word.offset))
+                self._records.append(
+                    (RecordKind.FIELD, self._id(word.owner), word.offset, word.value)
+                )
 
     def _id(self, x: Any) -> int:
         """Return the address of an object to which the table refers; 0 for `MISSING`."""
