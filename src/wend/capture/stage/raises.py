@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from wend.base.context_values import scoped
-from wend.base.errors import StagedRaiseError, explain
+from wend.base.errors import StagedRaiseError, StructureError, explain
 from wend.base.handling.handlers import entered_count, entered_managers, first_catching
 from wend.base.source import at, frames, line_of, raised_at, user_frame, user_source
 from wend.capture.heap.locations import Attribute, Contents, Location, WriteLog
@@ -31,10 +31,12 @@ from wend.eager.dispatch import recorder
 from wend.eager.promotion import as_array, cast
 from wend.eager.raising import Filled
 from wend.ir.graph import Value
+from wend.ir.types import ListType, Type
 from wend.numpy.elementwise import logical_not
 from wend.trace.aliasing.may_alias import is_array, record_merge
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, ref_of
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.tensor_list import TensorList, is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
@@ -464,6 +466,8 @@ class _Closing:
             self.slots[1][id(x)] = row
 
     def _type_of(self, leaf: Any, side: int) -> LeafType:
+        if is_list(leaf):
+            return LeafType(leaf.value.type)
         with self.regions[side].active():
             return leaf_type(as_array(leaf))
 
@@ -478,19 +482,24 @@ class _Closing:
         leaves: list[list[Any]] = []
         for side, region in enumerate(self.regions):
             with region.active():
-                arrays = [
-                    zeros_of(type) if row[side] is None else as_array(row[side])
-                    for row, type in zip(self.rows, types, strict=True)
+                values = [
+                    _value(row[side], type) for row, type in zip(self.rows, types, strict=True)
                 ]
-                lifted.append(
-                    [region.lift(cast(x, t.type.dtype)) for x, t in zip(arrays, types, strict=True)]
-                )
-                leaves.append(arrays)
+                lifted.append([*map(region.lift, values)])
+                leaves.append(values)
         node = join_branches(outer, outer.lift(self.following.test), self.regions, lifted)
         results = zip(node.results, types, strict=False)
         tracers: list[Any] = [outer.wrap_as(value, type) for value, type in results]
         record_merge(tracers, leaves, outer)
         return tracers
+
+
+def _value(x: Any, leaf: LeafType) -> Any:
+    """Return a value of a type, cast to it; zeros, or an empty list, in place of None."""
+    type: Type = leaf.type
+    if isinstance(type, ListType):
+        return TensorList.empty(type) if x is None else x
+    return zeros_of(leaf) if x is None else cast(as_array(x), leaf.type.dtype)
 
 
 class RaiseSlot(Location):
@@ -527,4 +536,12 @@ class RaiseSlot(Location):
 
 
 def _zeros_like(leaf: Any) -> Any:
+    if is_list(leaf):
+        raise StructureError(
+            explain(
+                f"the length of a list changes in a loop{at(user_source())} that an exception may "
+                "leave, and the handler around the loop would find the list as it is there.",
+                cure="put the `try` into the loop; or keep the values in an array: out[k] = value.",
+            )
+        )
     return zeros_of(leaf_type(as_array(leaf)))

@@ -12,6 +12,7 @@ import numpy as np
 from wend.capture.heap.containers import assign_items
 from wend.capture.heap.locations import instance_dict
 from wend.eager.dispatch import Staged
+from wend.trace.control.tensor_list import TensorList
 
 _CONTAINERS = (list, dict, set, deque)
 _OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, Staged, np.ndarray)
@@ -57,6 +58,8 @@ class HeldValues:
             return HeldValues(owner, list(enumerate(owner)))
         if isinstance(owner, set):
             return HeldValues(owner, [(item, item) for item in owner])
+        if isinstance(owner, TensorList):
+            return HeldValues(owner, list(enumerate(owner.lists)))
         if isinstance(owner, (*_OPAQUE, tuple)):
             return None
         if type(owner).__module__.startswith(_OPAQUE_MODULES):
@@ -66,7 +69,7 @@ class HeldValues:
 
     @property
     def is_instance(self) -> bool:
-        return not isinstance(self.owner, _CONTAINERS)
+        return not isinstance(self.owner, (*_CONTAINERS, TensorList))
 
     def values(self) -> list[Any]:
         return [value for _, value in self.items]
@@ -89,6 +92,8 @@ class HeldValues:
         if isinstance(self.owner, set):
             self.owner.clear()
             self.owner.update(self.values())
+        elif isinstance(self.owner, TensorList):
+            self.owner.lists = self.values()
         elif not self.is_instance:
             assign_items(self.owner, self.items)
         else:

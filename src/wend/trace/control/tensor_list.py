@@ -63,6 +63,11 @@ class TensorList:
             new.append(item)
         return new
 
+    @staticmethod
+    def empty(type: ListType) -> Any:
+        """Return an empty traced list, of one of the arrays in an item."""
+        return _emit(list_ops.list_new, element=type.element)
+
     def __repr__(self) -> str:
         return f"<traced list of {', '.join(map(str, self.types))}>"
 
