@@ -72,6 +72,7 @@ from wend.capture.state.unbound import check_bound, is_maybe_bound, require_boun
 from wend.capture.uncaptured import is_captured
 from wend.eager import raising
 from wend.trace.recording import recording
+from wend.trace.state.templates import Text
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -195,6 +196,7 @@ vars(RUNTIME_FUNCTIONS).update(
     set_item_in_place=set_item_in_place,
     slice=slice,
     surely=unwrap,
+    formatted=Text.formatted,
     text=text,
     log_write_attribute=note_attribute_write,
     log_write_contents=log_write_contents,

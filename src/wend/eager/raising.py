@@ -22,9 +22,11 @@ class Filled(NamedTuple):
     number: Any
 
 
+ErrorText: TypeAlias = str | Filled | tuple[int, str]  # or what an exception is made with
+
 # Leads the runs in which a test holds to the recorded handler of an exception with this text, if
 # there is one, and returns whether there is; set where handlers are recorded
-divert: Callable[[Test, type[BaseException], Callable[[], str | Filled]], bool]
+divert: Callable[[Test, type[BaseException], Callable[[], ErrorText]], bool]
 divert = lambda test, error, text: False  # noqa: E731
 # Whether a test has made sure that what is recorded raises nothing
 is_checked: ContextVar[bool] = ContextVar("wend_checked_operations", default=False)

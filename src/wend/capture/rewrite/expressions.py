@@ -243,7 +243,7 @@ class Expressions(Transformer):
     def _format_field(self, part: ast.FormattedValue) -> ast.expr:
         conversion = None if part.conversion == -1 else chr(part.conversion)
         spec = ast.Constant("") if part.format_spec is None else self.rewritten(part.format_spec)
-        return ast.Tuple([self.rewritten(part.value), ast.Constant(conversion), spec], ast.Load())
+        return runtime("formatted", self.rewritten(part.value), ast.Constant(conversion), spec)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         is_super = isinstance(node.func, ast.Name) and node.func.id == "super"

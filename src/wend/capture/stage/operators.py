@@ -223,7 +223,7 @@ def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
 
 
 def text(*parts: Any) -> str:
-    """Build an f-string from literal parts, and (value, conversion, spec) for each field."""
+    """Build an f-string from literal parts, and a formatted value for each field."""
     return Text.of(parts)
 
 

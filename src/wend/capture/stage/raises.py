@@ -29,7 +29,7 @@ from wend.capture.stage.placeholders import zeros_of
 from wend.capture.stage.reachable import HeldValues, leaves_of, map_leaves, reachable
 from wend.eager.dispatch import recorder
 from wend.eager.promotion import as_array, cast
-from wend.eager.raising import Filled
+from wend.eager.raising import ErrorText, Filled
 from wend.ir.graph import Value
 from wend.ir.types import ListType, Type
 from wend.numpy.elementwise import logical_not
@@ -306,7 +306,7 @@ def divert(test: Any, kind: type[BaseException], arguments: Sequence[Any]) -> bo
 
 
 def divert_operation(
-    test: Callable[[], Any], kind: type[BaseException], text: Callable[[], str | Filled]
+    test: Callable[[], Any], kind: type[BaseException], text: Callable[[], ErrorText]
 ) -> bool:
     """Lead the runs in which an operation raises an error to its handler.
 
@@ -317,14 +317,14 @@ def divert_operation(
     caught = first_catching([kind], frames())
     if caught is None or not isinstance(caught[0].statement, Extent):
         return False
-    return divert(test(), kind, [_filled(text())])
+    return divert(test(), kind, _arguments(text()))
 
 
-def _filled(text: str | Filled) -> str:
-    if isinstance(text, str):
-        return text
-    before, placeholder, after = text.text.partition("{}")
-    return Text.of((before, (text.number, None, ""), after)) if placeholder else before
+def _arguments(text: ErrorText) -> list[Any]:
+    if isinstance(text, Filled):
+        before, placeholder, after = text.text.partition("{}")
+        text = Text.of((before, (text.number, None, ""), after)) if placeholder else before
+    return [*text] if isinstance(text, tuple) else [text]
 
 
 class Normal:

@@ -110,9 +110,9 @@ class ItemBefore:
 
     def __init__(self, target: Any, key: Any) -> None:
         self.key, self.item, self.array = key, MISSING, None
-        traced = _as_traced(target, key)
-        if traced is not None:
-            self.array = traced.current().value
+        recording, traced = current(), _as_traced(target, key)
+        if traced is not None and recording is not None:
+            self.array = recording.lift(traced)
         elif isinstance(target, Staged):
             return
         elif not isinstance(target, np.ndarray):
@@ -127,7 +127,7 @@ class ItemBefore:
         if self.item is not MISSING:
             return self.item
         recording, traced = current(), _as_traced(target, self.key)
-        if self.array is None or recording is None or traced.current().value is self.array:
+        if self.array is None or recording is None or recording.lift(traced) is self.array:
             return target[self.key]
         item = recording.wrap(self.array)[self.key]
         is_view = parts.is_basic(self.key) and not _is_scalar(item)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.checking import Check, checked, checked_as_python, unhandled
+from wend.eager import raising
+from wend.eager.checking import Check, checked, checked_as_python
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
@@ -62,8 +63,9 @@ def _power_checks(x: Any, y: Any, result: Any) -> list[Check]:
         is_too_large = ew.logical_and(ew.isinf(result), _all_finite(x, y))
         if exponent is None or exponent < 0:
             is_too_large = ew.logical_and(is_too_large, ew.not_equal(x, 0))
-        text = "(34, 'Numerical result out of range')"
-        checks += unhandled(result, (is_too_large, OverflowError, text))
+        arguments = 34, "Numerical result out of range"
+        if not raising.divert(lambda: is_too_large, OverflowError, lambda: arguments):
+            checks.append((is_too_large, OverflowError, str(arguments)))
     return checks
 
 

@@ -41,17 +41,33 @@ class Text(ShownText):
         return template
 
     @staticmethod
-    def of(parts: Iterable[str | tuple[Any, str | None, str]]) -> str:
-        """Return the text of literals and (value, conversion, spec); a `Text` if one is traced."""
+    def of(parts: Iterable[str | Template | tuple[Any, str | None, str]]) -> str:
+        """Return the text of literals and (value, conversion, spec); a `Text` if one is traced.
+
+        Templates stand for values that were formatted before.
+        """
         if not is_traced_now():
-            return "".join(part if isinstance(part, str) else _formatted(*part) for part in parts)
+            return "".join(
+                _formatted(*part) if isinstance(part, tuple) else str(part) for part in parts
+            )
         template = Template()
         for part in parts:
             if isinstance(part, str):
                 template.literal(part)
+            elif isinstance(part, Template):
+                template.extend(part)
             else:
                 template.value(*part)
         return template.text()
+
+    @staticmethod
+    def formatted(value: Any, conversion: str | None, spec: str) -> str | Template:
+        """Return a value as it is shown now: what follows in an f-string may change it."""
+        if not is_traced_now():
+            return _formatted(value, conversion, spec)
+        template = Template()
+        template.value(value, conversion, spec)
+        return template
 
     @staticmethod
     def adopted(text: str) -> str:
@@ -134,6 +150,10 @@ class Template:
     def literal(self, text: str) -> None:
         """Append literal text."""
         self._parts.append(text)
+
+    def extend(self, other: Template) -> None:
+        """Append another template."""
+        self._parts += other._parts
 
     def shown(self, text: str) -> None:
         """Append a text, with a field for each traced value that it names."""
