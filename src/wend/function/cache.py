@@ -270,8 +270,8 @@ class TraceCache:
                 )
             finally:
                 self._trace_depth -= 1
-            if self._trace_depth:
-                return new_trace, None  # a recursive call is no call of the user's
+            if self._trace_depth or arguments.path:
+                return new_trace, None  # no call of the user's, or one path of several
             return new_trace, self.retraces.traced(new_trace.reason)
 
     def _find_general(self, arguments: Arguments) -> Trace | None:
@@ -362,6 +362,8 @@ class TraceCache:
             concrete = self.build(arguments)
         summary = summarize(arguments)
         reason = self._reason(summary if requested is None else summarize(requested))
+        if arguments.path:
+            reason = "another path through the function, whose result may have another structure"
         # Within another trace symbolic sizes come from that trace, not from the user.
         accepts_zero_one = requested is None and current() is None
         trace = Trace(

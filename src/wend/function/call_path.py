@@ -12,6 +12,7 @@ from wend.base.config import settings
 from wend.base.errors import ShapeError
 from wend.capture.heap.locations import log_write_contents
 from wend.capture.stage.guard import user_traceback, without_head
+from wend.capture.stage.paths import deciding_test
 from wend.eager.dispatch import recorder
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
@@ -103,9 +104,13 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
             args, kwargs = function._binding.coerce(args, kwargs)
         return run_python(function.name, function.eagerly, args, kwargs)
     arguments = function._bind(args, kwargs)
+    if current() is None and function._paths.has(arguments.key):
+        return _call_on_path(function, args, kwargs, arguments)
     try:
         trace, arguments = function._trace_or_specialize(arguments, args, kwargs)
     except Exception as error:
+        if current() is None and deciding_test(error) is not None:
+            return _call_on_path(function, args, kwargs, arguments, error)
         _run_recorded(function, error, arguments)
         # Keep only the user's frames; those of wend do not help.
         error.__traceback__ = user_traceback(error.__traceback__)
@@ -129,6 +134,35 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
     except ValueError:
         if not trace.accepts_zero_one:
             _raise_static_shape_error(function, arguments)
+        raise
+
+
+def _call_on_path(
+    function: Function,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    arguments: Arguments,
+    failure: Exception | None = None,
+) -> Any:
+    """Run a trace for the path that the call takes, since one for all paths was refused."""
+
+    def trace_for(on_path: Arguments) -> Trace:
+        try:
+            return function._trace_for(on_path)
+        except Exception as error:
+            _run_recorded(function, error, on_path)
+            raise
+
+    def run(trace: Trace) -> Any:
+        concrete = trace.concrete.for_call()
+        if concrete.traced.has_passed_containers:
+            return _call_with_containers(function, concrete, arguments, args, kwargs)
+        return concrete.run(function.backend or settings().backend, arguments.arrays)
+
+    try:
+        return function._paths.run(arguments, trace_for, run, failure)
+    except Exception as error:
+        error.__traceback__ = user_traceback(error.__traceback__)
         raise
 
 

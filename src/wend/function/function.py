@@ -18,6 +18,7 @@ from wend.capture.guards.guards import include_guards
 from wend.function.cache import Trace, TraceCache
 from wend.function.call_path import CallPath
 from wend.function.concrete import ConcreteFunction
+from wend.function.path_traces import PathTraces
 from wend.function.report import Explanation
 from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments, Signature, callable_name
@@ -94,6 +95,7 @@ class Function:
         # Functions that derivatives make for one call deserve no redefinition warning.
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
+        self._paths = PathTraces()
         self.__call__ = CallPath(self)  # type: ignore[method-assign]
         self._specialized: frozenset[str] = frozenset()  # paths of leaves (D37)
         self._instance_functions: dict[int, tuple[Any, Function]] = {}

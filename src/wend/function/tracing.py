@@ -13,13 +13,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wend.base.errors import NestingError, listed
+from wend.base.errors import NestingError, StructureError, explain, listed
 from wend.base.gc_pause import gc_paused
 from wend.base.keys import ByIdentity
+from wend.base.refusals import refusal
 from wend.capture.convert import capture
 from wend.capture.guards.guards import guard_argument, guard_uncaptured, restart_guards
 from wend.capture.heap.trace_log import trace_log
 from wend.capture.heap.user_operators import note_operands
+from wend.capture.stage.paths import Path, traced_path
 from wend.function.concrete import ConcreteFunction
 from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments
@@ -101,6 +103,8 @@ class Tracing:
             initializes = writes.settle(self.name, first.captured)
             if not creation.created and not initializes:
                 return first, None
+            if arguments.path:
+                raise refusal(StructureError(explain(_ONE_PATH.format(self.name), cure=_BEFORE)))
             if creation.created and not self._is_first:
                 self._check_owners(creation, new_objects)
             retrace_creation = Creation(
@@ -133,16 +137,19 @@ class Tracing:
             guard_argument(value, name)
         if not self.capture:
             guard_uncaptured(unwrapped)
+        level = _innermost.get()
+        path = Path(dict(arguments.path)) if level is None or not level.depth else None
         try:
-            return trace_function(
-                self._captured() if self.capture else self.fun,
-                arguments.types,
-                arguments.call_for_caller,
-                self.name,
-                [f"argument {name}" for name in arguments.names()],
-                creation=creation,
-                by_value=self.by_value,
-            )
+            with traced_path(path):
+                return trace_function(
+                    self._captured() if self.capture else self.fun,
+                    arguments.types,
+                    arguments.call_for_caller,
+                    self.name,
+                    [f"argument {name}" for name in arguments.names()],
+                    creation=creation,
+                    by_value=self.by_value,
+                )
         finally:
             creation.end()
 
@@ -222,6 +229,8 @@ _OPAQUE_TYPES = (
 )
 
 
+_ONE_PATH = "{} makes variables or initializes objects, on a path that needs a trace of its own."
+_BEFORE = "do it before the first test; or return one structure on all paths."
 # Tracing a function inside another takes some twenty Python frames, more in branches.
 _FRAMES_PER_LEVEL = 40
 # The recursion limit is raised for this many nested functions only, so that endless recursion ends.

@@ -280,7 +280,9 @@ def test_a_cache_that_one_path_fills():
         return y + count
 
     with pytest.raises(wend.WendError, match="`one` fills its cache"):
-        wend.function(counted)(0.0)
+        wend.function(counted).get_concrete_function(0.0)
+    traced = wend.function(counted)
+    assert [traced(x) for x in (0.0, 2.0, 0.0)] == [counted(x) for x in (0.0, 2.0, 0.0)]
 
 
 @functools.lru_cache

@@ -200,6 +200,8 @@ class _Search:
                 _check_binds_nothing(self._name, xs)
             if has_calls and isinstance(result, Staged):
                 result = self._following(result, items)
+                if result is self._decisive:  # on the path of this trace
+                    return result
                 continue
             item = as_test(next(items, _END))
             if item is _END:
@@ -236,7 +238,7 @@ class _Search:
 
         then, other = (decided, test_of_item) if self._decisive else (test_of_item, decided)
         following = if_value(result, then, other, None, self._name)
-        return result if taken[0] is _END else following
+        return result if taken and taken[0] is _END else following
 
 
 def _check_binds_nothing(name: str, xs: Any) -> None:

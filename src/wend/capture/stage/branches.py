@@ -18,6 +18,7 @@ from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.carried_types import as_type, leaf_labels
 from wend.capture.stage.guard import is_raised
+from wend.capture.stage.paths import decided
 from wend.capture.stage.placeholders import bound_in_run, fill_missing, zeros_of
 from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
@@ -57,7 +58,12 @@ def if_(
     """
     test = as_test(test)
     if is_traced(test):
-        StagedIf(test, state, live, then_returns=returns).record(then, other)
+        decided(
+            test,
+            then,
+            other,
+            lambda: StagedIf(test, state, live, then_returns=returns).record(then, other),
+        )
     else:
         (then if test else other)()
 
@@ -66,14 +72,21 @@ def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: Stat
     """Run an `if` whose arms end the function, and return the result of the arm."""
     test = as_test(test)
     if is_traced(test):
-        return StagedIf(test, state, live).record(then, other)
+        return decided(test, then, other, lambda: StagedIf(test, state, live).record(then, other))
     return (then if test else other)()
 
 
 def if_value(test: Any, then: Arm, other: Arm, state: State | None, kind: str = "if") -> Any:
     """Return `then() if test else other()` for a traced test; `kind` is the source operator."""
-    state = state or State()
-    return StagedIf(test, state, state.names, kind=kind, gives_value=True).record(then, other)
+    known_state = state or State()
+    return decided(
+        test,
+        then,
+        other,
+        lambda: StagedIf(test, known_state, known_state.names, kind=kind, gives_value=True).record(
+            then, other
+        ),
+    )
 
 
 # Names of the arms in messages, in the order of their regions.

@@ -28,6 +28,7 @@ from wend.capture import uncaptured
 from wend.capture.guards.outside import read_missing_global
 from wend.capture.heap import container_phis
 from wend.capture.libraries import is_library
+from wend.capture.stage.paths import keep_deciding_test
 from wend.capture.state import unbound, unbound_attributes
 from wend.eager.dispatch import Staged
 from wend.trace.recording.recording import current
@@ -68,7 +69,9 @@ def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
             recording = current()
             if recording is not None and recording.parent is not None:
                 raise  # the outermost recording sees all calls
-            raise _endless_recursion_error(error) from None
+            endless = _endless_recursion_error(error)
+            keep_deciding_test(error, endless)
+            raise endless from None
 
     return run
 

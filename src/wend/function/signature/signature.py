@@ -17,6 +17,7 @@ from wend.base.config import traced_settings
 from wend.base.errors import StructureError, TypeMismatchError, explain, listed
 from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
 from wend.base.refusals import refusal
+from wend.capture.stage.paths import Site
 from wend.eager.dispatch import Staged
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
@@ -53,11 +54,12 @@ class Arguments:
     parameters: tuple[str, ...] = ()
     metadata: Hashable = ()
     aliases: tuple[int, ...] = ()
+    path: tuple[tuple[Site, bool], ...] = ()
 
     @property
     def key(self) -> Hashable:
         """The cache key: equal for calls that the same trace accepts."""
-        structure = self.treedef, self.metadata, self.aliases
+        structure = self.treedef, self.metadata, self.aliases, self.path
         return (
             *structure,
             self.traced_positions,
@@ -82,8 +84,13 @@ class Arguments:
             self.static_keys,
             self.metadata,
             self.aliases,
+            self.path,
             traced_settings(),
         )
+
+    def on_path(self, decisions: Mapping[Site, bool]) -> Arguments:
+        """Return these arguments for a trace in which tests have these outcomes."""
+        return replace(self, path=tuple(decisions.items()))
 
     def with_types(self, types: Sequence[LeafType]) -> Arguments:
         """Return these arguments with other types of the traced leaves."""

@@ -118,7 +118,10 @@ def with_nodes(value: Any) -> Any:
 
     All are replaced in one pass: what rebuilds the tree would undo an earlier one.
     """
-    return trees.map_instances((TensorList, str, bytes, int), _node_of, value)
+    return trees.map_instances(_REPLACED, _node_of, value)
+
+
+_REPLACED = (TensorList, str, bytes, int, set, frozenset, Exception)
 
 
 def _node_of(part: Any) -> Any:

@@ -1,0 +1,118 @@
+"""Calls of functions whose results have another structure on each path: a trace for each path."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from wend.base.errors import StructureError, explain, listed
+from wend.base.refusals import is_refusal, refusal
+from wend.capture.stage.paths import PathChanged, Site, deciding_test
+from wend.function.cache import Trace
+from wend.function.signature.signature import Arguments
+
+Decisions = dict[Site, bool]
+
+_MAX_TESTS = 12  # whose outcomes are part of one trace
+_MAX_PATHS = 32  # that are remembered for one signature, the latest first
+_MAX_SIGNATURES = 256
+
+
+class PathTraces:
+    """The paths that the traces of one function are for, by the key of the arguments."""
+
+    def __init__(self) -> None:
+        self._paths: dict[Hashable, deque[Decisions]] = {}
+
+    def has(self, key: Hashable) -> bool:
+        """Return whether calls with such arguments are known to need a trace for each path."""
+        return key in self._paths
+
+    def run(
+        self,
+        arguments: Arguments,
+        trace_for: Callable[[Arguments], Trace],
+        run: Callable[[Trace], Any],
+        failure: Exception | None = None,
+    ) -> Any:
+        """Run the trace for the path that these arguments take.
+
+        Args:
+            arguments: the arguments.
+            trace_for: returns the trace for arguments on a path.
+            run: runs a trace; a run for another path ends with `PathChanged` before any effect.
+            failure: the refusal of a trace for all paths.
+
+        Raises:
+            Exception: `failure`, or what tracing a path raises.
+        """
+        paths = self._paths.get(arguments.key, deque(maxlen=_MAX_PATHS))
+        known: Decisions = {}  # outcomes that a run of this call has shown
+        remembered, following = [*paths], _first_decisions(failure)
+        tried: list[Decisions] = []
+        while True:
+            remembered = [path for path in remembered if _agree(path, known)]
+            decisions = remembered.pop(0) if remembered else following or known
+            if decisions in tried or not 0 < len(decisions) <= _MAX_TESTS:
+                raise failure or _too_many_tests()
+            tried.append(decisions)
+            following = None
+            try:
+                trace = trace_for(arguments.on_path(decisions))
+            except PathChanged as changed:
+                known = max(known, _shown(decisions, changed), key=len)
+                continue
+            except Exception as error:
+                site = deciding_test(error)
+                if not is_refusal(error):
+                    raise
+                if site is None:
+                    raise failure or error from None
+                following = {**decisions, site: True}
+                continue
+            trace.notes = trace.notes or (f"for one path: {_described(decisions)}",)
+            self._remember(arguments.key, paths, decisions)
+            try:
+                return run(trace)
+            except PathChanged as changed:
+                known = max(known, _shown(decisions, changed), key=len)
+
+    def _remember(self, key: Hashable, paths: deque[Decisions], decisions: Decisions) -> None:
+        """Put a path first."""
+        if decisions in paths:
+            paths.remove(decisions)
+        paths.appendleft(decisions)
+        if key not in self._paths and len(self._paths) >= _MAX_SIGNATURES:
+            self._paths.clear()
+        self._paths[key] = paths
+
+
+def _first_decisions(failure: Exception | None) -> Decisions | None:
+    site = None if failure is None else deciding_test(failure)
+    return None if site is None else {site: True}
+
+
+def _agree(path: Decisions, known: Decisions) -> bool:
+    return all(path.get(site, outcome) == outcome for site, outcome in known.items())
+
+
+def _shown(decisions: Decisions, changed: PathChanged) -> Decisions:
+    """Return the outcomes of tests that a run on a path has shown: one is not that of the path."""
+    number = int(str(changed).split()[0])
+    before = dict([*decisions.items()][:number])
+    site = [*decisions][number]
+    return {**before, site: not decisions[site]}
+
+
+def _too_many_tests() -> StructureError:
+    what = f"more than {_MAX_TESTS} tests of traced values decide on the structure of a result."
+    cure = "return one structure on all paths; write a recursion that such a test ends as a loop."
+    return refusal(StructureError(explain(what, cure=cure)))
+
+
+def _described(decisions: Decisions) -> str:
+    return listed(
+        f"the test{where} {'holds' if outcome else 'fails'}"
+        for (where, _), outcome in decisions.items()
+    )
