@@ -12,7 +12,7 @@ from wend.base.config import settings
 from wend.base.errors import ShapeError
 from wend.capture.heap.locations import log_write_contents
 from wend.capture.stage.guard import user_traceback, without_head
-from wend.capture.stage.paths import deciding_test
+from wend.capture.state.paths import deciding_test
 from wend.eager.dispatch import recorder
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly

@@ -8,7 +8,7 @@ from typing import Any
 
 from wend.base.errors import StructureError, explain, listed
 from wend.base.refusals import is_refusal, refusal
-from wend.capture.stage.paths import PathChanged, Site, deciding_test
+from wend.capture.state.paths import PathChanged, Site, deciding_test
 from wend.function.cache import Trace
 from wend.function.signature.signature import Arguments
 

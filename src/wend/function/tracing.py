@@ -21,7 +21,7 @@ from wend.capture.convert import capture
 from wend.capture.guards.guards import guard_argument, guard_uncaptured, restart_guards
 from wend.capture.heap.trace_log import trace_log
 from wend.capture.heap.user_operators import note_operands
-from wend.capture.stage.paths import Path, traced_path
+from wend.capture.state.paths import TracedPath, traced_path
 from wend.function.concrete import ConcreteFunction
 from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments
@@ -138,7 +138,7 @@ class Tracing:
         if not self.capture:
             guard_uncaptured(unwrapped)
         level = _innermost.get()
-        path = Path(dict(arguments.path)) if level is None or not level.depth else None
+        path = TracedPath(dict(arguments.path)) if level is None or not level.depth else None
         try:
             with traced_path(path):
                 return trace_function(

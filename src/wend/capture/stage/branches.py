@@ -6,6 +6,7 @@ import dis
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from wend.base import refusals, trees
@@ -18,12 +19,12 @@ from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.carried_types import as_type, leaf_labels
 from wend.capture.stage.guard import is_raised
-from wend.capture.stage.paths import decided
 from wend.capture.stage.placeholders import bound_in_run, fill_missing, zeros_of
 from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
+from wend.capture.state.paths import decided
 from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
 from wend.eager.promotion import as_array, tensor_type
@@ -59,7 +60,7 @@ def if_(
     test = as_test(test)
     if is_traced(test):
         decided(
-            test,
+            partial(truth, test),
             then,
             other,
             lambda: StagedIf(test, state, live, then_returns=returns).record(then, other),
@@ -72,7 +73,12 @@ def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: Stat
     """Run an `if` whose arms end the function, and return the result of the arm."""
     test = as_test(test)
     if is_traced(test):
-        return decided(test, then, other, lambda: StagedIf(test, state, live).record(then, other))
+        return decided(
+            partial(truth, test),
+            then,
+            other,
+            lambda: StagedIf(test, state, live).record(then, other),
+        )
     return (then if test else other)()
 
 
@@ -80,7 +86,7 @@ def if_value(test: Any, then: Arm, other: Arm, state: State | None, kind: str = 
     """Return `then() if test else other()` for a traced test; `kind` is the source operator."""
     known_state = state or State()
     return decided(
-        test,
+        partial(truth, test),
         then,
         other,
         lambda: StagedIf(test, known_state, known_state.names, kind=kind, gives_value=True).record(

@@ -28,8 +28,8 @@ from wend.capture import uncaptured
 from wend.capture.guards.outside import read_missing_global
 from wend.capture.heap import container_phis
 from wend.capture.libraries import is_library
-from wend.capture.stage.paths import keep_deciding_test
 from wend.capture.state import unbound, unbound_attributes
+from wend.capture.state.paths import keep_deciding_test
 from wend.eager.dispatch import Staged
 from wend.trace.recording.recording import current
 from wend.trace.recording.run_errors import escaped

@@ -17,7 +17,7 @@ from wend.base.config import traced_settings
 from wend.base.errors import StructureError, TypeMismatchError, explain, listed
 from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
 from wend.base.refusals import refusal
-from wend.capture.stage.paths import Site
+from wend.capture.state.paths import Site
 from wend.eager.dispatch import Staged
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported

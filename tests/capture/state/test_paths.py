@@ -6,11 +6,11 @@ import pytest
 
 import wend
 from wend.base.errors import StructureError
-from wend.capture.stage.paths import Path, deciding_test, keep_deciding_test
+from wend.capture.state.paths import TracedPath, deciding_test, keep_deciding_test
 
 
 def test_tests_of_one_line_are_counted():
-    path = Path({})
+    path = TracedPath({})
     first, second = [path.next_site() for _ in range(2)]
     assert first[0] == second[0]
     assert (first[1], second[1]) == (1, 2)

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from wend.base import refusals
 from wend.base.context_values import scoped
 from wend.base.source import at, user_source
-from wend.capture.stage.truth import truth
 from wend.ir.op import Effect
 from wend.numpy.elementwise import logical_not
 from wend.trace.recording.recording import Recording, current
@@ -31,7 +30,7 @@ class PathChanged(BaseException):
     """A test of a trace for one path has another outcome; the text is its number in the path."""
 
 
-class Path:
+class TracedPath:
     """The tests of one trace.
 
     Attributes:
@@ -49,19 +48,25 @@ class Path:
         return where, self._counts[where]
 
 
-_path: ContextVar[Path | None] = ContextVar("wend_path", default=None)
+_path: ContextVar[TracedPath | None] = ContextVar("wend_path", default=None)
 
 
 @contextmanager
-def traced_path(path: Path | None) -> Iterator[None]:
+def traced_path(path: TracedPath | None) -> Iterator[None]:
     """Trace with the outcomes of a path in a block."""
     with scoped(_path, path):
         yield
 
 
-def decided(test: Any, then: Callable[[], T], other: Callable[[], T], record: Callable[[], T]) -> T:
+def decided(
+    holds: Callable[[], Any],
+    then: Callable[[], T],
+    other: Callable[[], T],
+    record: Callable[[], T],
+) -> T:
     """Run one arm of a branch on a traced test if its outcome is part of the trace; else record it.
 
+    `holds` gives the truth of the test.
     A refusal of what is recorded tells the test, if its outcome may become part of a trace.
     """
     path, recording = _path.get(), current()
@@ -71,7 +76,7 @@ def decided(test: Any, then: Callable[[], T], other: Callable[[], T], record: Ca
     outcome = path.decisions.get(site)
     if outcome is not None:
         number = [*path.decisions].index(site)
-        is_other = logical_not(truth(test)) if outcome else truth(test)
+        is_other = logical_not(holds()) if outcome else holds()
         recording.emit_raise(PathChanged, str(number), is_other, [])
         return (then if outcome else other)()
     is_eligible = not _has_effects(recording)
