@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wend.backends.native.math.library import (
-    COLD_NAMES,
     FUNCTIONS,
     LANES,
     LOOPS,
     SCALARS,
     cold_definitions,
+    cold_names,
     definitions,
 )
 
@@ -96,7 +96,7 @@ def compiled(
     builder = llvm.JITLibraryBuilder().add_ir(optimized(text, machine, level)).add_current_process()
     for name in names:
         builder.export_symbol(f"map.{name}")
-    for name in COLD_NAMES if cold is not None else ():
+    for name in cold_names() if cold is not None else ():
         builder.import_symbol(f"wend.{name}", cold[f"wend.{name}"])
     library = builder.link(compiler, "under-test")
     address = ctypes.c_void_p
@@ -302,7 +302,7 @@ def test_cold_paths_may_live_in_an_object_of_their_own(native: dict[str, Compile
     machine = target_machine()
     compiler = llvm.create_lljit_compiler(machine)
     builder = llvm.JITLibraryBuilder().add_ir(optimized(cold_definitions(), machine, 1))
-    for name in COLD_NAMES:
+    for name in cold_names():
         builder.export_symbol(f"wend.{name}")
     cold = builder.add_current_process().link(compiler, "cold")
     for name, function in compiled(ALL, cold=cold).items():

@@ -21,7 +21,7 @@ from wend.backends.native.backend import BACKEND
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.math import avx512
 from wend.backends.native.math.library import LOOPS, definitions
-from wend.backends.native.math.vector_variants import INLINED_VARIANTS
+from wend.backends.native.math.vector_variants import inlined_variants
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph
 from wend.ir.types import TensorType
@@ -36,7 +36,7 @@ SUFFIXES = {np.dtype(np.float64): ".loop", np.dtype(np.float32): ".loop.f32"}
 DTYPES = tuple(SUFFIXES)
 NAMES = tuple(name.removesuffix(".loop") for name in LOOPS if name.count(".") == 1)
 # Those that this processor has forms for; others have none, and nothing to check
-INLINED = sorted({form.partition(".")[0] for form in INLINED_VARIANTS})
+INLINED = sorted({form.partition(".")[0] for form in inlined_variants()})
 # The functions of NumPy and SciPy, for what is the result where there is no number
 REFERENCE = {
     **{name: getattr(special, name) for name in ("erf", "erfc", "expit")},

@@ -8,9 +8,9 @@ import llvmlite.binding as llvm
 import pytest
 
 from wend.backends.native.rt.python_callbacks import python_function
-from wend.backends.native.rt.shared import SHARED_MODULES, SharedModule
+from wend.backends.native.rt.shared import SharedModule, shared_modules
 
-EXPORTED = {name for module in SHARED_MODULES for name in module.exports}
+EXPORTED = {name for module in shared_modules() for name in module.exports}
 
 
 def assembled(module: SharedModule) -> llvm.ModuleRef:
@@ -27,7 +27,7 @@ def is_in_process(name: str) -> bool:
         return hasattr(ctypes.CDLL(None), name)
 
 
-@pytest.mark.parametrize("module", SHARED_MODULES, ids=lambda module: module.exports[0])
+@pytest.mark.parametrize("module", shared_modules(), ids=lambda module: module.exports[0])
 def test_a_module_assembles_alone_and_finds_what_it_calls(module: SharedModule) -> None:
     functions = {function.name: function for function in assembled(module).functions}
     defined = {name for name, function in functions.items() if not function.is_declaration}
@@ -39,4 +39,4 @@ def test_a_module_assembles_alone_and_finds_what_it_calls(module: SharedModule) 
 
 
 def test_no_function_is_exported_twice() -> None:
-    assert len(EXPORTED) == sum(len(module.exports) for module in SHARED_MODULES)
+    assert len(EXPORTED) == sum(len(module.exports) for module in shared_modules())

@@ -7,7 +7,7 @@ from typing import Any
 
 import llvmlite.binding as binding
 
-from wend.backends.native.math.vector_variants import INLINED_VARIANTS
+from wend.backends.native.math.vector_variants import inlined_variants
 
 # At level 3 LLVM unswitches loops: four fifths of the compile time of a graph of nested loops, and
 # no faster code.
@@ -56,7 +56,8 @@ def _limit_inlining(text: str) -> str:
 
 def _inline_vector_variants(module: Any, builder: Any) -> None:
     """Inline the vector variants that the vectorizer has put into loops."""
-    variants = [f for f in module.functions if f.name.removeprefix("wend.") in INLINED_VARIANTS]
+    inlined = inlined_variants()
+    variants = [f for f in module.functions if f.name.removeprefix("wend.") in inlined]
     if not variants:
         return
     for variant in variants:

@@ -7,7 +7,7 @@ no special cases are needed before or after them.
 from __future__ import annotations
 
 from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr
-from wend.backends.native.target import host_cpu
+from wend.backends.native.target.platform import platform
 
 # The target features of functions that use these instructions
 _FEATURES = ("avx512f", "avx512dq", "avx512bw", "avx512vl", "fma")
@@ -21,8 +21,8 @@ _FIXUP_LOGARITHM = 0x03530421
 
 
 def is_available() -> bool:
-    """Return whether this machine has all of these features."""
-    return all(host_cpu.features().get(name) for name in _FEATURES)
+    """Return whether the processor has all of these features."""
+    return platform().has(*_FEATURES)
 
 
 def scaled(x: SsaExpr, k: SsaExpr) -> SsaExpr:

@@ -40,14 +40,15 @@ from wend.backends.native.math.ir_dsl import COLD, INLINE, PURE, FunctionBuilder
 from wend.backends.native.math.vector_variants import (
     BINARY,
     INLINED_ATTRIBUTES,
-    INLINED_VARIANTS,
     SINCOS,
     SUFFIXES,
-    VECTOR_VARIANTS,
+    inlined_variants,
     lanes_of,
     scalar_attributes,
     vector_attributes,
+    vector_variants,
 )
+from wend.backends.native.target.platform import Platform, platform, this_process
 
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
@@ -68,18 +69,22 @@ def _general_pow(symbol: str) -> str:
     return symbol.replace(".loop", ".far")
 
 
-COLD_NAMES = (
-    *("exp.edge", "log.edge", "sincos.far"),
-    *(f"{name}.far" for name in SINCOS),
-    *(_general_pow(form) for form in sorted(INLINED_VARIANTS) if form.startswith("pow.")),
-    *(f"sincos.far.v{n}" for n in LANES),
-    *(
-        form
-        for name, forms in VECTOR_VARIANTS.items()
-        for form in (name, *forms)
-        if form not in INLINED_VARIANTS
-    ),
-)
+def cold_names() -> tuple[str, ...]:
+    """Return the functions that are not inlined, which modules only declare."""
+    inlined = inlined_variants()
+    return (
+        *("exp.edge", "log.edge", "sincos.far"),
+        *(f"{name}.far" for name in SINCOS),
+        *(_general_pow(form) for form in sorted(inlined) if form.startswith("pow.")),
+        *(f"sincos.far.v{n}" for n in LANES),
+        *(
+            form
+            for name, forms in vector_variants().items()
+            for form in (name, *forms)
+            if form not in inlined
+        ),
+    )
+
 
 _SYMBOL = re.compile(r"@wend\.([\w.]+)")
 
@@ -100,10 +105,11 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
     for name in requested:
         if name not in FUNCTIONS:
             raise KeyError(f"no native math function {name!r}; there are {', '.join(FUNCTIONS)}")
-    texts = _with_callees(requested, COLD_NAMES if not with_cold else ())
+    texts = _with_callees(requested, cold_names() if not with_cold else ())
     # Kept alive until the vectorizer has run: nothing calls them before.
-    variants = (variant for name in texts for variant in VECTOR_VARIANTS.get(name, ()))
-    pointers = [f"ptr @wend.{variant}" for variant in variants if variant not in INLINED_VARIANTS]
+    variants, inlined = vector_variants(), inlined_variants()
+    called = (variant for name in texts for variant in variants.get(name, ()))
+    pointers = [f"ptr @wend.{variant}" for variant in called if variant not in inlined]
     if pointers:
         initializer = f"[{len(pointers)} x ptr] [{', '.join(pointers)}]"
         texts["kept"] = (
@@ -112,9 +118,9 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
     return "\n".join(texts.values())
 
 
-def cold_definitions(names: Iterable[str] = COLD_NAMES) -> str:
-    """Return the IR of some of the functions in `COLD_NAMES`, visible to other modules."""
-    names = list(names)
+def cold_definitions(names: Iterable[str] | None = None) -> str:
+    """Return the IR of some of `cold_names()`, or of all, visible to other modules."""
+    names = list(cold_names() if names is None else names)
     texts = _with_callees(names, declared=())
     for name in names:
         texts[name] = texts[name].replace("define internal", "define")
@@ -128,9 +134,9 @@ def _with_callees(names: Iterable[str], declared: Container[str]) -> dict[str, s
     while pending:
         name = pending.pop()
         if name not in texts:
-            text = _text(name)
+            text = _text(name, platform())
             texts[name] = _declaration(text) if name in declared else text
-            pending += [*_SYMBOL.findall(texts[name]), *VECTOR_VARIANTS.get(name, ())]
+            pending += [*_SYMBOL.findall(texts[name]), *vector_variants().get(name, ())]
     return texts
 
 
@@ -143,11 +149,12 @@ def _declaration(definition: str) -> str:
 
 
 @cache
-def _text(name: str) -> str:
-    return _WRITERS[name]()
+def _text(name: str, target: Platform) -> str:
+    return _writers(target)[name]()
 
 
-def _writers() -> dict[str, Callable[[], str]]:
+@cache
+def _writers(target: Platform) -> dict[str, Callable[[], str]]:
     """Return the function that emits each symbol, including helpers and tables."""
     writers: dict[str, Callable[[], str]] = {
         name: partial(trig.scalar_sincos, name) for name in ("sin", "cos", "sincos")
@@ -184,15 +191,15 @@ def _loop_writers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
     writers: dict[str, Callable[[], str]] = {}
     for name in SINCOS:
         writers[name + suffix] = partial(_loop_sincos, name, format, name + suffix)
-        for variant in VECTOR_VARIANTS[name + suffix]:
+        for variant in vector_variants()[name + suffix]:
             writers[variant] = partial(_vector_sincos, name, format, variant)
     writers |= _pow_writers(format, suffix)
     for name in _BODIES:
         symbol = name + suffix
-        attributes = scalar_attributes(name, symbol) if symbol in VECTOR_VARIANTS else INLINE
+        attributes = scalar_attributes(name, symbol) if symbol in vector_variants() else INLINE
         body = FunctionBuilder(1, format, is_loop=True)
         writers[symbol] = partial(_define, name, body, symbol, attributes)
-        for variant in VECTOR_VARIANTS.get(symbol, ()):
+        for variant in vector_variants().get(symbol, ()):
             writers[variant] = partial(_inlined_variant, name, format, variant)
     return writers
 
@@ -229,7 +236,7 @@ def _vector_sincos(name: str, format: Format, symbol: str) -> str:
 def _pow_writers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
     """Return the functions that emit the scalar and vector pows of one format."""
     writers: dict[str, Callable[[], str]] = {}
-    for symbol in (f"pow{suffix}", *VECTOR_VARIANTS[f"pow{suffix}"]):
+    for symbol in (f"pow{suffix}", *vector_variants()[f"pow{suffix}"]):
         lanes, general = lanes_of(symbol), _general_pow(symbol)
         cold = f"cold noinline {vector_attributes(format, lanes) if lanes > 1 else PURE}"
         writers[symbol] = partial(_pow, format, symbol)
@@ -238,7 +245,7 @@ def _pow_writers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
 
 
 def _pow(format: Format, symbol: str) -> str:
-    lanes, is_inlined = lanes_of(symbol), symbol in INLINED_VARIANTS
+    lanes, is_inlined = lanes_of(symbol), symbol in inlined_variants()
     b = FunctionBuilder(lanes, format, is_loop=True, uses_avx512=is_inlined)
     pow.pow(b, _general_pow(symbol))
     if is_inlined:
@@ -266,6 +273,5 @@ class _Functions(Mapping[str, str]):
         return len(self._names)
 
 
-_WRITERS = _writers()
-LOOPS = tuple(name for name in _WRITERS if ".loop" in name and ".v" not in name)
+LOOPS = tuple(name for name in _writers(this_process()) if ".loop" in name and ".v" not in name)
 FUNCTIONS: Mapping[str, str] = _Functions()

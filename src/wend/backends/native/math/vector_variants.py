@@ -7,11 +7,12 @@ an attribute names one (the vector function ABI).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from wend.backends.native.math import avx512
 from wend.backends.native.math.format import F32, F64, Format
 from wend.backends.native.math.ir_dsl import INLINE, PURE
-from wend.backends.native.target import host_cpu
+from wend.backends.native.target.platform import Platform, platform
 
 SUFFIXES: Mapping[str, Format] = {".loop": F64, ".loop.f32": F32}
 SINCOS = ("sin", "cos", "tan")
@@ -26,12 +27,12 @@ BINARY = ("atan2", "pow")  # functions of two arguments
 
 
 def _widths(name: str, format: Format) -> tuple[int, ...]:
-    """Return the vector widths of a function in loops on this machine.
+    """Return the vector widths of a function in loops.
 
     The half width serves f32 in loops that also have f64, and the remainders of loops.
     """
-    features = host_cpu.features()
-    bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
+    has = platform().has
+    bits = 512 if has("avx512f") else 256 if has("avx") else 128
     lanes = bits // format.width
     return (lanes, lanes // 2) if format == F32 or _is_inlined(name) else (lanes,)
 
@@ -44,18 +45,31 @@ def _is_inlined(name: str) -> bool:
     return avx512.is_available() and name not in SINCOS
 
 
-_WITH_VARIANTS = (*BRANCHING, *(_BRANCH_FREE if avx512.is_available() else ()))
-VECTOR_VARIANTS: Mapping[str, tuple[str, ...]] = {
-    f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(name, format))
-    for name in _WITH_VARIANTS
-    for suffix, format in SUFFIXES.items()
-}
-INLINED_VARIANTS = frozenset(
-    variant
-    for symbol, variants in VECTOR_VARIANTS.items()
-    for variant in variants
-    if _is_inlined(symbol.partition(".")[0])
-)
+def vector_variants() -> Mapping[str, tuple[str, ...]]:
+    """Return the symbols of the vector variants of each function for loops."""
+    return _vector_variants(platform())
+
+
+@cache
+def _vector_variants(target: Platform) -> Mapping[str, tuple[str, ...]]:
+    names = (*BRANCHING, *(_BRANCH_FREE if avx512.is_available() else ()))
+    return {
+        f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(name, format))
+        for name in names
+        for suffix, format in SUFFIXES.items()
+    }
+
+
+def inlined_variants() -> frozenset[str]:
+    """Return the vector variants that are inlined into loops."""
+    return frozenset(
+        variant
+        for symbol, variants in vector_variants().items()
+        for variant in variants
+        if _is_inlined(symbol.partition(".")[0])
+    )
+
+
 # Intermediate vectors may be wider than the arguments.
 INLINED_ATTRIBUTES = f'{INLINE} "min-legal-vector-width"="512" {avx512.ATTRIBUTE}'
 
@@ -70,7 +84,7 @@ def scalar_attributes(name: str, symbol: str) -> str:
     kinds = "v" * (1 + (name in BINARY))
     variants = ",".join(
         f"_ZGV_LLVM_N{lanes_of(variant)}{kinds}_wend.{symbol}(wend.{variant})"
-        for variant in VECTOR_VARIANTS[symbol]
+        for variant in vector_variants()[symbol]
     )
     return f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.native.rt.numpy_loops import pointers_of
+from wend.backends.native.target.platform import platform
 from wend.ir.dtypes import complex_of
 
 _PREFIX = "numpy.fft."
@@ -48,7 +49,8 @@ def address(name: str) -> int:
 
 def is_available(stem: str, dtype: np.dtype) -> bool:
     """Return whether the loop is where this module looks for it, and works."""
-    return dtype in (np.float32, np.float64) and _address(stem, dtype) != 0
+    is_real = dtype in (np.float32, np.float64)
+    return platform().is_process and is_real and _address(stem, dtype) != 0
 
 
 @cache

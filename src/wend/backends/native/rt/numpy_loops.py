@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.native.target.platform import platform
+
 _PREFIX = "numpy.loop."
 _HOMES = {"": "numpy", "linalg": "numpy.linalg._umath_linalg"}
 # In a `PyUFuncObject`: after four ints
@@ -75,7 +77,7 @@ def address(name: str) -> int:
 
 def is_available(loop: Loop) -> bool:
     """Return whether the loop is where this module looks for it, and works."""
-    return _pointers(loop)[0] != 0
+    return platform().is_process and _pointers(loop)[0] != 0
 
 
 @cache

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from wend.backends.native.math import library as math
 from wend.backends.native.rt import blocks, checksum, parallel, philox, pool, python_callbacks, sums
 from wend.backends.native.rt.linalg import blas, blas_functions, elimination, lapack, small_gemm
 from wend.backends.native.rt.ordering import isin, numpy_sorts, row_argminmax, sorts
+from wend.backends.native.target.platform import Platform, platform
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -32,81 +33,91 @@ class SharedModule:
     forget: str = ""
 
 
-# Each is as small as possible, so that a process compiles only what its modules call.
-SHARED_MODULES: Sequence[SharedModule] = (
-    SharedModule(lambda: blocks.LIBRARY, blocks.NAMES, forget="wend.block.forget"),
-    SharedModule(lambda: pool.LIBRARY, pool.NAMES),
-    SharedModule(lambda: sums.LIBRARY, sums.NAMES),
-    SharedModule(philox.library, [philox.NAME]),
-    SharedModule(lambda: checksum.LIBRARY, checksum.NAMES),
-    *(
-        SharedModule(
-            partial(row_argminmax.library, how, dtype),
-            [row_argminmax.value_name(how, dtype), row_argminmax.position_name(how, dtype)],
-        )
-        for how in row_argminmax.REDUCTIONS
-        for dtype in row_argminmax.DTYPES
-    ),
-    SharedModule(lambda: python_callbacks.LIBRARY, python_callbacks.NAMES),
-    SharedModule(lambda: parallel.LIBRARY, parallel.NAMES, level=0, forget="wend.forget"),
-    *(
-        SharedModule(
-            partial(small_gemm.library, kind),
-            [small_gemm.small_product(kind, adds) for adds in (False, True)],
-            level=1,
-        )
-        for kind in small_gemm.KINDS
-    ),
-    *(
-        SharedModule(
-            partial(blas.library, kind, adds),
-            [blas.product(kind, adds)],
-            partial(blas_functions.addresses, kind, blas_functions.BLAS),
-            level=0,
-        )
-        for kind, adds in small_gemm.VARIANTS
-    ),
-    *(
-        SharedModule(
-            partial(elimination.library, kind),
-            [function(kind) for function in elimination.FUNCTIONS],
-        )
-        for kind in small_gemm.KINDS
-    ),
-    *(
-        SharedModule(
-            partial(lapack.solve_library, kind),
-            [lapack.solve(kind)],
-            partial(blas_functions.addresses, kind, ["gesv"]),
-        )
-        for kind in small_gemm.KINDS
-    ),
-    *(
-        SharedModule(
-            partial(lapack.cholesky_library, kind),
-            [lapack.cholesky(kind)],
-            partial(blas_functions.addresses, kind, ["potrf"]),
-        )
-        for kind in small_gemm.KINDS
-    ),
-    *(
-        SharedModule(
-            partial(sorts.sort_library, dtype),
-            [sorts.sort(dtype)],
-            partial(numpy_sorts.addresses, dtype),
-        )
-        for dtype in sorts.DTYPES
-    ),
-    *(
-        SharedModule(partial(sorts.argsort_library, dtype), [sorts.argsort(dtype)])
-        for dtype in sorts.DTYPES
-    ),
-    *(SharedModule(partial(isin.library, dtype), [isin.function(dtype)]) for dtype in isin.DTYPES),
-    *(
-        SharedModule(partial(math.cold_definitions, [name]), [f"wend.{name}"])
-        for name in math.COLD_NAMES
-    ),
-)
+def shared_modules() -> Sequence[SharedModule]:
+    """Return the modules of the platform that code is generated for."""
+    return _shared_modules(platform())
+
+
+@cache
+def _shared_modules(target: Platform) -> Sequence[SharedModule]:
+    # Each is as small as possible, so that a process compiles only what its modules call.
+    return (
+        SharedModule(lambda: blocks.LIBRARY, blocks.NAMES, forget="wend.block.forget"),
+        SharedModule(lambda: pool.LIBRARY, pool.NAMES),
+        SharedModule(lambda: sums.LIBRARY, sums.NAMES),
+        SharedModule(philox.library, [philox.NAME]),
+        SharedModule(lambda: checksum.LIBRARY, checksum.NAMES),
+        *(
+            SharedModule(
+                partial(row_argminmax.library, how, dtype),
+                [row_argminmax.value_name(how, dtype), row_argminmax.position_name(how, dtype)],
+            )
+            for how in row_argminmax.REDUCTIONS
+            for dtype in row_argminmax.DTYPES
+        ),
+        SharedModule(lambda: python_callbacks.LIBRARY, python_callbacks.NAMES),
+        SharedModule(lambda: parallel.LIBRARY, parallel.NAMES, level=0, forget="wend.forget"),
+        *(
+            SharedModule(
+                partial(small_gemm.library, kind),
+                [small_gemm.small_product(kind, adds) for adds in (False, True)],
+                level=1,
+            )
+            for kind in small_gemm.KINDS
+        ),
+        *(
+            SharedModule(
+                partial(blas.library, kind, adds),
+                [blas.product(kind, adds)],
+                partial(blas_functions.addresses, kind, blas_functions.BLAS),
+                level=0,
+            )
+            for kind, adds in small_gemm.VARIANTS
+        ),
+        *(
+            SharedModule(
+                partial(elimination.library, kind),
+                [function(kind) for function in elimination.FUNCTIONS],
+            )
+            for kind in small_gemm.KINDS
+        ),
+        *(
+            SharedModule(
+                partial(lapack.solve_library, kind),
+                [lapack.solve(kind)],
+                partial(blas_functions.addresses, kind, ["gesv"]),
+            )
+            for kind in small_gemm.KINDS
+        ),
+        *(
+            SharedModule(
+                partial(lapack.cholesky_library, kind),
+                [lapack.cholesky(kind)],
+                partial(blas_functions.addresses, kind, ["potrf"]),
+            )
+            for kind in small_gemm.KINDS
+        ),
+        *(
+            SharedModule(
+                partial(sorts.sort_library, dtype),
+                [sorts.sort(dtype)],
+                partial(numpy_sorts.addresses, dtype),
+            )
+            for dtype in sorts.DTYPES
+        ),
+        *(
+            SharedModule(partial(sorts.argsort_library, dtype), [sorts.argsort(dtype)])
+            for dtype in sorts.DTYPES
+        ),
+        *(
+            SharedModule(partial(isin.library, dtype), [isin.function(dtype)])
+            for dtype in isin.DTYPES
+        ),
+        *(
+            SharedModule(partial(math.cold_definitions, [name]), [f"wend.{name}"])
+            for name in math.cold_names()
+        ),
+    )
 
 
 def shared_module_of(name: str) -> SharedModule:
@@ -115,7 +126,7 @@ def shared_module_of(name: str) -> SharedModule:
     Raises:
         KeyError: no module does.
     """
-    for module in SHARED_MODULES:
+    for module in shared_modules():
         if name in module.exports:
             return module
     raise KeyError(f"no shared function is called {name}")

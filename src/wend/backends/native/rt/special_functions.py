@@ -9,6 +9,7 @@ import importlib
 from functools import cache
 
 from wend.backends.native.rt.linalg.blas_functions import capsule_address
+from wend.backends.native.target.platform import platform
 
 _MODULE = "scipy.special.cython_special"
 _TYPES = (
@@ -40,7 +41,7 @@ def address(name: str) -> int:
 
 def is_available(stem: str) -> bool:
     """Return whether SciPy has this function of one or two doubles."""
-    return _address(stem) != 0
+    return platform().is_process and _address(stem) != 0
 
 
 @cache

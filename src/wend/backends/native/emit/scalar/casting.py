@@ -5,15 +5,12 @@ Where the C standard leaves the result undefined, they give what NumPy gives on 
 
 from __future__ import annotations
 
-import platform
-
 import numpy as np
 
 from wend.backends.native.target.kinds import Kind
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.writer import Writer
 from wend.ir.dtypes import FLOAT64, INT64
-
-_IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
 def emit_cast(w: Writer, source: Kind, target: Kind, x: str) -> str:
@@ -45,7 +42,7 @@ def _to_integer(w: Writer, source: Kind, target: Kind, x: str) -> str:
     On x86 a value that does not fit becomes the lowest integer. Integers narrower than 32 bits are
     truncated from i32, u32 from i64, and u64 is converted in two halves.
     """
-    if not _IS_X86:
+    if not platform().is_x86:
         signedness = "u" if target.is_unsigned else "s"
         name = f"@llvm.fpto{signedness}i.sat.{target.suffix}.{source.suffix}"
         return w.define(f"call {target.text} {name}({source.text} {x})")

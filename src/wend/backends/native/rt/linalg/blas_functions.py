@@ -16,6 +16,7 @@ from typing import Any
 
 from wend.backends.native.rt.linalg import blas_kernels
 from wend.backends.native.target.kinds import Kind
+from wend.backends.native.target.platform import platform
 
 # Parameter types: c for char *, i for int *, n for a pointer to the dtype
 TYPES = {
@@ -38,6 +39,8 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 
 def are_available(kind: Kind, stems: Sequence[str]) -> bool:
     """Return whether SciPy has these functions, with the signatures assumed here."""
+    if not platform().is_process:
+        return platform().has_blas
     return all(_address(_LETTERS[kind.suffix] + stem) for stem in stems)
 
 

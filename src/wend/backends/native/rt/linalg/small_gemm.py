@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wend.backends.native.target import host_cpu
 from wend.backends.native.target.kinds import FLOAT32, Kind
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.writer import Writer
 from wend.ir.dtypes import FLOAT64
 
@@ -88,7 +88,7 @@ def column_as_row(w: Writer) -> list[str]:
 
 
 def _vector_bytes() -> int:
-    return 64 if host_cpu.features().get("avx512f") else 32
+    return 64 if platform().has("avx512f") else 32
 
 
 Rows = Callable[[str, int, int], None]  # first row, number of rows, vectors at once

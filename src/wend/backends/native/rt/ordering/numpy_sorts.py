@@ -14,6 +14,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from wend.backends.native.target import host_cpu
 from wend.backends.native.target.numpy_capi import numpy_functions
+from wend.backends.native.target.platform import platform
 
 _GET_ARR_FUNCS_INDEX = 365  # `_PyDataType_GetArrFuncs`
 _QUICKSORT_OFFSET = 8 * (21 + 12)  # in a `PyArray_ArrFuncs`: after 21 casts and 12 other functions
@@ -42,7 +43,7 @@ def addresses(dtype: np.dtype) -> dict[str, int]:
 
 def is_available(dtype: np.dtype) -> bool:
     """Return whether NumPy has a vectorized sort of a dtype."""
-    return _address(dtype) != 0
+    return platform().is_process and _address(dtype) != 0
 
 
 def max_count() -> int | None:
