@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_ownership import Ownership
 from wend.backends.native.codegen import arithmetic, instrument
 from wend.backends.native.codegen.arenas import GROW
+from wend.backends.native.codegen.calls import string_definition
 from wend.backends.native.codegen.list_arguments import load_list, mark_shared
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.outlined_parts import Parts
 from wend.backends.native.codegen.outlining import outline
 from wend.backends.native.codegen.traps import FrameState
 from wend.backends.native.emit.array.elementwise import computes_elements
+from wend.backends.native.emit.control.failures import tell_failure
 from wend.backends.native.emit.control.host import (
     call_host,
     frame_size,
@@ -46,6 +49,7 @@ from wend.backends.native.rt import parallel, pool, python_callbacks, redzones
 from wend.backends.native.rt.linalg import blas, small_gemm
 from wend.backends.native.scalarize.split import scalarize_small_arrays
 from wend.backends.native.target.loop_nest import loop_nest
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.value_layout import (
     ARENA_BYTES,
     SLOT_BYTES,
@@ -96,6 +100,8 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         low.w.do(f"%{name} = getelementptr i8, ptr %block, i64 {offset}")
     low.w.do(f"%pool.at = getelementptr i8, ptr %block, i64 {layout.pool}")
     low.w.do("%pool = load ptr, ptr %pool.at")
+    if not platform().is_process:
+        low.w.do("%workspace = load ptr, ptr %python")
     low.arenas.enter("%arenas")
     low.w.open_entry()
     param_registers = _load_params(low, graph.params)
@@ -110,12 +116,15 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             mark_shared(low, low.list_classes.of_use(graph, k), slots)
     exit_block = low.w.block
     low.w.jump("leave")
-    status = low.traps.write(
-        exit_block,
-        lambda node, operands: prepare_host_call(low, node, operands),
-        lambda: call_host(low),
-        lambda state: _save_state(low, layout, state),
-    )
+    if platform().is_process:
+        status = low.traps.write(
+            exit_block,
+            lambda node, operands: prepare_host_call(low, node, operands),
+            lambda: call_host(low),
+            lambda state: _save_state(low, layout, state),
+        )
+    else:
+        status = low.traps.write_with_messages(exit_block, partial(tell_failure, low))
     low.arenas.leave("%arenas", reset=True)
     uses_pool = low.arrays.uses_pool or bool(low.host_nodes) or any(map(_needs_pool, params))
     if uses_pool:
@@ -148,6 +157,8 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             ),
             *(f"declare {text} nounwind" for text in low.calls.external.values()),
             f"declare ptr @memchr(ptr, i32, i64) {_READ_ONLY}" if low.calls.uses_memchr else "",
+            "" if platform().is_process else "declare i32 @snprintf(ptr, i64, ptr, ...)",
+            *(string_definition(f"text{k}", text) for k, text in enumerate(low.calls.texts)),
             *(small_gemm.declaration(name) for name in sorted(low.calls.gemm_functions)),
             *(f"@const{k} = external {constant_linkage} i8" for k in range(len(low.constants))),
             *parts.lines,

@@ -23,6 +23,7 @@ class Calls:
         external: the declarations of the called functions of `lapack.py`, `sorts.py` and SciPy.
         uses_memchr: whether bools are searched with `memchr`.
         vectorizable_count: the number of calls that justify the widest vectors.
+        texts: the texts that the module must define as strings of C.
     """
 
     w: Writer
@@ -34,6 +35,7 @@ class Calls:
     external: dict[str, str] = field(default_factory=dict)
     uses_memchr: bool = False
     vectorizable_count: int = 0
+    texts: list[str] = field(default_factory=list)
 
     def math_function(self, name: str, kind: Kind, *operands: str) -> str:
         """Call a math function defined in IR; `kind` is f64, of any number of lanes."""
@@ -61,7 +63,20 @@ class Calls:
         self.row_functions[name] = type
         return self.w.define(f"call {type} @{name}(ptr {address}, i64 {count})")
 
+    def text(self, text: str) -> str:
+        """Return the name of a text, as a string of C."""
+        if text not in self.texts:
+            self.texts.append(text)
+        return f"@text{self.texts.index(text)}"
+
     def helper(self, name: str, type: str, *operands: str) -> str:
         """Call a function of `arithmetic.py`, named without its `wend.` prefix."""
         self.helpers.add(name)
         return self.w.define(f"call {type} @wend.{name}({', '.join(operands)})")
+
+
+def string_definition(name: str, text: str) -> str:
+    """Return the definition of a string of C."""
+    data = text.encode() + b"\0"
+    written = "".join(f"\\{byte:02X}" for byte in data)
+    return f'@{name} = internal constant [{len(data)} x i8] c"{written}"'

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wend.backends.native.codegen.traps import HOST, Traps
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.writer import Writer
 
 
@@ -27,6 +28,8 @@ class Safepoints:
 
     def new_counter(self, first: int) -> int:
         """Allocate a counter that reaches its first safepoint after `first` iterations."""
+        if not platform().is_process:
+            return 0  # other programs have no signal handlers of Python's
         counter = self.count
         self.count += 1
         for line in (
@@ -42,6 +45,8 @@ class Safepoints:
 
     def count_trip(self, counter: int) -> None:
         """Emit the end of an iteration; traps if a signal handler raises."""
+        if not platform().is_process:
+            return
         w = self.w
         pause, go = w.new_label("pause"), w.new_label("goes.on")
         remaining = w.define(f"load i64, ptr %trips{counter}")

@@ -109,6 +109,24 @@ class Traps:
         self.w.start("leave")
         return self.w.phi("i32", *sources)
 
+    def write_with_messages(
+        self, done: str, tell: Callable[[int, Node | None, Sequence[Registers] | None], None]
+    ) -> str:
+        """Emit exit blocks of code that runs without Python; return the status, the reason.
+
+        Args:
+            done: the block in which the function ends normally.
+            tell: emits the message of a reason, a node and its operands, if they are in memory.
+        """
+        sources = [("0", done)]
+        for (reason, node), label in self.blocks.items():
+            self.w.start(label)
+            tell(reason, node, self._operands[label])
+            sources.append((str(reason), self.w.block))
+            self.w.jump("leave")
+        self.w.start("leave")
+        return self.w.phi("i32", *sources)
+
 
 def _can_run(node: Node | None) -> bool:
     """Return whether Python can run a node."""

@@ -9,10 +9,12 @@ import numpy as np
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Lowering
+from wend.backends.native.codegen.traps import FAILED
 from wend.backends.native.emit.control.host import emit_host, run_on_host
 from wend.backends.native.rt import numpy_loops
 from wend.backends.native.rt.numpy_loops import Loop
 from wend.backends.native.target.kinds import REGISTERS, memory_type
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
 from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType
@@ -87,6 +89,9 @@ def or_by_kernel(
     """Return the registers of results in memory, or where none were found those of the kernel."""
     w = low.w
     native_results = [loaded_result(low, node, k, out) for k, out in enumerate(outs)]
+    if not platform().is_process:
+        low.traps.check(succeeded, FAILED)
+        return native_results
     failed, done = w.new_label("none"), w.new_label("done")
     w.branch_unless(succeeded, failed)
     native_block = w.block

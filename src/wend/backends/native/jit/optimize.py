@@ -32,7 +32,7 @@ def optimize(text: str, machine: Any, level: int | None = None) -> Any:
     # They take a third of the compile time, and the code is no faster.
     options.loop_interleaving = options.loop_unrolling = False
     builder = binding.create_pass_builder(machine, options)
-    _run(builder.getModulePassManager(), module, builder)
+    run_passes(builder.getModulePassManager(), module, builder)
     _inline_vector_variants(module, builder)
     return module
 
@@ -65,10 +65,11 @@ def _inline_vector_variants(module: Any, builder: Any) -> None:
     passes = binding.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
-    _run(passes, module, builder)
+    run_passes(passes, module, builder)
 
 
-def _run(passes: Any, module: Any, builder: Any) -> None:
+def run_passes(passes: Any, module: Any, builder: Any) -> None:
+    """Run a pass manager on a module, and free it."""
     passes.run(module, builder)
     # llvmlite leaks it: the class inherits another `_dispose` before its own.
     binding.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)

@@ -244,3 +244,23 @@ done:
 }}
 """
 LIBRARY += _HUGE_PAGES if sys.platform.startswith("linux") else _NO_HUGE_PAGES
+
+
+# The allocator of large blocks for programs without Python, which keeps none and shares nothing
+OWN_LIBRARY = f"""
+declare ptr @aligned_alloc(i64, i64)
+
+define ptr @wend.block.new(i64 %class, i64 %units) {{
+  %size0 = shl i64 %units, 6
+  %size = add i64 %size0, {HEAD}
+  %start = call ptr @aligned_alloc(i64 64, i64 %size)
+  %null = icmp eq ptr %start, null
+  br i1 %null, label %fail, label %made
+fail:
+  ret ptr null
+made:
+  %data = getelementptr i8, ptr %start, i64 {HEAD}
+{put("%class", "data", CLASS)}{put("%size", "data", BYTES)}
+  ret ptr %data
+}}
+"""

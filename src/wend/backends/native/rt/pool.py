@@ -28,7 +28,7 @@ POOL_BYTES = _FREE + 8 * CLASSES
 # Offsets in a pool: next free byte, end of the chunk, first chunk, current chunk, bytes of all
 # chunks, bytes of everything, whether it is in use, first large block, whether the free large
 # blocks are in their free lists
-_CURSOR, _LIMIT, _FIRST, _CHUNK, _CUT, TOTAL, _USED, _LARGE, _SORTED = range(0, _FREE, 8)
+_CURSOR, _LIMIT, FIRST, _CHUNK, _CUT, TOTAL, _USED, LARGE, _SORTED = range(0, _FREE, 8)
 
 NAMES = ("wend.take", "wend.free", "wend.reset", "wend.leave")
 
@@ -152,7 +152,7 @@ define internal ptr @wend.link(ptr %data, i1 %is.large) alwaysinline {{
 
 ; A large block is the pool's, with one reference.
 define internal void @wend.enter(ptr %pool, ptr %data) noinline {{
-{_field("large.at", _LARGE)}{_field("total.at", TOTAL)}{_field("used.at", _USED)}
+{_field("large.at", LARGE)}{_field("total.at", TOTAL)}{_field("used.at", _USED)}
   %first = load ptr, ptr %large.at
 {put("null", "data", PREVIOUS, "ptr")}{put("%first", "data", NEXT, "ptr")}{put("1", "data", COUNT)}
   store ptr %data, ptr %large.at
@@ -171,7 +171,7 @@ done:
 }}
 
 define void @wend.leave(ptr %pool, ptr %data) {{
-{_field("large.at", _LARGE)}{_field("total.at", TOTAL)}
+{_field("large.at", LARGE)}{_field("total.at", TOTAL)}
 {load("previous", "data", PREVIOUS, "ptr")}{load("next", "data", NEXT, "ptr")}
 {load("size", "data", BYTES)}
   %total = load i64, ptr %total.at
@@ -192,7 +192,7 @@ done:
 
 ; The large blocks, all of which are free, into their lists
 define internal void @wend.sort(ptr %pool) noinline {{
-{_field("large.at", _LARGE)}{_field("used.at", _USED)}{_field("sorted.at", _SORTED)}
+{_field("large.at", LARGE)}{_field("used.at", _USED)}{_field("sorted.at", _SORTED)}
   store i64 1, ptr %used.at
   store i64 1, ptr %sorted.at
   %first = load ptr, ptr %large.at
@@ -211,7 +211,7 @@ done:
 
 ; Go on to a chunk with so much room, the next one or a new one after this.
 define internal i1 @wend.chunk(ptr %pool, i64 %size) noinline cold {{
-{_field("first.at", _FIRST)}{_field("chunk.at", _CHUNK)}{_field("total.at", TOTAL)}
+{_field("first.at", FIRST)}{_field("chunk.at", _CHUNK)}{_field("total.at", TOTAL)}
 {_field("cut.at", _CUT)}
   %here = load ptr, ptr %chunk.at
   %some = icmp ne ptr %here, null
@@ -283,7 +283,7 @@ define void @wend.free(ptr %pool, ptr %data) {{
 
 define void @wend.reset(ptr %pool) {{
 {_field("used.at", _USED)}{_field("free.at", _FREE)}{_field("cursor.at", _CURSOR)}
-{_field("first.at", _FIRST)}{_field("chunk.at", _CHUNK)}{_field("sorted.at", _SORTED)}
+{_field("first.at", FIRST)}{_field("chunk.at", _CHUNK)}{_field("sorted.at", _SORTED)}
   %used = load i64, ptr %used.at
   %clean = icmp eq i64 %used, 0
   br i1 %clean, label %done, label %clear
@@ -375,7 +375,7 @@ class Pool:
 
     def release(self) -> None:
         """Free all memory of the pool."""
-        for first, link, start in ((_FIRST, 0, 0), (_LARGE, NEXT, -HEAD)):
+        for first, link, start in ((FIRST, 0, 0), (LARGE, NEXT, -HEAD)):
             block = self._memory[first // 8]
             while block:
                 following = self._word.from_address(block + link).value

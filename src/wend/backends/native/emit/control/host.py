@@ -6,13 +6,18 @@ from collections.abc import Sequence
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import HOST
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.value_layout import SLOT_BYTES, Registers, refuse, registers
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at
 from wend.ir.graph import Node
 from wend.ir.types import ListType, Type, without_maybe
 
 
 def emit_host(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Emit a call of the NumPy kernel of a node that has no emitter."""
+    if not platform().is_process:
+        raise refuse_without_python(node)
     if node.op.kernel is None:
         raise refuse(node, "it has no code and no kernel for this operation")
     low.slow_nodes.append(node)
@@ -33,6 +38,17 @@ def run_on_host(low: Lowering, node: Node, operands: Sequence[Registers]) -> Seq
         slots, offset = load_slots(low, "%frame", offset, value.type)
         results.append(slots)
     return results
+
+
+def refuse_without_python(node: Node) -> UnsupportedError:
+    """Return the error for a node that only Python, NumPy or SciPy can compute."""
+    if node.op.name == "dot_general" or node.op.name in ("solve", "cholesky"):
+        needs = "sizes above 64, or known at run time only, need BLAS and LAPACK"
+        cure = "leave --no-blas out, and link with a BLAS; or make its sizes static and small."
+    else:
+        needs, cure = "Python, NumPy or SciPy would compute it", "compute it otherwise."
+    what = f"`{node.op.name}`{at(node.source)} has no code that runs without Python: {needs}."
+    return UnsupportedError(explain(what, cure=cure))
 
 
 def prepare_host_call(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from wend.backends.native.rt.linalg import blas_functions, small_gemm
 from wend.backends.native.target.host_cpu import processors
 from wend.backends.native.target.kinds import Kind
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.writer import Writer
 
@@ -43,13 +44,26 @@ NAMES = frozenset(product(kind, adds) for kind, adds in small_gemm.VARIANTS)
 def is_small(rows: int, columns: int, depth: int, *, y_is_plain: bool) -> bool:
     """Return whether a product is computed without BLAS, judging by static sizes."""
     pairs = rows * columns * depth
-    if pairs <= (MAX_SMALL_FMAS if y_is_plain else MAX_SMALL_STRIDED_FMAS) or depth == 1:
+    plain, strided = _max_small_fmas()
+    if pairs <= (plain if y_is_plain else strided) or depth == 1:
         return True
     return 1 in (rows, columns) and pairs <= MAX_CACHED_MATRIX
 
 
+def _max_small_fmas() -> tuple[int, int]:
+    """Return up to how many multiply-adds are computed without BLAS; see MAX_SMALL_FMAS.
+
+    An object file computes more of them itself, so that fewer need a BLAS beside it.
+    """
+    if platform().is_process:
+        return MAX_SMALL_FMAS, MAX_SMALL_STRIDED_FMAS
+    return MAX_SERIAL_FMAS, MAX_SERIAL_FMAS
+
+
 def _is_single_threaded() -> bool:
     """Return whether BLAS runs in the calling thread only, as far as can be told."""
+    if not platform().is_process:
+        return True
     thread_counts = [os.environ.get(f"{name}_NUM_THREADS") for name in ("OPENBLAS", "OMP")]
     return processors() == 1 or "1" in thread_counts
 
@@ -60,7 +74,7 @@ def library(kind: Kind, adds: bool) -> str:
     arguments = ", ".join(small_gemm.column_as_row(outer))
     return "\n".join(
         [
-            *blas_functions.declarations(blas_functions.BLAS),
+            *blas_functions.declarations(kind, blas_functions.BLAS),
             f"declare void @{small_gemm.small_product(kind, adds)}({small_gemm.TYPES}) nounwind",
             f"define void @{product(kind, adds)}({small_gemm.PARAMS}) nounwind {{",
             *outer.lines,
@@ -198,9 +212,8 @@ class _BlasCalls:
         y_is_turned = w.define("icmp eq i64 %y.deep, 1")
         area = w.define("mul i64 %rows, %columns")
         pairs = w.define(f"mul i64 {area}, %depth")
-        max_fmas = w.define(
-            f"select i1 {y_is_plain}, i64 {MAX_SMALL_FMAS}, i64 {MAX_SMALL_STRIDED_FMAS}"
-        )
+        plain, strided = _max_small_fmas()
+        max_fmas = w.define(f"select i1 {y_is_plain}, i64 {plain}, i64 {strided}")
         is_small = w.define(f"icmp ule i64 {pairs}, {max_fmas}")
         is_small = w.define(f"or i1 {is_small}, {w.define('icmp eq i64 %depth, 1')}")
         dense = w.define(f"and i1 {x_is_plain}, {y_is_turned}")
@@ -226,7 +239,7 @@ class _BlasCalls:
 
     def _call(self, stem: str, pointers: Sequence[str]) -> None:
         arguments = ", ".join(f"ptr {pointer}" for pointer in pointers)
-        self.w.do(f"call void @{blas_functions.name(stem)}({arguments})")
+        self.w.do(f"call void @{blas_functions.name(self.kind, stem)}({arguments})")
 
     # BLAS takes a pointer to each argument.
     def _spill(self, type: str, value: str) -> str:

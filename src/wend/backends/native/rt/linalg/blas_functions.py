@@ -47,20 +47,20 @@ def are_available(kind: Kind, stems: Sequence[str]) -> bool:
 def addresses(kind: Kind, stems: Sequence[str]) -> dict[str, int]:
     """Return the addresses of functions by their names in modules."""
     letter = _LETTERS[kind.suffix]
-    return {name(stem): _address(letter + stem) for stem in stems}
+    return {name(kind, stem): _address(letter + stem) for stem in stems}
 
 
-def declarations(stems: Sequence[str]) -> list[str]:
+def declarations(kind: Kind, stems: Sequence[str]) -> list[str]:
     """Return the declarations of functions, whose parameters are all pointers."""
     return [
-        f"declare void @{name(stem)}({', '.join(['ptr'] * len(TYPES[stem]))}) nounwind"
+        f"declare void @{name(kind, stem)}({', '.join(['ptr'] * len(TYPES[stem]))}) nounwind"
         for stem in stems
     ]
 
 
-def name(stem: str) -> str:
-    """Return the name of a function in modules."""
-    return f"lapack.{stem}"
+def name(kind: Kind, stem: str) -> str:
+    """Return the name of a function in modules; in object files, what Fortran calls it."""
+    return f"lapack.{stem}" if platform().is_process else f"{_LETTERS[kind.suffix]}{stem}_"
 
 
 @cache

@@ -37,7 +37,7 @@ def solve_library(kind: Kind) -> str:
     calls = _LapackCalls(Writer(), kind)
     params = "ptr %a, ptr %y, ptr %x, ptr %room, i64 %n, i64 %columns"
     small = f"declare i32 @{elimination.solve(kind)}({elimination.SOLVE_TYPES}) nounwind"
-    return _module(f"i32 @{solve(kind)}({params})", calls.solve(), "gesv", small)
+    return _module(kind, f"i32 @{solve(kind)}({params})", calls.solve(), "gesv", small)
 
 
 def cholesky_library(kind: Kind) -> str:
@@ -45,11 +45,11 @@ def cholesky_library(kind: Kind) -> str:
     calls = _LapackCalls(Writer(), kind)
     small = f"declare i32 @{elimination.cholesky(kind)}({elimination.CHOLESKY_TYPES}) nounwind"
     head = f"i32 @{cholesky(kind)}(ptr %a, ptr %lower, i64 %n)"
-    return _module(head, calls.cholesky(), "potrf", small)
+    return _module(kind, head, calls.cholesky(), "potrf", small)
 
 
-def _module(head: str, lines: list[str], stem: str, small: str) -> str:
-    declared = [small, *blas_functions.declarations([stem])]
+def _module(kind: Kind, head: str, lines: list[str], stem: str, small: str) -> str:
+    declared = [small, *blas_functions.declarations(kind, [stem])]
     return "\n".join([*declared, f"define {head} nounwind {{", *lines, "}", ""])
 
 
@@ -145,7 +145,7 @@ class _LapackCalls:
         status = self.w.allocate("i32")
         self.w.do(f"store i32 0, ptr {status}")
         arguments = ", ".join(f"ptr {pointer}" for pointer in (*pointers, status))
-        self.w.do(f"call void @{blas_functions.name(stem)}({arguments})")
+        self.w.do(f"call void @{blas_functions.name(self.kind, stem)}({arguments})")
         return self.w.define(f"load i32, ptr {status}")
 
     def _leading_dimension(self) -> str:
