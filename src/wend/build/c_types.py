@@ -14,12 +14,12 @@ class CType(NamedTuple):
     Attributes:
         name: its name.
         alignment: of a field of this type, in bytes.
-        count: how many of them are one element: two of a complex number.
+        parts: how many of them are one element: two of a complex number.
     """
 
     name: str
     alignment: int
-    count: int = 1
+    parts: int = 1
 
 
 C_TYPES: Mapping[np.dtype, CType] = {
@@ -34,10 +34,11 @@ C_TYPES: Mapping[np.dtype, CType] = {
     np.dtype(np.complex64): CType("float", 4, 2),
     np.dtype(np.complex128): CType("double", 8, 2),
 }
-RESERVED = frozenset(
-    """workspace state auto bool break case char class const continue default delete do double else
+_WORDS = """
+    workspace state auto bool break case char class const continue default delete do double else
     enum explicit export extern false float for friend goto if inline int int8_t int16_t int32_t
     int64_t long main mutable namespace new operator private protected public register restrict
     return short signed sizeof static struct switch template this throw true try typedef typename
-    uint8_t uint16_t uint32_t uint64_t union unsigned using virtual void volatile while""".split()
-)
+    uint8_t uint16_t uint32_t uint64_t union unsigned using virtual void volatile while
+"""
+RESERVED = frozenset(_WORDS.split())

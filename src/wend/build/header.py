@@ -102,7 +102,7 @@ def _parameters(function: Interface) -> Iterator[str]:
 
 def _input(x: Input) -> str:
     c = C_TYPES[x.type.dtype]
-    if not x.type.dims and c.count == 1 and not x.is_written:
+    if not x.type.dims and c.parts == 1 and not x.is_written:
         return f"{c.name} {x.name}"
     return f"{'' if x.is_written else 'const '}{c.name} *{x.name}"
 
@@ -119,5 +119,5 @@ def _output(output: Output) -> Iterator[str]:
 
 def _field(name: str, type: TensorType) -> str:
     c = C_TYPES[type.dtype]
-    dims = [*type.dims, *([c.count] if c.count > 1 else [])]
+    dims = [*type.dims, *([c.parts] if c.parts > 1 else [])]
     return f"{c.name} {name}{''.join(f'[{dim}]' for dim in dims)}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -35,7 +34,9 @@ def state_of(concretes: Sequence[ConcreteFunction], name: str) -> State | None:
     """
     names, offset, fields = Names(), 0, []
     storages = dict.fromkeys(
-        binding for concrete in concretes for binding in concrete.traced.captured
+        binding
+        for concrete in concretes
+        for binding in concrete.traced.captured
         if isinstance(binding, Storage)
     )
     largest = 1
@@ -105,9 +106,7 @@ def interface_of(
         outputs.append(Output(names.unique(path), type, is_lent))
     stored = tuple(storages[storage] for storage in traced.stored)
     uses_state = any(isinstance(param, StateField) for param in params)
-    return Interface(
-        name, params, outputs, stored, sizes, state if uses_state else None, graph
-    )
+    return Interface(name, params, outputs, stored, sizes, state if uses_state else None, graph)
 
 
 def _checked(type: Type, what: str) -> TensorType:
@@ -128,16 +127,11 @@ class Names:
         self._used: set[str] = {*RESERVED}
 
     def unique(self, text: str) -> str:
+        """Return a name that begins with the words of a text."""
         word = re.sub(r"\W+", "_", text).strip("_") or "x"
         word = word if not word[0].isdigit() else f"x{word}"
-        name = next(name for name in _numbered(word) if name not in self._used)
+        name, number = word, 2
+        while name in self._used:
+            name, number = f"{word}_{number}", number + 1
         self._used.add(name)
         return name
-
-
-def _numbered(word: str) -> Iterator[Any]:
-    yield word
-    number = 2
-    while True:
-        yield f"{word}_{number}"
-        number += 1

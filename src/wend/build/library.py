@@ -4,46 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wend.backends.native.objects.interface import Interface
 from wend.backends.native.objects.object_file import ObjectFile, object_file
 from wend.backends.native.objects.targets import target_platform
 from wend.base.errors import UnsupportedError, explain
+from wend.build.built import Built
+from wend.build.c_types import RESERVED
 from wend.build.header import header
 from wend.build.interfaces import interface_of, state_of
+from wend.build.layout import layout_of
 from wend.build.signature import NamedSpec, parse_signature
+from wend.build.wheel import make_wheel
 from wend.function.concrete import ConcreteFunction
 from wend.function.derivatives.gradient import value_and_grad
 from wend.function.function import BoundFunction, Function, function
 from wend.ir.types import Symbol
 from wend.runtime.storage import Storage
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Built:
-    """What `build` has written.
-
-    Attributes:
-        name: the name of the library.
-        object: the object file.
-        header: the C header.
-        functions: the functions that both have.
-        blas: the functions of BLAS and LAPACK that the object file calls.
-        workspaces: the words of the workspace of each function, after its header.
-    """
-
-    name: str
-    object: Path
-    header: Path
-    functions: tuple[Interface, ...]
-    blas: tuple[str, ...]
-    workspaces: Mapping[str, int]
 
 
 def build(
@@ -56,6 +38,8 @@ def build(
     cpu: str | None = None,
     target: str | None = None,
     blas: bool = True,
+    wheel: bool = False,
+    libraries: str = "",
 ) -> Built:
     """Compile a function to an object file that needs neither Python nor wend.
 
@@ -74,8 +58,11 @@ def build(
         cpu: LLVM's name of the processor, such as `"x86-64-v3"`; None: this one.
         target: LLVM's name of a machine, such as `"aarch64-linux-gnu"`; None: this one.
         blas: whether it may call BLAS and LAPACK.
+        wheel: also link a shared library, and write a wheel for any Python with NumPy.
+        libraries: further options of the linker, such as `"-lopenblas"`.
 
     Raises:
+        LinkError: there is no compiler that links the wheel's library, or it fails.
         UnsupportedError: an operation needs Python, NumPy or SciPy; it is named, with its line.
 
     Example:
@@ -90,9 +77,10 @@ def build(
     specs = parse_signature(signature) if isinstance(signature, str) else signature
     concrete = _concrete(fun, specs)
     name = name or re.sub(r"\W", "_", concrete.name)
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise ValueError(explain(f"name={name!r} is no name in C.", cure="use letters."))
-    concretes, labels = {name: concrete}, {name: None}
+    if not re.fullmatch(r"[A-Za-z_]\w*", name) or name in RESERVED:
+        raise ValueError(explain(f"name={name!r} is no name in C.", cure="pass another one."))
+    concretes: dict[str, ConcreteFunction] = {name: concrete}
+    labels: dict[str, list[str] | None] = {name: None}
     if gradient:
         derived, names = _gradient(fun, concrete, specs)
         concretes[f"{name}_gradient"], labels[f"{name}_gradient"] = derived, names
@@ -113,7 +101,12 @@ def build(
     object_path, header_path = folder / f"{name}.o", folder / f"{name}.h"
     object_path.write_bytes(made.image)
     header_path.write_text(header(name, functions, made))
-    return Built(name, object_path, header_path, tuple(functions), made.blas, made.workspaces)
+    layout = layout_of(functions, made.workspaces)
+    built = Built(name, object_path, header_path, tuple(functions), made.blas, layout)
+    if not wheel:
+        return built
+    path = make_wheel(built, platform, folder, target=target, libraries=libraries)
+    return replace(built, wheel=path)
 
 
 def _concrete(fun: Any, specs: Sequence[Any] | None) -> ConcreteFunction:

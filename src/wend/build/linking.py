@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from wend.base.errors import WendError, explain
@@ -25,12 +25,14 @@ def find_compiler() -> list[str] | None:
         return shlex.split(named)
     if shutil.which("cc"):
         return ["cc"]
-    if importlib.util.find_spec("ziglang") is not None:
+    if find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "cc"]
     return None
 
 
-def link_shared(objects: Sequence[Path], out: Path, *, target: str | None, libraries: str = "") -> None:
+def link_shared(
+    objects: Sequence[Path], out: Path, *, target: str | None = None, libraries: str = ""
+) -> None:
     """Link object files to a shared library.
 
     Args:

@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_save(commands)
     _add_run(commands)
     _add_export(commands)
+    _add_build(commands)
     _add_cache(commands)
     _add(commands, "bench", "compare the speed of wend with C and other systems, in its repository")
     _add(
@@ -189,6 +190,54 @@ def _add_export(commands: Any) -> None:
     export.add_argument("--out", type=_file, required=True, metavar="FILE.onnx", help="the file")
     export.add_argument(
         "--opset", type=int, default=21, metavar="N", help="the version of ONNX's operators"
+    )
+
+
+def _add_build(commands: Any) -> None:
+    build = _add(
+        commands,
+        "build",
+        "write a function as an object file and a C header, for programs without Python",
+        "The function's file is imported; the function is traced and not run.",
+        epilog="examples: wend build newton.py:root --signature f64 --gradient; "
+        "wend build model.py:step --signature 'f64[n], f64[n, 3], i64' --out lib --wheel",
+    )
+    build.add_argument(
+        "target", metavar="FILE.py:FUNCTION", help="a function; without --signature, a call of it"
+    )
+    build.add_argument(
+        "--signature",
+        metavar="TYPES",
+        help="the types of its arguments: f64, f32, i64, …, bool, c128, with the sizes of arrays; "
+        "equal names are equal sizes",
+    )
+    build.add_argument(
+        "--gradient",
+        action="store_true",
+        help="add NAME_gradient, which returns the value and the gradients in all floats",
+    )
+    build.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="the folder")
+    build.add_argument("--name", metavar="NAME", help="its name in C; by default its own")
+    build.add_argument(
+        "--wheel", action="store_true", help="add a wheel that calls it from Python, without wend"
+    )
+    build.add_argument(
+        "--cpu", metavar="CPU", help="LLVM's name of the processor, such as x86-64-v3; or native"
+    )
+    build.add_argument(
+        "--target",
+        dest="triple",
+        metavar="TRIPLE",
+        help="LLVM's name of another machine, such as aarch64-linux-gnu",
+    )
+    build.add_argument(
+        "--no-blas", action="store_true", help="refuse what needs BLAS or LAPACK, by line"
+    )
+    build.add_argument(
+        "--libraries",
+        default="",
+        metavar="OPTIONS",
+        help="of the linker of the wheel, such as -lopenblas",
     )
 
 

@@ -32,6 +32,28 @@ def concrete_of(text: str) -> wend.ConcreteFunction:
     Raises:
         TargetError: there is no such file or function, or the argument types are unknown.
     """
+    tree, names, file = _parsed(text)
+    expression = text.partition(".py:")[2]
+    if isinstance(tree, ast.Call):
+        fun = _value(tree.func, names, file)
+        if not _is_transform(fun):
+            args, kwargs = _arguments(tree, names, file)
+            return _trace(_function(fun, expression), args, kwargs)
+    return _trace_without_arguments(_function(_value(tree, names, file), expression), text)
+
+
+def function_of(text: str) -> wend.Function | BoundFunction:
+    """Return the function of a target without arguments, such as `file.py:wend.grad(f)`.
+
+    Raises:
+        TargetError: there is no such file or function.
+    """
+    tree, names, file = _parsed(text)
+    return _function(_value(tree, names, file), text.partition(".py:")[2])
+
+
+def _parsed(text: str) -> tuple[ast.expr, Mapping[str, Any], Path]:
+    """Return the expression of a target, the names of its file, and the file."""
     path, colon, expression = text.partition(".py:")
     file = Path(path + ".py")
     if not colon or not expression:
@@ -41,15 +63,9 @@ def concrete_of(text: str) -> wend.ConcreteFunction:
         raise TargetError(f"wend show: there is no file {str(file)!r}")
     names = {"np": np, "wend": wend, "wnp": wend.numpy, **_import_file(file)}
     try:
-        tree = ast.parse(expression, mode="eval").body
+        return ast.parse(expression, mode="eval").body, names, file
     except SyntaxError as error:
         raise TargetError(f"wend show: {expression!r} is not valid Python: {error.msg}") from None
-    if isinstance(tree, ast.Call):
-        fun = _value(tree.func, names, file)
-        if not _is_transform(fun):
-            args, kwargs = _arguments(tree, names, file)
-            return _trace(_function(fun, expression), args, kwargs)
-    return _trace_without_arguments(_function(_value(tree, names, file), expression), text)
 
 
 def _trace(

@@ -19,6 +19,7 @@ from wend.backends.native.emit.numpy_loop import loaded_result, or_by_kernel, re
 from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.rt.linalg import blas_functions, elimination, lapack, small_gemm
 from wend.backends.native.target.kinds import Kind, scalar_literal
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.value_layout import Registers
 from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Node
@@ -28,7 +29,8 @@ from wend.ops import factors, linalg
 
 def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit the solution of each linear system of a stack."""
-    if not _has_lapack(node, "gesv"):
+    is_own = _is_computed_here(node)
+    if not is_own and not _has_lapack(node, "gesv"):
         return emit_by_numpy(low, node, operands)
     a, y = low.array(node, 0), low.array(node, 1)
     low.check_equal_dims(a.dims, (*y.dims[:-1], a.dims[-2]))
@@ -36,7 +38,7 @@ def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     n, columns = y.dims[-2:]
     width = low.sizes.add(low.sizes.add(n, columns), "1")
     workspace = low.arrays.new(a.dtype, (n, width))
-    function = lapack.solve(a.kind)
+    function = elimination.solve(a.kind) if is_own else lapack.solve(a.kind)
     low.calls.external[function] = f"i32 @{function}({lapack.SOLVE_TYPES})"
 
     def each(k: str) -> str:
@@ -49,13 +51,14 @@ def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
 
 def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit the Cholesky factor of each matrix of a stack."""
-    if not _has_lapack(node, "potrf"):
+    is_own = _is_computed_here(node)
+    if not is_own and not _has_lapack(node, "potrf"):
         return emit_by_numpy(low, node, operands)
     a = low.array(node, 0)
     n = a.dims[-1]
     low.traps.check(low.sizes.equal(n, a.dims[-2]), BAD_SHAPE)
     out = low.new_result(node, a.dims)
-    function = lapack.cholesky(a.kind)
+    function = elimination.cholesky(a.kind) if is_own else lapack.cholesky(a.kind)
     low.calls.external[function] = f"i32 @{function}({lapack.CHOLESKY_TYPES})"
 
     def each(k: str) -> str:
@@ -63,6 +66,17 @@ def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Registers]) -> A
         return low.w.define(f"call i32 @{function}({args})")
 
     return [_emit_with_fallback(low, node, operands, out, each)]
+
+
+def _is_computed_here(node: Node) -> bool:
+    """Return whether an object file computes it without LAPACK, which may be missing beside it."""
+    a = node.operands[0].tensor
+    return (
+        not platform().is_process
+        and Kind(a.dtype) in small_gemm.KINDS
+        and isinstance(a.dims[-1], int)
+        and a.dims[-1] <= elimination.max_size()
+    )
 
 
 def _has_lapack(node: Node, stem: str) -> bool:
@@ -103,7 +117,7 @@ def _emit_with_fallback(
 def emit_determinant(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit determinants by elimination for small matrices, else by NumPy's loop."""
     dtype, size = node.operands[0].tensor.dtype, node.operands[0].tensor.dims[-1]
-    if not isinstance(size, int) or not 0 < size <= elimination.MAX_SIZE:
+    if not isinstance(size, int) or not 0 < size <= elimination.max_size():
         return emit_by_numpy(low, node, operands)
     if Kind(dtype) not in small_gemm.KINDS:
         return emit_by_numpy(low, node, operands)

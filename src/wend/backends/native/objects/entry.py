@@ -38,7 +38,6 @@ def run_symbol(function: Interface) -> str:
     return f"{function.name}.run"
 
 
-
 def workspace_words(program: Program) -> int:
     """Return the words of a workspace after its header."""
     return (program.layout.size + POOL_BYTES + SLOT_BYTES - 1) // SLOT_BYTES

@@ -91,9 +91,7 @@ _EXTERNAL_CONSTANT = re.compile(r"^@const(\d+) = external constant i8$", re.M)
 def _graph_module(function: Interface, program: Program) -> str:
     """Return the text of a graph's module, with its constants, as a function of its own name."""
     text = _EXTERNAL_CONSTANT.sub(
-        lambda match: constant_definition(
-            f"const{match[1]}", program.constants[int(match[1])]
-        ),
+        lambda match: constant_definition(f"const{match[1]}", program.constants[int(match[1])]),
         program.text,
     )
     return text.replace(f"@{ENTRY}(", f"@{run_symbol(function)}(")

@@ -15,10 +15,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wend.backends.native.target.kinds import Kind
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.writer import Writer
 
 # Up to this size, elimination takes less time than a call of LAPACK, which copies its arguments.
 MAX_SIZE = 8
+# An object file computes larger ones, too, so that fewer programs need LAPACK.
+_MAX_SIZE_ALONE = 64
+
+
+def max_size() -> int:
+    """Return the size up to which matrices are computed without LAPACK."""
+    return MAX_SIZE if platform().is_process else _MAX_SIZE_ALONE
 
 
 def eliminate(kind: Kind) -> str:
