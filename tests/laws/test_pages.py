@@ -23,7 +23,7 @@ PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
     *("debugging.md", "memory.md", "performance.md", "saving.md", "vmap.md", "../README.md"),
     *("lowering.md", "sequence.md"),
-    *("jax.md", "onnx.md", "torch.md"),
+    *("build.md", "jax.md", "onnx.md", "torch.md"),
 )
 # Those that run in a process of their own
 OTHER_SYSTEMS = ("jax.md", "torch.md")
