@@ -11,7 +11,7 @@ import pytest
 import wend
 from tests.helpers.built import library_of
 from wend.build import build
-from wend.build.caller import State
+from wend.build.caller import StateArrays
 
 
 def scale(x, y, a):
@@ -37,7 +37,7 @@ def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
 def test_a_state_is_passed_where_there_are_variables(tmp_path: Path) -> None:
     count = wend.Variable(5, name="count")
     library = library_of(build(lambda x: count + x, "i64", name="f", out=tmp_path))
-    assert library.call("f", [2], State(library)) == 7
+    assert library.call("f", [2], StateArrays(library)) == 7
     with pytest.raises(TypeError, match="f has variables"):
         library.call("f", [2])
 

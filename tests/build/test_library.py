@@ -17,7 +17,7 @@ from tests.helpers.built import C_LIBRARY, compiler, library_of, undefined_symbo
 from tests.helpers.programs import PROGRAMS, Program
 from wend.base.errors import UnsupportedError
 from wend.build import build
-from wend.build.caller import State
+from wend.build.caller import StateArrays
 from wend.cli.demo import START, Parameters, negative_log_likelihood, read_pelts
 
 
@@ -145,7 +145,7 @@ def test_variables_are_the_state(tmp_path: Path) -> None:
         built.header.read_text()
     )
     library = library_of(built)
-    first = State(library)
+    first = StateArrays(library)
     assert library.call("step", [np.ones((2, 2)) * 3], first) == 8.0
     second = first.copy()
     assert library.call("step", [np.ones((2, 2)) * 5], second) == 12.0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from wend.build import Built
-from wend.build.caller import Library
+from wend.build.caller import CLibrary
 from wend.build.linking import find_compiler, link_shared
 
 # What object files may call: functions of the C library and of libm
@@ -44,9 +44,9 @@ def undefined_symbols(path: Path) -> set[str]:
 
 def library_of(
     built: Built, printed: list[str] | None = None, libraries: Sequence[str] = ()
-) -> Library:
+) -> CLibrary:
     """The functions of an object file, linked to a shared library of its own."""
     compiler()
     path = built.object.with_name(f"{built.name}{next(_numbers)}.so")
     link_shared([built.object], path, libraries=" ".join(libraries))
-    return Library(str(path), built.layout, (printed if printed is not None else []).append)
+    return CLibrary(str(path), built.layout, (printed if printed is not None else []).append)

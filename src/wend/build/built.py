@@ -1,4 +1,4 @@
-"""The record of what `build` has written."""
+"""The record of the files of `build`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wend.backends.native.objects.interface import Interface
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Built:
-    """What `build` has written.
+    """The files that `build` has written.
 
     Attributes:
         name: the name of the library.

@@ -27,10 +27,10 @@ _NUMBERS: Mapping[str, Any] = {
 }
 
 
-class State:
+class StateArrays:
     """The variables of a library: attributes are arrays, which may be changed in place."""
 
-    def __init__(self, library: Library, source: State | None = None) -> None:
+    def __init__(self, library: CLibrary, source: StateArrays | None = None) -> None:
         layout = library.layout["state"]
         self._library = library
         self._memory = ctypes.create_string_buffer(layout["bytes"])
@@ -44,12 +44,12 @@ class State:
             array = np.frombuffer(memory, dtype, int(np.prod(shape)), field["offset"])
             setattr(self, field["name"], array.reshape(shape))
 
-    def copy(self) -> State:
+    def copy(self) -> StateArrays:
         """Return an independent copy."""
-        return State(self._library, self)
+        return StateArrays(self._library, self)
 
 
-class Library:
+class CLibrary:
     """A shared library and the layout of its functions.
 
     Args:
@@ -66,7 +66,7 @@ class Library:
         self._printer = _PRINTER(lambda context, text: print(text.decode()))
         self._functions = {function["name"]: function for function in layout["functions"]}
 
-    def call(self, name: str, arguments: Sequence[Any], state: State | None = None) -> Any:
+    def call(self, name: str, arguments: Sequence[Any], state: StateArrays | None = None) -> Any:
         """Call a function; return its result, or a tuple of several.
 
         Raises:
@@ -83,7 +83,7 @@ class Library:
         passed: list[Any] = [workspace]
         if function["state"]:
             if state is None:
-                raise TypeError(f"{name} has variables: pass state=State()")
+                raise TypeError(f"{name} has variables: pass state=StateArrays()")
             passed.append(state._memory)
         sizes: dict[str, int] = {}
         arrays = []  # alive until the call is over

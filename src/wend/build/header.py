@@ -12,17 +12,17 @@ from wend.build.c_types import C_TYPES
 from wend.ir.types import Symbol, TensorType
 
 
-def header(name: str, functions: Sequence[Interface], made: ObjectFile) -> str:
+def header(name: str, functions: Sequence[Interface], code: ObjectFile) -> str:
     """Return the text of the header of a library.
 
     Args:
         name: the name of the library.
         functions: its functions.
-        made: its object file.
+        code: its object file.
     """
     guard = f"{name.upper()}_H"
     prefix = name.upper()
-    blas = f", and BLAS and LAPACK: {', '.join(made.blas)}" if made.blas else ""
+    blas = f", and BLAS and LAPACK: {', '.join(code.blas)}" if code.blas else ""
     reasons = ", ".join(f"{prefix}_{reason} = {k}" for k, reason in enumerate(REASONS))
     state = next((f.state for f in functions if f.state is not None), None)
     lines = [
@@ -51,7 +51,7 @@ def header(name: str, functions: Sequence[Interface], made: ObjectFile) -> str:
             "",
         ]
     for function in functions:
-        lines += _function(function, made.workspaces[function.name])
+        lines += _function(function, code.workspaces[function.name])
     lines += ["#ifdef __cplusplus", "}", "#endif", "#endif", ""]
     return "\n".join(lines)
 

@@ -12,8 +12,8 @@ from wend.backends.native.objects.interface import (
     Input,
     Interface,
     Output,
-    State,
     StateField,
+    StateLayout,
     World,
 )
 from wend.base import trees
@@ -26,13 +26,13 @@ from wend.runtime.array_boundary import to_host
 from wend.runtime.storage import Storage
 
 
-def state_of(concretes: Sequence[ConcreteFunction], name: str) -> State | None:
+def state_of(concretes: Sequence[ConcreteFunction], name: str) -> StateLayout | None:
     """Return the state of functions: all variables that they use; None if there are none.
 
     Raises:
         UnsupportedError: the size of a variable is not fixed.
     """
-    names, offset, fields = Names(), 0, []
+    names, offset, fields = ParameterNames(), 0, []
     storages = dict.fromkeys(
         binding
         for concrete in concretes
@@ -53,13 +53,13 @@ def state_of(concretes: Sequence[ConcreteFunction], name: str) -> State | None:
         offset += array.nbytes
     if not fields:
         return None
-    return State(f"{name}_state", tuple(fields), offset + -offset % largest)
+    return StateLayout(f"{name}_state", tuple(fields), offset + -offset % largest)
 
 
 def interface_of(
     concrete: ConcreteFunction,
     name: str,
-    state: State | None,
+    state: StateLayout | None,
     storages: Mapping[Storage, StateField],
     size_names: Mapping[Symbol, str],
     output_names: Sequence[str] | None = None,
@@ -79,7 +79,7 @@ def interface_of(
     """
     traced = concrete.traced
     graph = run_passes(concrete.graph, OPTIMIZE)
-    names = Names()
+    names = ParameterNames()
     params: list[Input | StateField | Fixed | World] = []
     for k, label in enumerate(concrete.input_names):
         word = names.unique(label)
@@ -120,8 +120,8 @@ def _checked(type: Type, what: str) -> TensorType:
     )
 
 
-class Names:
-    """Names of parameters, each different from the others and from C's words."""
+class ParameterNames:
+    """ParameterNames of parameters, each different from the others and from C's words."""
 
     def __init__(self) -> None:
         self._used: set[str] = {*RESERVED}

@@ -95,14 +95,14 @@ def build(
         interface_of(traced, label, state, storages, size_names, labels[label])
         for label, traced in concretes.items()
     ]
-    made: ObjectFile = object_file(functions, platform)
+    code: ObjectFile = object_file(functions, platform)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     object_path, header_path = folder / f"{name}.o", folder / f"{name}.h"
-    object_path.write_bytes(made.image)
-    header_path.write_text(header(name, functions, made))
-    layout = layout_of(functions, made.workspaces)
-    built = Built(name, object_path, header_path, tuple(functions), made.blas, layout)
+    object_path.write_bytes(code.image)
+    header_path.write_text(header(name, functions, code))
+    layout = layout_of(functions, code.workspaces)
+    built = Built(name, object_path, header_path, tuple(functions), code.blas, layout)
     if not wheel:
         return built
     path = make_wheel(built, platform, folder, target=target, libraries=libraries)

@@ -58,6 +58,7 @@ def parse_signature(text: str) -> list[NamedSpec]:
         TypeMismatchError: the text is no signature.
 
     Example:
+        >>> from wend.build.signature import parse_signature
         >>> parse_signature("f64[n, 3], i64")
         [TensorSpec((None, 3), float64), TensorSpec((), int64)]
     """
@@ -66,8 +67,8 @@ def parse_signature(text: str) -> list[NamedSpec]:
     while position < len(text):
         match = _PART.match(text, position)
         if match is None or match[1] not in _DTYPES:
-            rest = text[position:].strip()
-            what = f"{rest!r} of the signature {text!r} is no type."
+            remaining = text[position:].strip()
+            what = f"{remaining!r} of the signature {text!r} is no type."
             raise TypeMismatchError(
                 explain(what, f"dtypes: {', '.join(_DTYPES)}", cure="write f64[n, 3], for example.")
             )

@@ -103,8 +103,8 @@ def _module(built: Built, needed: list[str]) -> str:
         "import json",
         "import os",
         "",
-        "from .caller import Library",
-        "from .caller import State as _State",
+        "from .caller import CLibrary",
+        "from .caller import StateArrays",
         "",
         f"_needed = {needed!r}",
         "if _needed and os.path.exists('/proc/cpuinfo'):",
@@ -120,21 +120,21 @@ def _module(built: Built, needed: list[str]) -> str:
         "with open(os.path.join(_folder, 'layout.json')) as _file:",
         "    _layout = json.load(_file)",
         f"_path = os.path.join(_folder, 'lib{built.name}.so')",
-        "_library = Library(_path, _layout, lambda text: print(text, end=''))",
+        "_library = CLibrary(_path, _layout, lambda text: print(text, end=''))",
         "",
         "",
         "def State():",
         '    """Return the variables, with the values that they had when the library was built."""',
-        "    return _State(_library)",
+        "    return StateArrays(_library)",
     ]
     for function in built.layout["functions"]:
         names = [x["name"] for x in function["inputs"]]
         state = ["*", "state=None"] if function["state"] else []
-        given = f"[{', '.join(names)}], {'state' if function['state'] else 'None'}"
+        arguments = f"[{', '.join(names)}], {'state' if function['state'] else 'None'}"
         lines += [
             "",
             "",
             f"def {function['name']}({', '.join([*names, *state])}):",
-            f"    return _library.call({function['name']!r}, {given})",
+            f"    return _library.call({function['name']!r}, {arguments})",
         ]
     return "\n".join(lines) + "\n"

@@ -76,7 +76,7 @@ class Output:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class State:
+class StateLayout:
     """The variables of functions that share a state; `size` is in bytes."""
 
     name: str
@@ -103,7 +103,7 @@ class Interface:
     outputs: Sequence[Output]
     stored: Sequence[StateField]
     sizes: dict[Symbol, str]
-    state: State | None
+    state: StateLayout | None
     graph: Any
 
     @property

@@ -18,7 +18,7 @@ from wend.backends.native.target import host_cpu
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What generated code may rely on.
+    """The assumptions that generated code may make.
 
     Attributes:
         triple: LLVM's name of the machine and its system; empty for this machine.
