@@ -103,8 +103,8 @@ class CLibrary:
         """Return the workspace of this thread."""
         name = function["name"]
         if not hasattr(self._workspaces, name):
-            setattr(self._workspaces, name, _Workspace(self.symbols, function, self._printer))
-        workspace: _Workspace = getattr(self._workspaces, name)
+            setattr(self._workspaces, name, _ThreadWorkspace(self.symbols, function, self._printer))
+        workspace: _ThreadWorkspace = getattr(self._workspaces, name)
         return workspace.memory
 
     def _result(
@@ -126,7 +126,7 @@ class CLibrary:
         return lambda: array if array.ndim else array[()]
 
 
-class _Workspace:
+class _ThreadWorkspace:
     """The workspace of one function for one thread; it is released with the thread."""
 
     def __init__(self, symbols: Any, function: Mapping[str, Any], printer: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wend.backends.native.codegen.messages import MESSAGE_BYTES
-from wend.backends.native.objects.interface import REASONS, Input, Interface, Output
+from wend.backends.native.objects.interface import REASONS, Input, Interface, OutputParameter
 from wend.backends.native.objects.object_file import ObjectFile
 from wend.base.version import VERSION
 from wend.build.c_types import C_TYPES
@@ -107,7 +107,7 @@ def _input(x: Input) -> str:
     return f"{'' if x.is_written else 'const '}{c.name} *{x.name}"
 
 
-def _output(output: Output) -> Iterator[str]:
+def _output(output: OutputParameter) -> Iterator[str]:
     c = C_TYPES[output.type.dtype]
     if not output.is_lent:
         yield f"{c.name} *{output.name}"

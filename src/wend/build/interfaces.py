@@ -11,7 +11,7 @@ from wend.backends.native.objects.interface import (
     Fixed,
     Input,
     Interface,
-    Output,
+    OutputParameter,
     StateField,
     StateLayout,
     World,
@@ -103,7 +103,7 @@ def interface_of(
     for k, path in enumerate(labels):
         type = _checked(graph.results[k].type, f"the result {path}")
         is_lent = any(isinstance(dim, Symbol) and dim not in sizes for dim in type.dims)
-        outputs.append(Output(names.unique(path), type, is_lent))
+        outputs.append(OutputParameter(names.unique(path), type, is_lent))
     stored = tuple(storages[storage] for storage in traced.stored)
     uses_state = any(isinstance(param, StateField) for param in params)
     return Interface(name, params, outputs, stored, sizes, state if uses_state else None, graph)

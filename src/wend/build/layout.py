@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.codegen.messages import HEADER_BYTES
-from wend.backends.native.objects.interface import Input, Interface, Output
+from wend.backends.native.objects.interface import Input, Interface, OutputParameter
 from wend.ir.types import Symbol, TensorType
 
 
@@ -43,7 +43,7 @@ def layout_of(functions: Sequence[Interface], workspaces: Mapping[str, int]) -> 
     }
 
 
-def _value(x: Input | Output, function: Interface) -> dict[str, Any]:
+def _value(x: Input | OutputParameter, function: Interface) -> dict[str, Any]:
     type: TensorType = x.type
     dims = [function.sizes.get(dim, "?") if isinstance(dim, Symbol) else dim for dim in type.dims]
     return {"name": x.name, "dtype": type.dtype.name, "dims": dims}

@@ -17,7 +17,7 @@ from wend.backends.native.objects.interface import (
     Fixed,
     Input,
     Interface,
-    Output,
+    OutputParameter,
     StateField,
     World,
 )
@@ -253,7 +253,7 @@ class _Call:
             offset += SLOT_BYTES * len(registers(field.type))
 
     def _load_result(
-        self, target: Output | Input | StateField, type: TensorType, offset: int
+        self, target: OutputParameter | Input | StateField, type: TensorType, offset: int
     ) -> None:
         w = self.w
         first, *others = (
@@ -265,7 +265,7 @@ class _Call:
         )
         sizes = iter(others)
         dims = [next(sizes) if isinstance(dim, Symbol) else str(dim) for dim in type.dims]
-        if isinstance(target, Output) and target.is_lent:
+        if isinstance(target, OutputParameter) and target.is_lent:
             w.do(f"store ptr {first}, ptr %out.{target.name}")
             for axis, dim in enumerate(dims):
                 at = w.define(f"getelementptr i64, ptr %dims.{target.name}, i64 {axis}")
@@ -274,7 +274,7 @@ class _Call:
         if isinstance(target, StateField):
             address = w.define(f"getelementptr i8, ptr %state, i64 {target.offset}")
         else:
-            address = f"%{'out' if isinstance(target, Output) else 'in'}.{target.name}"
+            address = f"%{'out' if isinstance(target, OutputParameter) else 'in'}.{target.name}"
         if is_scalar(type):
             w.do(f"store {memory_type(REGISTERS[type.dtype])} {first}, ptr {address}")
             return

@@ -62,7 +62,7 @@ class World:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Output:
+class OutputParameter:
     """A result: stored at an address of the caller's, or an address in the workspace.
 
     Attributes:
@@ -100,7 +100,7 @@ class Interface:
 
     name: str
     params: Sequence[Input | StateField | Fixed | World]
-    outputs: Sequence[Output]
+    outputs: Sequence[OutputParameter]
     stored: Sequence[StateField]
     sizes: dict[Symbol, str]
     state: StateLayout | None
