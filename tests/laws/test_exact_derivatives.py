@@ -99,6 +99,13 @@ PAIRS += [(1.0, 0.0), (2.0, 1e5), (7.0, 7.5), (1e10, 2.0), (25.0, 26.0), (-30.0,
 UNEQUAL = [(x, y) for x, y in PAIRS if x and abs(x) != abs(y)]
 BOTH_POSITIVE = [pair for pair in PAIRS if min(pair) > 0]
 BASE_POSITIVE = [(0.5, 0.0), (3.0, 1.0), (3.0, 2.0), (3.0, -2.0), (0.1, 30.0), *BOTH_POSITIVE]
+# Sums that are integers below 1 are zeros of Β.
+BETA = [(-3.5, 0.5), (0.3, 2.0), (-2.5, 1.5), (20.0, -7.3), (-0.5, 0.5), (-3.5, 1.25), (7.0, 7.5)]
+BETA += [(0.05, 1.0), (25.0, 26.0), (1e5, 2.0), (-30.3, 5.0), (-3.5, -0.5)]
+
+
+def is_integer(x: float) -> bool:
+    return x == int(x)
 
 
 def of_two(fun: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -140,6 +147,17 @@ BINARY: dict[str, tuple[Callable[..., Any], Exact, Sequence[tuple[float, float]]
         special.rel_entr,
         lambda x, y: x * mp.log(x / y),
         [p for p in BOTH_POSITIVE if min(p) > 1e-30],
+    ),
+    "special.beta": (special.beta, mp.beta, BETA),
+    "special.betaln": (
+        special.betaln,
+        lambda x, y: mp.log(abs(mp.beta(x, y))),
+        [p for p in BETA if not is_integer(sum(p)) or sum(p) > 0],
+    ),
+    "special.kl_div": (
+        special.kl_div,
+        lambda x, y: x * mp.log(x / y) - x + y,
+        [p for p in BOTH_POSITIVE if min(p) > 1e-18],
     ),
     "logsumexp": (
         of_two(lambda a: special.logsumexp(a, axis=0)),

@@ -132,6 +132,14 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (np.median, (_float16(65504, 65504, 60000, 65504),)),
     (np.nanmedian, (_float16(65504, NAN, 60000, 65504),)),
     (lambda x: np.quantile(x, np.array([0, 1]), method="weibull"), (np.array([7, 1, 5]),)),
+    (lambda x: np.quantile(x, np.array([0, 1]), method="weibull"), (np.array([7, 1], np.int8),)),
+    (lambda x, q: np.quantile(x, q, method="weibull"), (np.array([7, 2**62 + 1]), 1)),
+    (lambda x, q: np.nanquantile(x, q, method="interpolated_inverted_cdf"), (_float32(7, INF), 0)),
+    (lambda x: np.nanquantile(x, np.array([0]), method="weibull"), (_float32(7, NAN),)),
+    (lambda x: np.var(x, dtype=int, axis=0), (np.array([[100], [2**64 - 1]], np.uint64),)),
+    (lambda x: np.nanvar(x, dtype=float), (_float32(1, NAN, 1e30),)),
+    (lambda x: np.nanvar(x, dtype="f4"), (np.array([1, NAN, 1e30]),)),
+    (lambda x: np.nanstd(x, dtype="c16"), (np.array([1, 1e30j], np.complex64),)),
     (np.digitize, (np.array([1, 3, 10, 11, 0]), np.array([10, 3, 1]))),
     (lambda x, b: np.digitize(x, b, right=True), (np.array([1, 3, 10]), np.array([10, 3, 1]))),
     (lambda x: np.histogram(x, 3, (0, 3))[1], (_float16(1, 2),)),
@@ -208,6 +216,7 @@ def test_errors(number: int) -> None:
 
 SPECIAL = [
     ("beta", (np.array([1.0, 2, -3, INF, 0, 100]), np.array([1e17, 1e10, 2, 1, 0, 100]))),
+    ("beta", (np.array([-3.25, -170.5, 7.25, -171.25]), np.array([0.5, 3, -170.5, -0.5]))),
     ("betaln", (np.array([1.0, 1, 0, 1e7, 3]), np.array([1e17, 1e10, 0, 0.5, 1e6]))),
     ("rel_entr", (np.array([1.0, INF, 0]), np.array([1e-310, -INF, 0]))),
     ("kl_div", (np.array([0.0, 1, 2]), np.array([-INF, 1e-300, 2 + 1e-9]))),
@@ -227,6 +236,12 @@ def test_special_functions_are_scipys(name: str, operands: tuple[Any, ...]) -> N
     np.testing.assert_array_equal(np.signbit(result), np.signbit(reference))
 
 
+def test_beta_is_0_between_its_poles() -> None:
+    x, y = np.array([-3.5, -2.5, 0.5, -0.5]), np.array([0.5, 1.5, -170.5, 0.5])
+    np.testing.assert_array_equal(wend.function(wnp.special.beta)(x, y), 0)
+    np.testing.assert_array_equal(scipy.special.beta(x, y), 0)
+
+
 def test_softmax_takes_no_bools() -> None:
     with pytest.raises(TypeError, match="boolean subtract"):
         wend.function(wnp.special.softmax)(np.array([True]))
@@ -236,6 +251,9 @@ def test_softmax_takes_no_bools() -> None:
 LISTED: list[tuple[str, Callable[..., Any], tuple[Any, ...], Any]] = [
     ("`polymul` keeps leading zeros", np.polymul, (np.array([0.0, 1]), np.ones(2)), [0, 1, 1]),
     ("`keepdims=np.True_`", lambda x: np.sum(x, keepdims=np.True_), (np.ones(2),), [2]),
+    ("`arange` counts", np.arange, (np.uint8(2), np.uint8(0)), []),
+    ("`arange` counts", np.arange, (np.int8(-100), 100, np.int8(100)), [-100, 0]),
+    ("`arange` counts", np.arange, (np.uint8(1), -1, -1), [1, 0]),
     ("unsigned", wnp.special.softmax, (np.array([0, 1], np.uint8),), [0.269, 0.731]),
 ]  # fmt: skip
 

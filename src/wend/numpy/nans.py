@@ -152,10 +152,9 @@ def nanvar(
     if not is_inexact(a):
         return reducing.var(a, axis, dtype, ddof=ddof, keepdims=keepdims, mean=mean, where=where)
     _check_inexact(dtype)
-    if dtype is not None and dtype_of(a).kind != "c":
-        a = cast(a, np.dtype(dtype))
     mean = nanmean(a, axis, dtype, keepdims=True, where=where) if mean is None else mean
-    deviations = ew.where(ew.isnan(a), 0, a - mean)
+    # As in NumPy, `dtype` is that of the sums; squares are of the array's.
+    deviations = cast(ew.where(ew.isnan(a), 0, a - mean), dtype_of(a))
     squares = ew.real(deviations * ew.conjugate(deviations))
     divisor = _count_non_nan(a, axis, keepdims, where) - ddof
     total = reducing.sum(squares, axis, dtype, keepdims=keepdims, where=where)

@@ -40,12 +40,18 @@ def arange(
     # NumPy divides by it: Python's numbers raise, its own give infinity.
     error = ZeroDivisionError if all(map(is_weak, (start, stop, step))) else ValueError
     step = require(step, ew.equal(step, 0), error, "the step of arange is 0")
-    if isinstance(step, int) and all(dtype_of(x).kind in "iu" for x in (start, stop)):
-        # Integer arithmetic is exact and keeps a symbolic size the same symbol.
-        distance = cast(stop, INT64) - cast(start, INT64) if step > 0 else cast(start, INT64) - stop
-        length = ew.floor_divide(distance + (abs(step) - 1), abs(step))
-    else:
-        length = cast(ew.ceil(ew.divide(stop - start, step)), INT64)
+    if all(dtype_of(x).kind in "biu" for x in (start, stop, step)):
+        # Exact, also where NumPy counts in a narrow dtype, which wraps
+        start, stop = cast(start, INT64), cast(stop, INT64)
+        step = step if isinstance(step, int) else cast(step, INT64)
+        if isinstance(step, int):  # keeps a symbolic size the same symbol
+            distance = stop - start if step > 0 else start - stop
+            length = ew.floor_divide(distance + (abs(step) - 1), abs(step))
+        else:
+            length = -ew.floor_divide(start - stop, step)
+        index = cast(apply(ops.iota, length, dtype=INT64, length=None), dtype)
+        return cast(start, dtype) + index * cast(step, dtype)
+    length = cast(ew.ceil(ew.divide(stop - start, step)), INT64)
     index = cast(apply(ops.iota, length, dtype=INT64, length=None), dtype)
     first = cast(start, dtype)
     return first + index * (cast(start + step, dtype) - first)

@@ -212,9 +212,9 @@ def var(
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
     is_complex = tensor_type(x).dtype.kind == "c"
-    x = x if is_complex or dtype is None else cast(x, np.result_type(dtype, tensor_type(x).dtype))
     if mean is None:  # in the dtype of the array, whose own mean float16 would compute in float32
         mean = _mean(x, axis, dtype or tensor_type(x).dtype, keepdims=True, where=where)
+    x = x if is_complex or dtype is None else cast(x, np.result_type(dtype, tensor_type(x).dtype))
     deviations = x - mean
     squares = (
         ew.real(deviations * ew.conjugate(deviations)) if is_complex else deviations * deviations

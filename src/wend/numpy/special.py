@@ -78,10 +78,15 @@ def _reflect(x: Any, y: Any) -> tuple[Any, Any, Any]:
     return ew.where(has_limit, 1 - x - y, x), sign, is_negative_integer & ~has_limit
 
 
-def _beta_parts(x: Any, y: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Return arguments whose Β is equal up to a sign; the sign, where poles are, and log |Β|."""
+def _beta_parts(x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+    """Return arguments whose Β is equal up to a sign; the sign, and where poles are."""
     x, first_sign, has_first_pole = _reflect(x, y)
     y, second_sign, has_second_pole = _reflect(y, x)
+    return x, y, first_sign * second_sign, has_first_pole | has_second_pole
+
+
+def _log_beta(x: Any, y: Any) -> Any:
+    """Return log |Β(x, y)|, by a series where one argument is much larger."""
     is_first_larger = ew.absolute(x) >= ew.absolute(y)
     large, small = ew.where(is_first_larger, x, y), ew.where(is_first_larger, y, x)
     is_far = (large > _LARGE) & (large > _LARGE * ew.absolute(small))
@@ -91,22 +96,39 @@ def _beta_parts(x: Any, y: Any) -> tuple[Any, Any, Any, Any, Any]:
     log_small = apply(ops.gammaln, small)
     by_series = log_small - small * ew.log(far) + series
     by_gammas = apply(ops.gammaln, near) + (log_small - apply(ops.gammaln, near + small))
-    log_beta = ew.where(is_far, by_series, by_gammas)
-    return x, y, first_sign * second_sign, has_first_pole | has_second_pole, log_beta
+    return ew.where(is_far, by_series, by_gammas)
 
 
 def _betaln(x: Any, y: Any) -> Any:
-    _, _, _, has_pole, log_beta = _beta_parts(x, y)
-    return ew.where(has_pole, np.inf, log_beta)
+    x, y, _, has_pole = _beta_parts(x, y)
+    return ew.where(has_pole, np.inf, _log_beta(x, y))
+
+
+def _sign_of_gamma(x: Any) -> Any:
+    """Return the sign of Γ, which alternates between the poles."""
+    return ew.where((x < 0) & (ew.floor(x) % 2 == 1), -1, 1)
+
+
+def _inverse_gamma(x: Any) -> Any:
+    """Return 1 / Γ(x), which is 0 at the poles of Γ, where it has derivatives, too."""
+    # Reflection formula (DLMF 5.5.3); the sine is that of the distance to the nearest integer.
+    is_reflected = x < 0.5
+    left, right = ew.where(is_reflected, x, 0), ew.where(is_reflected, 1, x)
+    nearest = ew.rint(left)
+    sign = 1 - 2 * (nearest % 2)
+    reflected = sign * ew.sin(np.pi * (left - nearest)) / np.pi * apply(ops.gamma, 1 - left)
+    return ew.where(is_reflected, reflected, 1 / apply(ops.gamma, right))
 
 
 def _beta(x: Any, y: Any) -> Any:
-    x, y, sign, has_pole, log_beta = _beta_parts(x, y)
+    x, y, sign, has_pole = _beta_parts(x, y)
     is_small = ew.maximum(ew.maximum(ew.absolute(x), ew.absolute(y)), ew.absolute(x + y))
     is_small = (is_small < _MAX_GAMMA) & ~has_pole
-    gammas = [apply(ops.gamma, ew.where(is_small, v, 1)) for v in (x, y, x + y)]
-    by_gammas = ew.where(ew.isinf(gammas[2]), 0, gammas[0] / gammas[2] * gammas[1])
-    result = sign * ew.where(is_small, by_gammas, ew.exp(ew.where(is_small, 0, log_beta)))
+    factors = [apply(ops.gamma, ew.where(is_small, v, 1)) for v in (x, y)]
+    by_gammas = factors[0] * _inverse_gamma(ew.where(is_small, x + y, 1)) * factors[1]
+    size = ew.exp(_log_beta(*(ew.where(is_small, 1, v) for v in (x, y))))
+    by_logarithms = _sign_of_gamma(x) * _sign_of_gamma(y) * _sign_of_gamma(x + y) * size
+    result = sign * ew.where(is_small, by_gammas, by_logarithms)
     return ew.where(has_pole, np.inf, result)
 
 

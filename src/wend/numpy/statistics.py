@@ -134,38 +134,51 @@ _PLOTTING_POSITIONS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-# As in NumPy, the probabilities 0 and 1 as integers choose elements by these.
-_CHOOSING = {"linear", "weibull", "interpolated_inverted_cdf"}
+# Of the probabilities 0 and 1 as integers, these give the first and the last element.
+_EXACT_AT_ENDS = {"linear", "weibull", "interpolated_inverted_cdf"}
 _ROUNDING_METHODS = {"lower": ew.floor, "higher": ew.ceil, "nearest": ew.rint}
 
 
 def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
-    if method in _CHOOSING and dtype_of(q).kind in "biu":
-        method = "lower"
-    q = (
-        cast(q, dtype_of(a))
-        if is_weak(q) and dtype_of(a).kind == "f"
-        else promote_dtypes_inexact(q)[0]
-    )
+    q, method, dtype = _resolve_probabilities(a, q, method)
     rows = reducing.sort(as_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
     quantiles = _interpolate(
         rows, _fractional_index(shaping.ravel(q), count, method), count, method
     )
+    quantiles = quantiles if dtype is None else cast(quantiles, dtype)
     return _move_probability_axis(quantiles, q, a, axis, keepdims)
+
+
+def _resolve_probabilities(a: Any, q: Any, method: str) -> tuple[Any, str, np.dtype | None]:
+    """Return inexact probabilities, the method for them, and the dtype of the quantiles.
+
+    The dtype is None if it is that of the interpolation. The probabilities 0 and 1 as integers
+    choose the first and the last element, as in NumPy; its other methods but `linear` promote
+    the element with them.
+    """
+    dtype = None
+    if dtype_of(q).kind in "biu" and method in _EXACT_AT_ENDS:
+        if method != "linear":
+            dtype = result_dtype(a, 0.0 if is_weak(q) else q)
+        # An interpolation between an infinity and itself is NaN.
+        method = method if method != "linear" and is_inexact(a) else "lower"
+    if is_weak(q) and dtype_of(a).kind == "f":
+        return cast(q, dtype_of(a)), method, dtype
+    return promote_dtypes_inexact(q)[0], method, dtype
 
 
 def _nanquantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
     if not is_inexact(a):
         return _quantile(a, q, axis, method, keepdims)
-    method = "lower" if method in _CHOOSING and dtype_of(q).kind in "biu" else method
-    q = cast(q, dtype_of(a)) if is_weak(q) else promote_dtypes_inexact(q)[0]
+    q, method, dtype = _resolve_probabilities(a, q, method)
     rows = reducing.sort(as_rows(a, axis), axis=-1)  # NaN sorts last
     is_number = ew.logical_not(ew.isnan(rows))
     count = reducing.sum(is_number, axis=-1, keepdims=True)
     quantiles = _interpolate(
         rows, _fractional_index(shaping.ravel(q), cast(count, dtype_of(q)), method), count, method
     )
+    quantiles = quantiles if dtype is None else cast(quantiles, dtype)
     return _move_probability_axis(quantiles, q, a, axis, keepdims)
 
 
@@ -204,7 +217,7 @@ def _interpolate(rows: Any, index: Any, count: Any, method: str) -> Any:
     """Return the values of sorted rows at fractional indices, interpolated linearly."""
     end = ew.maximum(count - 1, 0)
     lower = cast(ew.clip(ew.floor(index), 0, end), INT64)
-    upper = ew.minimum(lower + 1, end)
+    upper = ew.minimum(ew.where(index < 0, lower, lower + 1), end)
     # If each row has its own count, the indices have rows, too.
     has_count_per_row = not isinstance(count, int) and shaping.rank_of(count) > 0
     take = indexing.take_along_axis if has_count_per_row else indexing.take
