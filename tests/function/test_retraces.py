@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
+import time
 import warnings
 
 import numpy as np
@@ -109,3 +111,68 @@ def test_how_much_is_known_of_code_is_bounded(monkeypatch):
         exec("\n" * k + "def fun(x): return x", names)
         wend.function(names["fun"])(1.0)
     assert len(retraces._redefinitions) == 3
+
+
+class Held:
+    """An object that a function reads."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+
+HELD = [Held(float(k)) for k in range(1600)]
+MANY = {
+    "texts": (lambda x, s: x * len(s), lambda k: (1.0, f"text {k}")),
+    "objects": (lambda x, held: x * held.factor, lambda k: (1.0, HELD[k])),
+    "structures": (
+        lambda x, s: x + len(s),
+        lambda k: (1.0, [1.0] * (k % 40) + [[2.0] * (k // 40)]),
+    ),
+    "shapes": (lambda x: x * 2.0, lambda k: (np.ones(k + 2),)),
+}
+
+
+def of_many(name, **options):
+    fun, arguments = MANY[name]
+    names = ("s",) if name == "texts" else ()
+    return wend.function(fun, static_argnames=names, **options), arguments
+
+
+def python_calls(work):
+    """How many functions of Python are called."""
+    count = 0
+
+    def profile(frame, event, _):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_a_trace_costs_no_more_after_hundreds(name):
+    f, arguments = of_many(name, reduce_retracing=False, backend="numpy")
+    counts = {}
+
+    def work():
+        for k in range(280):
+            counts[k] = python_calls(lambda k=k: f(*arguments(k)))
+
+    assert len(told(work)) == 1
+    early, late = (sorted(counts[j] for j in range(k, k + 20))[10] for k in (80, 240))
+    assert late < 1.5 * early + 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["texts", "objects"])
+def test_1600_traces_end_in_one_warning(name):
+    f, arguments = of_many(name)
+    start = time.process_time()
+    assert len(told(lambda: [f(*arguments(k)) for k in range(1600)])) == 1
+    assert time.process_time() - start < 60
+    assert f"{1600}. " in f.explain()

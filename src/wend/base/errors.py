@@ -139,10 +139,9 @@ class NestingError(WendError, RecursionError):
         """Return the error for a function whose statements or expressions are nested too deeply."""
         return cls(
             explain(
-                f"`{name}`{where} has statements or expressions nested hundreds deep (each `elif` "
-                "is one level), and recording them exceeds Python's recursion limit.",
-                cure="split it into functions; choose by a table or wend.switch instead of a long "
-                "chain of `elif`; or raise the limit with sys.setrecursionlimit.",
+                f"`{name}`{where} has statements or expressions nested hundreds deep, and "
+                "recording them exceeds Python's recursion limit.",
+                cure="split it into functions, or raise the limit with sys.setrecursionlimit.",
             )
         )
 

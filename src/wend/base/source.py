@@ -93,14 +93,15 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
     return frame
 
 
-# The code that calls the traced function; frames outside it are not searched.
-OUTERMOST: set[CodeType] = set()
+# The code that calls the traced function; frames outside it are not searched. By identity: the
+# hash of a code is computed from all its constants, each time.
+OUTERMOST: list[CodeType] = []
 
 
 def frames() -> Iterator[FrameType]:
     """Yield the frames of all code that the current trace has called."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code not in OUTERMOST:
+    while frame is not None and not any(frame.f_code is code for code in OUTERMOST):
         yield frame
         frame = frame.f_back
 

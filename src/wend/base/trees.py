@@ -235,8 +235,15 @@ def _order(tree: Tree) -> str:
     return f"a {type(tree).__name__} in the order {', '.join(map(repr, tree)):.60}"
 
 
+_NUMBERS = (bool, int, float, complex)
+
+
 def children_of(tree: Tree) -> list[tuple[str, Tree]] | None:
     """Return the children of a node with the ends of their paths, or None for a leaf."""
+    if type(tree) in _NUMBERS:
+        return None
+    if type(tree) in (list, tuple):
+        return [(f"[{k}]", node) for k, node in enumerate(tree)]
     nodes, treedef = optree.tree_flatten(
         tree, is_leaf=lambda node: node is not tree, namespace=_NAMESPACE
     )

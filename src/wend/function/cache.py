@@ -69,6 +69,7 @@ class Trace:
         key: the key that it was made for.
         checker: tells whether its guards hold, in compiled code.
         python_check_count: how often Python has checked the guards since that was made.
+        is_general: whether it leaves sizes or ranks unknown.
     """
 
     concrete: ConcreteFunction
@@ -85,6 +86,19 @@ class Trace:
     key: Hashable = None
     checker: Callable[[], bool] | None = None
     python_check_count: int = 0
+    is_general: bool = field(init=False)
+    _family_hash: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        # A new signature is compared with all traces.
+        types = self.concrete.input_types
+        has_unknown_rank = any(type.type.shape is None for type in types)
+        self.is_general = has_unknown_rank or bool(symbolic_axes(types))
+        self._family_hash = hash(self.family)
+
+    def is_of(self, family: Hashable) -> bool:
+        """Return whether it differs from arguments of a family in sizes only."""
+        return self._family_hash == hash(family) and self.family == family
 
     def holds(self) -> bool:
         """Return whether its guards hold."""
@@ -276,10 +290,12 @@ class TraceCache:
 
     def _find_general(self, arguments: Arguments) -> Trace | None:
         """Return the trace with the fewest symbolic sizes that accepts the arguments."""
+        family = arguments.family
         candidates = [
             trace
             for trace in self._all_traces()
-            if _is_of_family(trace, arguments)
+            if trace.is_general
+            and _is_of_family(trace, family)
             and trace.concrete.traced.is_closed()
             and _accepts(trace, arguments)
         ]
@@ -295,7 +311,7 @@ class TraceCache:
         return [
             trace
             for trace in self._all_traces()
-            if trace.family == family and trace.concrete.traced.is_closed()
+            if trace.is_of(family) and trace.concrete.traced.is_closed()
         ]
 
     def _trace_general(self, key: Hashable, arguments: Arguments) -> Trace | None:
@@ -456,19 +472,18 @@ class TraceCache:
         return output
 
 
-def _is_of_family(trace: Trace, arguments: Arguments) -> bool:
-    """Return whether a trace differs from the arguments in sizes, or in ranks it leaves unknown."""
-    if trace.family == arguments.family:
+def _is_of_family(trace: Trace, family: Hashable) -> bool:
+    """Return whether a trace differs from arguments in sizes, or in ranks it leaves unknown."""
+    if trace.is_of(family):
         return True
-    leaves = ranks_apart(trace.family, arguments.family)
+    leaves = ranks_apart(trace.family, family)
     types = trace.concrete.input_types
     return bool(leaves) and all(types[leaf].type.shape is None for leaf in leaves)
 
 
 def _accepts(trace: Trace, arguments: Arguments) -> bool:
     types = trace.concrete.input_types
-    is_general = bool(symbolic_axes(types)) or any(type.type.shape is None for type in types)
-    return is_general and subsumes(types, arguments.types, accepts_zero_one=trace.accepts_zero_one)
+    return subsumes(types, arguments.types, accepts_zero_one=trace.accepts_zero_one)
 
 
 def _symbol_count(trace: Trace) -> int:

@@ -161,7 +161,7 @@ def _with_variables(
     return arguments, tuple(passed)
 
 
-OUTERMOST.add(trace_function.__code__)
+OUTERMOST.append(trace_function.__code__)
 
 
 def _tensor(value: Value) -> TensorType:

@@ -16,6 +16,7 @@ import functools
 from collections.abc import Iterable, Sequence
 
 from wend.capture.rewrite.assignment_targets import split_targets
+from wend.capture.rewrite.branches import balance_elif_chains
 from wend.capture.rewrite.expressions import strip_annotations
 from wend.capture.rewrite.handlers import Handlers
 from wend.capture.rewrite.jumps import LoopFlags
@@ -56,7 +57,7 @@ def rewrite_function(node: ast.FunctionDef, closure: Iterable[str] = ()) -> ast.
 
 
 def _rewrite(node: ast.FunctionDef, counter: list[int], enclosing: Enclosing) -> ast.FunctionDef:
-    kinds = by_kind(node)
+    kinds = by_kind(balance_elif_chains(node))
     node = split_targets(expand_binding_chains(node, counter, kinds), kinds)
     return _FunctionRewriter(
         rewrite_assignments(node, kinds), kinds, counter, enclosing
