@@ -71,9 +71,10 @@ class Program:
 
     @property
     def is_single(self) -> bool:
-        """Whether anything is of f32."""
+        """Whether anything is of f32, or of f16."""
         arrays = (x for args in self.calls for x in args if isinstance(x, (np.ndarray, np.generic)))
-        return "'f4'" in self.text or any(x.dtype == np.float32 for x in arrays)
+        dtypes = {x.dtype.char for x in arrays}
+        return any(f"'{name}'" in self.text for name in ("f4", "f2")) or bool(dtypes & {*"ef"})
 
     def names(self, variable: Any, numpy: Any = np) -> dict[str, Any]:
         """What its text defines, anew; capture can read its lines."""

@@ -195,6 +195,8 @@ ERRORS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (lambda x: np.nanmedian(x, axis=[0]), (np.zeros((2, 0)),)),
     (np.linalg.matrix_rank, (np.zeros((0, 0), np.float16),)),
     (np.linalg.cholesky, (np.ones((2, 3)),)),
+    (np.linalg.cholesky, (np.ones((2, 3), np.float16),)),
+    (np.linalg.solve, (np.ones((2, 3), np.float16), np.ones(2, np.float16))),
     (np.linalg.cond, (np.zeros((0, 0)),)),
     (np.linalg.outer, (np.eye(2), np.ones(2))),
     (lambda x: np.split(x, 0), (np.ones(2),)),

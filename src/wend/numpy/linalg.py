@@ -39,7 +39,7 @@ from wend.numpy.inverses import (
     vecdot,
 )
 from wend.numpy.norms import cond, matrix_norm, norm, vector_norm
-from wend.numpy.operands import promote_linalg
+from wend.numpy.operands import promote_linalg, staged
 from wend.numpy.public import implements
 from wend.ops import linalg as ops
 
@@ -81,6 +81,7 @@ __all__ = [
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
     """Solve a linear matrix equation, or a system of them; see `numpy.linalg.solve`."""
+    check_square(staged(a))
     a, b = promote_linalg(a, b)
     if not shaping.rank_of(b):
         raise ValueError("solve: Input operand 1 does not have enough dimensions")
@@ -93,8 +94,8 @@ def solve(a: Any, b: Any) -> Any:
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """Compute the Cholesky decomposition of a Hermitian matrix; see `numpy.linalg.cholesky`."""
+    check_square(staged(a))
     (a,) = promote_linalg(a)
-    check_square(a)
     if not upper:
         return apply(ops.cholesky, a)
     # As in NumPy, only the upper triangle is read in this case.

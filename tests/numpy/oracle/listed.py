@@ -62,7 +62,7 @@ def _counts_in_a_narrow_dtype(call: Call, result: Any, reference: Any) -> bool:
     """Whole numbers of which NumPy's count wraps, or refuses one for another's dtype."""
     if isinstance(result, Exception) or any(np.asarray(x).dtype.kind == "f" for x in call.operands):
         return False
-    return np.array_equal(result[0], np.arange(*map(int, call.operands)))
+    return np.array_equal(result[0], np.arange(*map(int, call.operands), **call.keywords))
 
 
 def _has_bool_probability(call: Call, result: Any, reference: Any) -> bool:
