@@ -19,7 +19,7 @@ from wend.base.errors import listed
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node
 from wend.passes.pipeline import LazyOptimized
-from wend.runtime.array_boundary import ArrayBoundary, register_boundary
+from wend.runtime.array_boundary import HOST, ArrayBoundary, register_boundary
 
 
 class Executable(Protocol):
@@ -113,6 +113,11 @@ class Explains(ABC):
     def fused_loops(self) -> Sequence[FusedLoop]:
         """The loops that each fuse several operations."""
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Further remarks on how it was compiled, a line each."""
+        return ()
+
 
 class HoldsMemory(ABC):
     """An executable that holds memory between calls."""
@@ -137,20 +142,23 @@ BACKENDS: dict[str, str | Backend] = {
     "numpy": "wend.backends.numpy.backend",
     "native": "wend.backends.native.backend",
     "dataflow": "wend.backends.dataflow.backend",
+    "jax": "wend.backends.jax.backend",
 }
+# Those that are imported when they are chosen, for their arrays may be arguments of the first call
+_WITH_ARRAYS = frozenset({"jax"})
 
 
 def check_backend(name: Any) -> None:
     """Raise an error unless there is a backend of this name.
 
     Raises:
-        NotImplementedError: it is not built yet.
         ValueError: there is none of this name.
+        ImportError: it needs a library that is not installed.
     """
-    if name == "jax":
-        raise NotImplementedError(f'backend="jax" is not built yet; there are {listed(BACKENDS)}')
     if name not in BACKENDS:
         raise ValueError(f"there is no backend {name!r}; there are {listed(BACKENDS)}")
+    if name in _WITH_ARRAYS:
+        _load(name)
 
 
 CHECKS["backend"] = check_backend
@@ -160,15 +168,21 @@ def choose(name: str) -> Backend:
     """Return the backend of this name.
 
     Raises:
-        NotImplementedError: it is not built yet.
         ValueError: there is none of this name.
+        ImportError: it needs a library that is not installed.
     """
     check_backend(name)
+    return _load(name)
+
+
+def _load(name: str) -> Backend:
     backend = BACKENDS[name]
     if isinstance(backend, str):
         backend = BACKENDS[name] = import_module(backend).BACKEND
         if isinstance(backend, CompilesClusters):
             backend.use_cluster_compiler(choose("native").compile)
+        if backend.boundary is not HOST:
+            register_boundary(backend.boundary)
     loaded: Backend = backend
     return loaded
 

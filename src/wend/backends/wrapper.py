@@ -25,5 +25,9 @@ class ExecutableWrapper(Explains, HoldsMemory):
     def fused_loops(self) -> Sequence[FusedLoop]:
         return self._execute.fused_loops if isinstance(self._execute, Explains) else ()
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        return self._execute.remarks if isinstance(self._execute, Explains) else ()
+
     def held_memory(self) -> Mapping[str, int]:
         return self._execute.held_memory() if isinstance(self._execute, HoldsMemory) else {}

@@ -22,9 +22,11 @@ class ArrayBoundary(ABC):
 
     Attributes:
         array_types: the classes of its arrays; subclasses are not included.
+        cure_for_read_only: what to do if a function changes one that is not writeable.
     """
 
     array_types: tuple[type, ...] = ()
+    cure_for_read_only = "pass a copy: x.astype(x.dtype.newbyteorder('='))."
 
     @abstractmethod
     def type_of(self, array: Any) -> TensorType:

@@ -208,14 +208,16 @@ class Traced:
             ValueError: one is read-only; none is changed then.
         """
         arrays = [leaf for leaf in leaves if not isinstance(leaf, Variable)]
-        if not all(boundary_of(array).is_writeable(array) for array in arrays):
-            raise ValueError(
-                explain(
-                    f"assignment destination is read-only: {self.graph.name} changes an argument "
-                    "in place that is read-only, or in the byte order of another machine.",
-                    cure="pass a copy: x.astype(x.dtype.newbyteorder('=')).",
+        for array in arrays:
+            if not boundary_of(array).is_writeable(array):
+                raise ValueError(
+                    explain(
+                        f"assignment destination is read-only: {self.graph.name} changes an "
+                        "argument in place that is read-only, or in the byte order of another "
+                        "machine.",
+                        cure=boundary_of(array).cure_for_read_only,
+                    )
                 )
-            )
         for leaf, value in zip(leaves, changed, strict=False):
             if not isinstance(leaf, Variable):
                 boundary_of(leaf).write(leaf, value)

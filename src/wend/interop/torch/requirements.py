@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wend.interop import requirements
+from wend.runtime import requirements
 
 # The first version that was tried: `autograd.Function` and `torch.library` are as used here.
 OLDEST = (2, 4)
@@ -14,4 +14,6 @@ def check_version() -> None:
     Raises:
         ImportError: it is not; the error says what to install.
     """
-    requirements.check_version(("torch",), OLDEST, "install it as pytorch.org says")
+    requirements.check_version(
+        "wend.interop.torch", ("torch",), OLDEST, "install it as pytorch.org says"
+    )

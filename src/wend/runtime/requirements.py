@@ -1,4 +1,4 @@
-"""The versions of other systems that the bridges work with."""
+"""Checks of the versions of other systems."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from importlib import metadata
 from wend.base.errors import explain
 
 
-def check_version(distributions: Sequence[str], oldest: tuple[int, int], cure: str) -> None:
+def check_version(
+    user: str, distributions: Sequence[str], oldest: tuple[int, int], cure: str
+) -> None:
     """Check that another system is installed and recent enough.
 
     Args:
+        user: what needs it, for messages.
         distributions: what has to be installed; the first has the version.
         oldest: the first version that works.
         cure: how to install it.
@@ -24,8 +27,8 @@ def check_version(distributions: Sequence[str], oldest: tuple[int, int], cure: s
     try:
         version, *_ = [metadata.version(name) for name in distributions]
     except metadata.PackageNotFoundError as error:
-        problem = f"wend.interop.{system} needs {error.name}, which is not installed."
+        problem = f"{user} needs {error.name}, which is not installed."
         raise ImportError(explain(problem, cure=cure)) from None
     if tuple(int(part) for part in version.split(".")[:2]) < oldest:
-        problem = f"wend.interop.{system} does not work with {system} {version}."
+        problem = f"{user} does not work with {system} {version}."
         raise ImportError(explain(problem, cure=cure))

@@ -1,0 +1,91 @@
+"""Checks of a run: the first that fails, in program order, is raised after the run.
+
+A program of XLA cannot stop. It carries the number of the first check that has failed, and the
+words of the numbers that its message shows; loops end when there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wend.ir.graph import Graph, Node
+from wend.ir.types import TensorType
+from wend.ops.effects import error_note
+
+# Raises the error of a check, from the values that it has kept
+Raise: TypeAlias = Callable[[Sequence[Any]], Any]
+
+_LEAST_WORDS, _MOST_WORDS = 8, 64
+
+
+@dataclass(frozen=True, slots=True)
+class RunCheck:
+    """One check.
+
+    Attributes:
+        node: the node that it belongs to.
+        fail: raises its error.
+        types: dtype and shape of each value that it keeps.
+    """
+
+    node: Node
+    fail: Raise
+    types: Sequence[tuple[np.dtype, tuple[int, ...]]]
+
+    def raise_from(self, words: np.ndarray) -> NoReturn:
+        """Raise the error, from the words that the run has kept."""
+        values, start = [], 0
+        for dtype, shape in self.types:
+            count = _words(dtype, shape)
+            raw = words[start : start + count]
+            start += count
+            wide = dtype if dtype.itemsize >= 4 else np.dtype(_WIDE[dtype.kind])
+            if len(raw) < count:
+                raw = np.zeros(count, np.uint32)
+            values.append(raw.view(wide).astype(dtype).reshape(shape)[()])
+        try:
+            with np.errstate(all="ignore"):
+                self.fail(values)
+        except BaseException as error:
+            if self.node.source is not None:
+                error.add_note(error_note(self.node))
+            raise
+        raise AssertionError(f"the check of {self.node!r} failed in the run only")
+
+
+# What holds numbers of less than a word
+_WIDE = {"b": "u4", "i": "i4", "u": "u4", "f": "f4"}
+
+
+def _words(dtype: np.dtype, shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=int)) * max(dtype.itemsize // 4, 1)
+
+
+def word_count(graph: Graph) -> int:
+    """Return how many words the messages of a graph's checks need, up to a limit."""
+    count = _LEAST_WORDS
+    for node in graph.walk():
+        tensors = [v.type for v in node.operands if isinstance(v.type, TensorType)]
+        if node.op.name in ("raise_if", "check_number") and all(t.is_static for t in tensors):
+            count = max(count, sum(_words(t.dtype, t.dims) for t in tensors))  # type: ignore[arg-type, misc]
+    return min(count, _MOST_WORDS)
+
+
+def encode(values: Sequence[Any], count: int) -> Any:
+    """Return the words of some values, cut or filled up to so many."""
+    parts = [jnp.zeros(0, jnp.uint32)]
+    for value in values:
+        x = jnp.asarray(value).reshape(-1)
+        if x.dtype.itemsize < 4:
+            x = x.astype(_WIDE[x.dtype.kind])
+        if x.dtype.kind == "c":
+            x = jnp.stack([x.real, x.imag], axis=-1)
+        parts.append(jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(-1))
+    words = jnp.concatenate(parts)[:count]
+    return jnp.pad(words, (0, count - words.shape[0]))

@@ -1,0 +1,321 @@
+"""Regions, loops, branches and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wend.backends.jax.emit.table import emit
+from wend.backends.jax.lowering import GraphLowering, Progress
+from wend.backends.jax.trips import Trips, find_trips
+from wend.backends.jax.values import DeviceList, NewList, is_static
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Effect
+from wend.ir.types import ListType
+from wend.ops import creating, custom, lists, schedules
+from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
+from wend.ops.frame_states import may_fail
+
+
+def lower_region(
+    ctx: GraphLowering, graph: Graph, arguments: Sequence[Any], only: Collection[Node] | None = None
+) -> list[Any]:
+    """Lower the nodes of a graph, or only some of them; return its results."""
+    values: dict[Value, Any] = {}
+    for param, argument in zip(graph.params, arguments, strict=True):
+        values[param] = argument
+        ctx.bind(param.type, argument)
+    for node in graph.nodes:
+        if only is not None and node not in only:
+            continue
+        results = _lower_node(ctx, node, [values[operand] for operand in node.operands], graph)
+        for result, value in zip(node.results, results, strict=True):
+            values[result] = value
+            ctx.bind(result.type, value)
+    if only is not None:
+        return [values.get(result) for result in graph.results]
+    return [
+        ctx.fit(values[result], result.type, ctx.classes.of_use(graph, k))
+        if isinstance(values[result], NewList)
+        else values[result]
+        for k, result in enumerate(graph.results)
+    ]
+
+
+def _lower_node(
+    ctx: GraphLowering, node: Node, operands: Sequence[Any], graph: Graph
+) -> Sequence[Any]:
+    if node.op is lists.list_new:
+        return [NewList(node.attrs["element"])]
+    if node.op is while_:
+        return _lower_while(ctx, node, operands)
+    operands = ctx.operands_of(node, operands)
+    if node.op is if_:
+        return _lower_if(ctx, node, operands)
+    if node.op is call:
+        return _lower_call(ctx, node, operands)
+    if node.op in custom.RULED or node.op is schedules.scheduled:
+        return lower_region(ctx, node.regions[0], operands)
+    is_checked_later = node.op is lists.list_push and _is_kept(node, graph)
+    return emit(ctx, node, operands, is_checked_later=is_checked_later)
+
+
+def _is_kept(push: Node, region: Graph) -> bool:
+    """Return whether the list after a push is what the region gives."""
+    return any(result is push.results[0] for result in region.results)
+
+
+# Loops
+def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
+    w = WhileParts.of(node)
+    count = len(w.carry)
+    trips = find_trips(w, operands)
+    invariants = [
+        ctx.fit(x, node.operands[count + k].type, ctx.classes.of_use(node, count + k))
+        if isinstance(x, NewList)
+        else x
+        for k, x in enumerate(operands[count:])
+    ]
+    sizes = _final_sizes(w, trips, operands)
+    carry = [
+        ctx.fit(x, w.before_carry[k].type, ctx.classes.of_use(node, k), sizes.get(k) or 0)
+        for k, x in enumerate(operands[:count])
+    ]
+    for param, x in zip(w.before_carry, carry, strict=True):
+        ctx.bind(param.type, x)
+    outer = ctx.live_classes
+    read = _classes_read(ctx, w)
+    pushed = {c for value in w.before_carry if (c := ctx.classes.of(value)) is not None}
+    ctx.live_classes = outer | (pushed - read)
+    try:
+        results = _LoopLowering(ctx, w, invariants, pushed & read).run(carry)
+    finally:
+        ctx.live_classes = outer
+    return [_finished(ctx, w, k, x, trips, sizes) for k, x in enumerate(results)]
+
+
+def _finished(
+    ctx: GraphLowering, w: WhileParts, k: int, x: Any, trips: Trips, sizes: dict[int, int | None]
+) -> Any:
+    """Return a result of a loop, with what is known of it; note the length of a list."""
+    if k in trips.finals:
+        return trips.finals[k]
+    forwarded = w.forwarded[k]
+    if not isinstance(x, DeviceList):
+        return x
+    sources = [c for c, value in _carry_results(w) if value == k]
+    size = sizes.get(sources[0]) if sources else None
+    list_class = ctx.classes.of(forwarded)
+    if size is None and list_class is not None:
+        ctx.note_length(list_class, x.length)
+    return DeviceList(x.items, x.length, size)
+
+
+def _carry_results(w: WhileParts) -> Sequence[tuple[int, int]]:
+    """Return pairs of a list of the carry and the result of the loop that it becomes."""
+    pairs = []
+    for k, following in enumerate(w.next_carry):
+        if isinstance(following.type, ListType):
+            value: Value | None = following
+            while value is not None and value.node is not None:
+                value = value.node.operands[0] if value.node.op is lists.list_push else None
+            if value in w.after_forwarded:
+                pairs.append((k, w.after_forwarded.index(value)))
+    return pairs
+
+
+def _final_sizes(w: WhileParts, trips: Trips, operands: Sequence[Any]) -> dict[int, int | None]:
+    """Return the lengths of lists of the carry after a loop of known trips."""
+    sizes: dict[int, int | None] = {}
+    for k, (first, second) in trips.pushes.items():
+        start = operands[k]
+        size = 0 if isinstance(start, NewList) else start.size
+        if size is not None and trips.count is not None:
+            sizes[k] = size + first * (trips.count + 1) + second * trips.count
+    return sizes
+
+
+def _classes_read(ctx: GraphLowering, w: WhileParts) -> set[Any]:
+    """Return the classes of lists that a trip reads, so that their elements must not be lost."""
+    return {
+        ctx.classes.of_use(node, 0)
+        for region in (w.before, w.after)
+        for node in region.walk()
+        if node.op in _READ_LISTS
+    }
+
+
+_READ_LISTS = {lists.list_pop, lists.list_get, lists.list_set, lists.list_add_at, lists.list_len}
+
+
+class _LoopLowering:
+    """The functions of one `lax.while_loop`."""
+
+    def __init__(
+        self, ctx: GraphLowering, w: WhileParts, invariants: Sequence[Any], guarded: Collection[Any]
+    ) -> None:
+        self.ctx, self.w, self.invariants, self.guarded = ctx, w, invariants, guarded
+        self.stops = may_fail_in(w.before) or may_fail_in(w.after)
+        self.is_threaded = self.stops or pushes_in(w.before) or pushes_in(w.after)
+
+    def run(self, carry: Sequence[Any]) -> list[Any]:
+        slice_ = _separate_predicate(self.w)
+        return self.test_first(carry, slice_) if slice_ is not None else self.rotated(carry)
+
+    def before(self, carry: Sequence[Any]) -> tuple[Any, list[Any]]:
+        predicate, *forwarded = lower_region(self.ctx, self.w.before, [*carry, *self.invariants])
+        return predicate, [
+            self.ctx.fit_result(x, param)
+            for x, param in zip(forwarded, self.w.after_forwarded, strict=True)
+        ]
+
+    def after(self, forwarded: Sequence[Any]) -> list[Any]:
+        following = lower_region(self.ctx, self.w.after, [*forwarded, *self.invariants])
+        return [
+            self.ctx.fit_result(x, param)
+            for x, param in zip(following, self.w.before_carry, strict=True)
+        ]
+
+    def goes_on(self, predicate: Any, progress: Progress | None) -> Any:
+        goes_on = jnp.asarray(predicate)
+        if progress is None:
+            return goes_on
+        if self.stops:
+            goes_on = goes_on & (progress.code == 0)
+        # Once an element is lost, what a list decides is wrong: the loop might never end.
+        for list_class in self.guarded:
+            goes_on = goes_on & self.ctx.has_room(list_class.number, progress)
+        return goes_on
+
+    def threaded(self) -> Progress | None:
+        return self.ctx.progress if self.is_threaded else None
+
+    def resume(self, progress: Progress | None) -> None:
+        if progress is not None:
+            self.ctx.progress = progress
+
+    def test_first(self, carry: Sequence[Any], predicate_nodes: set[Node]) -> list[Any]:
+        """A loop whose predicate is computed apart from what `before` forwards."""
+        ctx, w = self.ctx, self.w
+        others = set(w.before.nodes) - (predicate_nodes - _sources(w.before, w.forwarded))
+
+        def before(state: Sequence[Any]) -> list[Any]:
+            forwarded = lower_region(ctx, w.before, [*state, *self.invariants], only=others)[1:]
+            return [
+                ctx.fit_result(x, param)
+                for x, param in zip(forwarded, w.after_forwarded, strict=True)
+            ]
+
+        def test(state: tuple[Progress | None, list[Any]]) -> Any:
+            with ctx.scope(state[0]):
+                arguments = [*state[1], *self.invariants]
+                predicate = lower_region(ctx, w.before, arguments, only=predicate_nodes)[0]
+                return self.goes_on(predicate, state[0])
+
+        def body(state: tuple[Progress | None, list[Any]]) -> Any:
+            with ctx.scope(state[0]):
+                following = self.after(before(state[1]))
+                return self.threaded(), following
+
+        progress, final = jax.lax.while_loop(test, body, (self.threaded(), list(carry)))
+        self.resume(progress)
+        return before(final)
+
+    def rotated(self, carry: Sequence[Any]) -> list[Any]:
+        """A loop that computes `before` once ahead, and then after each `after`."""
+        ctx = self.ctx
+        predicate, forwarded = self.before(carry)
+
+        def body(state: tuple[Any, Progress | None, list[Any]]) -> Any:
+            with ctx.scope(state[1]):
+                predicate, forwarded = self.before(self.after(state[2]))
+                return jnp.asarray(predicate), self.threaded(), forwarded
+
+        def test(state: tuple[Any, Progress | None, list[Any]]) -> Any:
+            return self.goes_on(state[0], state[1])
+
+        start = (jnp.asarray(predicate), self.threaded(), forwarded)
+        final: list[Any]
+        _, progress, final = jax.lax.while_loop(test, body, start)
+        self.resume(progress)
+        return final
+
+
+def may_fail_in(region: Graph) -> bool:
+    """Return whether a run of a region may end with an error."""
+    return any(may_fail(node) for node in region.nodes)
+
+
+def pushes_in(region: Graph) -> bool:
+    """Return whether a region makes lists longer."""
+    return any(node.op is lists.list_push for node in region.walk())
+
+
+def _sources(region: Graph, values: Sequence[Value]) -> set[Node]:
+    """Return the nodes that values of a region are computed by."""
+    nodes: set[Node] = set()
+    pending = [value.node for value in values if value.node is not None]
+    while pending:
+        node = pending.pop()
+        if node not in nodes:
+            nodes.add(node)
+            pending += [value.node for value in node.operands if value.node is not None]
+    return nodes
+
+
+def _separate_predicate(w: WhileParts) -> set[Node] | None:
+    """Return the nodes of the predicate, if it is cheap to compute apart from other values.
+
+    None: it shares work with what is forwarded, or `before` has effects or may fail.
+    """
+    nodes = _sources(w.before, [w.predicate])
+    others = _sources(w.before, w.forwarded)
+    has_effects = any(
+        node.op.effect is not Effect.NONE or may_fail(node) for node in w.before.walk()
+    )
+    shared = {node for node in nodes & others if node.op is not creating.constant}
+    has_regions = any(node.regions for node in (*nodes, *others))
+    return None if has_effects or shared or has_regions else nodes
+
+
+# Branches and calls
+def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
+    selector, *arguments = operands
+    branches = IfParts.of(node).branches
+    if is_static(selector):
+        return lower_region(ctx, branches[int(selector)], arguments)
+    is_threaded = any(may_fail_in(branch) or pushes_in(branch) for branch in branches)
+
+    def branch(region: Graph) -> Callable[[Any], Any]:
+        def run(progress: Progress | None) -> Any:
+            with ctx.scope(progress):
+                results = lower_region(ctx, region, arguments)
+                fitted = [
+                    ctx.fit_result(x, result)
+                    for x, result in zip(results, node.results, strict=True)
+                ]
+                return (ctx.progress if is_threaded else None), fitted
+
+        return run
+
+    functions, threaded = [branch(region) for region in branches], None
+    threaded = ctx.progress if is_threaded else None
+    if selector.dtype == np.bool_:
+        progress, results = jax.lax.cond(selector, functions[1], functions[0], threaded)
+    else:
+        progress, results = jax.lax.switch(selector.astype(np.int32), functions, threaded)
+    if progress is not None:
+        ctx.progress = progress
+    return results  # type: ignore[no-any-return]
+
+
+def _lower_call(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
+    parts = CallParts.of(node)
+    if parts.recompute:
+        # Else XLA finds that it has the values already, and keeps them
+        operands = [x if is_static(x) else jax.lax.optimization_barrier(x) for x in operands]
+    return lower_region(ctx, parts.callee, operands)

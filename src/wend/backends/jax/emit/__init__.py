@@ -1,0 +1,1 @@
+"""One emitter per operation: the functions of JAX that compute it."""

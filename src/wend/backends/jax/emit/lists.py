@@ -1,0 +1,154 @@
+"""Lists: an array per leaf of the elements, and a length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wend.backends.jax.emit.maybes import add_values
+from wend.backends.jax.lowering import Emitter, GraphLowering, Repeat, unsized
+from wend.backends.jax.values import DeviceList, Maybe, Stacked
+from wend.ir.graph import Node
+from wend.ir.op import Op
+from wend.ir.types import ListType
+from wend.ops import lists
+
+
+def element_at(items: Any, index: Any) -> Any:
+    """Return the element at a position that is not negative."""
+    return jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, index, 0, keepdims=False), items)
+
+
+def _with_element(items: Any, index: Any, element: Any) -> Any:
+    def put(x: Any, value: Any) -> Any:
+        if x.shape[1:] != value.shape:
+            raise Repeat
+        return jax.lax.dynamic_update_index_in_dim(x, value, index, 0)
+
+    return jax.tree.map(put, items, element)
+
+
+def _fitted(ctx: GraphLowering, node: Node, k: int, element: Any) -> Any:
+    """Return an element in the form that it has in its list, the first operand."""
+    type = node.operands[0].type
+    assert isinstance(type, ListType)
+    list_class = ctx.classes.of_use(node, 0)
+    assert list_class is not None
+    return unsized(ctx.fit(element, type.element, list_class.element))
+
+
+def push(
+    ctx: GraphLowering, node: Node, operands: Sequence[Any], *, is_checked_later: bool
+) -> DeviceList:
+    """Return a list with an element more; one that does not fit is lost (D34)."""
+    list, element = operands
+    element = _fitted(ctx, node, 1, element)
+    list_class = ctx.classes.of_use(node, 0)
+    length = list.length + jnp.int32(1)
+    size = None if list.size is None else list.size + 1
+    if not (is_checked_later and list_class in ctx.live_classes):
+        assert list_class is not None
+        ctx.note_length(list_class, length)
+    return DeviceList(_with_element(list.items, list.length, element), length, size)
+
+
+def _position(
+    ctx: GraphLowering, node: Node, list: DeviceList, index: Any, *, is_checked: bool = True
+) -> Any:
+    """Return a position from the front; check that it is in the list."""
+    index = jnp.asarray(index)
+    position = jnp.where(index < 0, index + list.length, index)
+    if is_checked:
+
+        def fail(values: Sequence[Any]) -> None:
+            raise IndexError("list index out of range")
+
+        ctx.check(node, (position < 0) | (position >= list.length), fail)
+    return position
+
+
+def _pop(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    (list,) = operands
+
+    def fail(values: Sequence[Any]) -> None:
+        [].pop()
+
+    ctx.check(node, list.length <= 0, fail)
+    length = list.length - jnp.int32(1)
+    size = None if list.size is None else list.size - 1
+    return DeviceList(list.items, length, size), element_at(list.items, length)
+
+
+def _get(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    list, index = operands
+    return element_at(list.items, _position(ctx, node, list, index))
+
+
+def _set(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    list, index, element = operands
+    position = _position(ctx, node, list, index)
+    items = _with_element(list.items, position, _fitted(ctx, node, 2, element))
+    return DeviceList(items, list.length, list.size)
+
+
+def _add_at(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    list, index, element = operands
+    position = _position(ctx, node, list, index, is_checked=False)
+    total = add_values(element_at(list.items, position), element)
+    items = _with_element(list.items, position, _fitted(ctx, node, 2, total))
+    return DeviceList(items, list.length, list.size)
+
+
+def _len(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    (list,) = operands
+    return np.int64(list.size) if list.size is not None else list.length.astype(jnp.int64)
+
+
+def zeros_like(value: Any) -> Any:
+    """Return zeros of a value's shape, lists of its lengths."""
+    if isinstance(value, DeviceList):
+        return DeviceList(zeros_like(value.items), value.length, value.size)
+    if isinstance(value, Maybe):
+        return Maybe(value.is_present, zeros_like(value.value))
+    return jnp.zeros_like(value)
+
+
+def _zeros(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    return zeros_like(operands[0])
+
+
+def _add(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    return add_values(*operands)
+
+
+def _stack(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    list = operands[0]
+    return Stacked(list) if list.size is None else list.items[: list.size]
+
+
+def _unstack(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    x = jnp.asarray(operands[0], node.operands[0].tensor.dtype)
+    count = x.shape[0]
+    list_class = ctx.classes.of(node.results[0])
+    assert list_class is not None
+    value = DeviceList(x, jnp.int32(count), count)
+    if count == 0:
+        value = DeviceList(jnp.zeros((1, *x.shape[1:]), x.dtype), jnp.int32(0), 0)
+    return value
+
+
+EMITTERS: dict[Op, Emitter] = {
+    lists.list_pop: _pop,
+    lists.list_get: _get,
+    lists.list_set: _set,
+    lists.list_add_at: _add_at,
+    lists.list_len: _len,
+    lists.list_zeros: _zeros,
+    lists.list_add: _add,
+    lists.list_stack: _stack,
+    lists.list_unstack: _unstack,
+}

@@ -1,0 +1,212 @@
+"""The executable of a graph: programs of XLA, one for each set of argument shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wend.backends.jax.checks import RunCheck
+from wend.backends.jax.control import lower_region
+from wend.backends.jax.emit.hosting import EMITTERS as HOST_OPS
+from wend.backends.jax.host_log import HostLog
+from wend.backends.jax.items import from_sequence, to_sequence
+from wend.backends.jax.list_classes import CapacityClasses
+from wend.backends.jax.lowering import FIRST_CAPACITY, GraphLowering, Repeat
+from wend.backends.jax.precision import warn_of_64_bits
+from wend.backends.jax.stores import stored_results
+from wend.backends.jax.values import DeviceList, Maybe
+from wend.backends.protocol import Explains, FusedLoop
+from wend.base.errors import WendError
+from wend.base.zero import ZERO
+from wend.ir.graph import Graph, Node
+from wend.ir.types import HostType, ListType, MaybeType, TensorType, Type
+
+
+class JaxExecutable(Explains):
+    """Runs a graph by programs of XLA.
+
+    Results are arrays of JAX, which may still be computed when a call returns: a call waits only
+    where it has to know whether a check failed, or whether lists had room.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._classes = CapacityClasses(graph)
+        self._stores = stored_results(graph)
+        self._host = HostLog()
+        self._has_host = any(node.op in HOST_OPS for node in graph.walk())
+        self._programs: dict[Hashable, XlaProgram] = {}
+
+    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        log, params = self._host, self._graph.params
+        with jax.enable_x64(True), log.run() if self._has_host else nullcontext():
+            pairs = zip(arguments, params, strict=True)
+            results = self._run([_taken(x, param.type, log) for x, param in pairs])
+            returned = [
+                _returned(x, result.type, log)
+                for x, result in zip(results, self._graph.results, strict=True)
+            ]
+        warn_of_64_bits(self._graph)
+        for k, storage in self._stores.items():
+            storage.put(returned[k])
+        return returned
+
+    def _run(self, values: Sequence[Any]) -> Sequence[Any]:
+        leaves, structure = jax.tree.flatten(values)
+        key = (structure, tuple((x.shape, x.dtype) for x in leaves))
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = XlaProgram(
+                self._graph, self._classes, structure, {}, self._host
+            )
+        while True:
+            self._host.restart()
+            results, totals = program(leaves)
+            if not program.waits:
+                return results
+            ended = np.asarray(totals)
+            if not program.has_room(ended):
+                program = self._programs[key] = program.enlarged(ended)
+                continue
+            program.raise_failed(ended)
+            return results
+
+    @property
+    def host_nodes(self) -> Sequence[Node]:
+        nodes = [node for program in self._programs.values() for node in program.host_nodes]
+        return list(dict.fromkeys(nodes))
+
+    @property
+    def fused_loops(self) -> Sequence[FusedLoop]:
+        return ()
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        count = len(self._programs)
+        return [f"compiled {count} programs, for {count} sets of shapes"] if count > 1 else ()
+
+
+class XlaProgram:
+    """A graph compiled for arguments of some shapes, with some capacities of its lists."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        classes: CapacityClasses,
+        structure: Any,
+        capacities: Mapping[int, int],
+        host: HostLog,
+    ) -> None:
+        self._host = host
+        self._graph, self._classes, self._structure = graph, classes, structure
+        self._capacities = dict(capacities)
+        self._checks: list[RunCheck] = []
+        self._counted: list[int] = []
+        self.host_nodes: Sequence[Node] = ()
+        self._function = jax.jit(self._trace)
+
+    def __call__(self, leaves: Sequence[Any]) -> tuple[Sequence[Any], Any]:
+        """Run it; return the results and the totals that tell how the run ended."""
+        try:
+            results: tuple[Sequence[Any], Any] = self._function(leaves)
+        except WendError as error:
+            notes = getattr(error, "__notes__", [])
+            notes[:] = [note for note in notes if "JAX has removed" not in note]
+            raise
+        return results
+
+    def _trace(self, leaves: Sequence[Any]) -> tuple[Sequence[Any], Any]:
+        while True:
+            ctx = GraphLowering(self._graph, self._classes, self._capacities, self._host)
+            try:
+                results = lower_region(ctx, self._graph, self._arguments(ctx, leaves))
+                break
+            except Repeat:
+                continue
+        fitted = [
+            None
+            if x is ZERO
+            else x
+            if isinstance(r.type, MaybeType)
+            else ctx.fit(x, r.type, self._classes.of_use(self._graph, k))
+            for k, (x, r) in enumerate(zip(results, self._graph.results, strict=True))
+        ]
+        self._checks, self.host_nodes = ctx.checks, list(ctx.host_nodes)
+        lengths = ctx.progress.lengths
+        self._counted = [k for k in sorted(ctx.noted) if isinstance(lengths[k], jax.core.Tracer)]
+        counted = [lengths[k] for k in self._counted]
+        totals = jnp.stack([ctx.progress.code, *counted])
+        words = jax.lax.bitcast_convert_type(ctx.progress.words, jnp.int32)
+        return fitted, jnp.concatenate([totals, words])
+
+    def _arguments(self, ctx: GraphLowering, leaves: Sequence[Any]) -> list[Any]:
+        values = jax.tree.unflatten(self._structure, leaves)
+        arguments = []
+        for x, param in zip(values, self._graph.params, strict=True):
+            ctx.bind(param.type, x)
+            is_list = isinstance(x, DeviceList)
+            x = ctx.fit_result(x, param) if is_list else x
+            arguments.append(ZERO if x is None and isinstance(param.type, MaybeType) else x)
+        return arguments
+
+    @property
+    def waits(self) -> bool:
+        """Whether a run has to be looked at before its results can be returned."""
+        return bool(self._checks or self._counted)
+
+    def has_room(self, totals: np.ndarray) -> bool:
+        """Return whether no list of a run was longer than its capacity."""
+        return all(total <= self._capacities[k] for k, total in self._lengths(totals))
+
+    def _lengths(self, totals: np.ndarray) -> list[tuple[int, int]]:
+        return [(k, int(totals[1 + i])) for i, k in enumerate(self._counted)]
+
+    def enlarged(self, totals: np.ndarray) -> XlaProgram:
+        """Return the program with room for the lists of a run."""
+        capacities = dict(self._capacities)
+        for k, total in self._lengths(totals):
+            if total > capacities[k]:
+                capacities[k] = max(1 << (total - 1).bit_length(), FIRST_CAPACITY)
+        return XlaProgram(self._graph, self._classes, self._structure, capacities, self._host)
+
+    def raise_failed(self, totals: np.ndarray) -> None:
+        """Raise the error of the check that failed first, if one did."""
+        code = int(totals[0])
+        if code:
+            words = totals[1 + len(self._counted) :].view(np.uint32)
+            self._checks[code - 1].raise_from(words)
+
+
+def _taken(x: Any, type: Type, log: HostLog) -> Any:
+    """Return an argument as a program takes it."""
+    match type:
+        case ListType():
+            return from_sequence(x, type)
+        case MaybeType(of=inner):
+            return None if x is ZERO else _taken(x, inner, log)
+        case TensorType(dtype=dtype):
+            return x if isinstance(x, jax.Array) else jnp.asarray(x, dtype)
+        case HostType():
+            log.handles.append(x)
+            return jnp.int32(len(log.handles) - 1)
+    return None
+
+
+def _returned(x: Any, type: Type, log: HostLog) -> Any:
+    """Return a result as Python holds it."""
+    match type:
+        case MaybeType(of=inner):
+            if isinstance(x, Maybe):
+                return _returned(x.value, inner, log) if bool(x.is_present) else ZERO
+            return ZERO if x is None else _returned(x, inner, log)
+        case ListType():
+            assert isinstance(x, DeviceList)
+            return to_sequence(x, type)
+        case HostType():
+            return log.handles[int(x)]
+    return x

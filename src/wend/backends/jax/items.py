@@ -1,0 +1,90 @@
+"""Lists of a run that Python holds: residuals of a forward pass, which a later run takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wend.backends.jax.values import DeviceList, Maybe
+from wend.base.zero import ZERO
+from wend.ir.types import ListType, MaybeType, TensorType, Type
+from wend.runtime.sequence import Sequence
+
+
+class DeviceItems:
+    """The items of a list on a device, which are read when Python asks for them.
+
+    Attributes:
+        list: the list.
+        type: its type.
+    """
+
+    def __init__(self, list: DeviceList, type: ListType) -> None:
+        self.list, self.type = list, type
+
+    def __len__(self) -> int:
+        return int(self.list.length)
+
+    def read(self) -> list[Any]:
+        host = jax.tree.map(np.asarray, self.list.items)
+        items = [jax.tree.map(lambda x, k=k: x[k], host) for k in range(len(self))]
+        return [_on_host(item, self.type.element) for item in items]
+
+
+def _on_host(item: Any, type: Type) -> Any:
+    match type:
+        case MaybeType(of=inner):
+            if isinstance(item, Maybe):
+                return _on_host(item.value, inner) if item.is_present else ZERO
+            return _on_host(item, inner)
+        case ListType():
+            return Sequence.at(DeviceItems(item, type))
+    return item
+
+
+def to_sequence(value: DeviceList, type: ListType) -> Sequence:
+    """Return a list as Python holds it."""
+    return Sequence.at(DeviceItems(value, type))
+
+
+def from_sequence(value: Sequence, type: ListType) -> DeviceList:
+    """Return a list that Python holds, in the form that programs take."""
+    if isinstance(value.source, DeviceItems):
+        return value.source.list
+    items = [_to_device(item, type.element) for item in value.items()]
+    if not items:
+        return _empty(type)
+    capacity = max(x.capacity for x in items) if isinstance(type.element, ListType) else 0
+    if capacity:
+        items = [_enlarged(x, capacity) for x in items]
+    stacked = jax.tree.map(lambda *xs: jnp.stack([jnp.asarray(x) for x in xs]), *items)
+    return DeviceList(stacked, jnp.int32(len(items)))
+
+
+def _enlarged(value: DeviceList, capacity: int) -> DeviceList:
+    def pad(x: Any) -> Any:
+        return jnp.pad(x, [(0, capacity - x.shape[0])] + [(0, 0)] * (x.ndim - 1))
+
+    return DeviceList(jax.tree.map(pad, value.items), value.length)
+
+
+def _to_device(item: Any, type: Type) -> Any:
+    match type:
+        case ListType():
+            return from_sequence(item, type)
+        case TensorType(dtype=dtype):
+            return jnp.asarray(item, dtype)
+    raise NotImplementedError(f"a list of {type} from another backend")
+
+
+def _empty(type: ListType) -> DeviceList:
+    element = type.element
+    if isinstance(element, ListType):
+        inner = _empty(element)
+        return DeviceList(jax.tree.map(lambda x: x[None], inner), jnp.int32(0))
+    if not isinstance(element, TensorType) or not element.is_static:
+        raise NotImplementedError(f"an empty list of {element} from another backend")
+    return DeviceList(jnp.zeros((1, *element.dims), element.dtype), jnp.int32(0))

@@ -1,0 +1,291 @@
+"""The state of lowering a graph: what is threaded through it, and how values get their form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wend.backends.jax.checks import Raise, RunCheck, encode, word_count
+from wend.backends.jax.host_log import HostLog
+from wend.backends.jax.list_classes import CapacityClass, CapacityClasses
+from wend.backends.jax.values import DeviceList, Maybe, NewList, Stacked, is_static
+from wend.base.errors import UnsupportedError, explain
+from wend.base.refusals import refusal
+from wend.base.source import at
+from wend.base.zero import ZERO
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.types import Dim, HostType, ListType, MaybeType, Symbol, TensorType, Type
+from wend.ops import lists
+
+FIRST_CAPACITY = 16
+
+
+class Repeat(Exception):
+    """GraphLowering starts again, for a list needs more room than it was made with."""
+
+
+class Progress(NamedTuple):
+    """The state that every node passes on to the next, besides values.
+
+    Attributes:
+        code: the number of the check that failed first; 0: none.
+        words: what the check has kept for its message.
+        lengths: the greatest length that the lists of each class had.
+    """
+
+    code: Any
+    words: Any
+    lengths: tuple[Any, ...]
+
+
+class GraphLowering:
+    """One lowering of a graph, for arguments of known shapes.
+
+    Attributes:
+        classes: the classes of the graph's lists.
+        capacities: how many elements the lists of a class have room for.
+        host: the log of the Python calls of a run.
+        checks: the checks of the program; the code of one is its position plus one.
+        host_nodes: the nodes that the program leaves to Python.
+        progress: what has been passed on so far.
+        noted: the classes whose lengths the run tells.
+        live_classes: the classes of lists that are checked when the loop around has ended.
+    """
+
+    def __init__(
+        self, graph: Graph, classes: CapacityClasses, capacities: dict[int, int], host: HostLog
+    ) -> None:
+        self.classes = classes
+        self.capacities = capacities
+        self.host = host
+        self.checks: list[RunCheck] = []
+        self.host_nodes: dict[Node, None] = {}
+        self.word_count = word_count(graph)
+        self.live_classes: frozenset[CapacityClass] = frozenset()
+        self.noted: set[int] = set()
+        self._dims: dict[Symbol, int] = {}
+        zero = jnp.int32(0)
+        words = jnp.zeros(self.word_count, jnp.uint32)
+        self.progress = Progress(zero, words, (zero,) * classes.count)
+
+    # Regions
+    @contextmanager
+    def scope(self, progress: Progress | None) -> Iterator[None]:
+        """Lower a region that has the progress of its own; None: it passes on nothing."""
+        outer, self.progress = self.progress, progress or self.progress
+        try:
+            yield
+        finally:
+            self.progress = outer
+
+    # Sizes
+    def bind(self, type: Type, value: Any) -> None:
+        """Note the sizes that the symbols of a type stand for."""
+        if isinstance(type, MaybeType):
+            if isinstance(value, Maybe):
+                self.bind(type.of, value.value)
+            elif value is not ZERO:
+                self.bind(type.of, value)
+        elif isinstance(type, TensorType) and type.shape and not isinstance(value, Stacked):
+            for dim, size in zip(type.shape, np.shape(value), strict=True):
+                if isinstance(dim, Symbol):
+                    self._dims[dim] = size
+        elif isinstance(type, ListType) and isinstance(value, DeviceList):
+            self._bind_items(type.element, value.items, 1)
+
+    def _bind_items(self, type: Type, items: Any, levels: int) -> None:
+        match type:
+            case MaybeType(of=inner):
+                self._bind_items(inner, items.value if isinstance(items, Maybe) else items, levels)
+            case ListType(element=element):
+                self._bind_items(element, items.items, levels + 1)
+            case TensorType(shape=shape) if shape:
+                for dim, size in zip(shape, np.shape(items)[levels:], strict=True):
+                    if isinstance(dim, Symbol):
+                        self._dims[dim] = size
+
+    def size(self, dim: Dim) -> int | None:
+        """Return the size that a dimension stands for, or None if that is not known."""
+        return self._dims.get(dim) if isinstance(dim, Symbol) else dim
+
+    def sizes(self, dims: Sequence[Dim] | None) -> tuple[int, ...] | None:
+        """Return the sizes that dimensions stand for, or None if one is not known."""
+        sizes = None if dims is None else [self.size(dim) for dim in dims]
+        if sizes is None or None in sizes:
+            return None
+        return tuple(sizes)  # type: ignore[arg-type]
+
+    def shape_of(self, node: Node, sizes: Sequence[Any], dims: Sequence[Dim] | None) -> Any:
+        """Return the shape that an operand gives, or else an attribute.
+
+        Raises:
+            UnsupportedError: it depends on data.
+        """
+        if sizes and is_static(sizes[0]):
+            return tuple(int(size) for size in sizes[0])
+        shape = self.sizes(dims)
+        if shape is None:
+            raise self.data_dependent(node)
+        return shape
+
+    def data_dependent(self, node: Node) -> Exception:
+        """Return the refusal of a shape that only the run knows."""
+        return refusal(
+            UnsupportedError(
+                explain(
+                    f'backend="jax": the shape of what {node.op.name}{at(node.source)} gives '
+                    "depends on data, and programs of XLA have arrays of known shapes only.",
+                    cure='run this function with backend="native", or keep the shape: '
+                    "np.where(mask, x, 0) in place of x[mask].",
+                )
+            )
+        )
+
+    # Checks
+    def check(self, node: Node, is_failing: Any, fail: Raise, *values: Any) -> None:
+        """Add a check that fails where a predicate holds; `fail` raises its error."""
+        if is_static(is_failing) and not is_failing:
+            return
+        types = [(np.dtype(jnp.result_type(x)), np.shape(x)) for x in values]
+        self.checks.append(RunCheck(node, fail, types))
+        code, words, lengths = self.progress
+        is_first = jnp.logical_and(is_failing, code == 0)
+        code = jnp.where(is_first, jnp.int32(len(self.checks)), code)
+        words = jnp.where(is_first, encode(values, self.word_count), words)
+        self.progress = Progress(code, words, lengths)
+
+    def note_length(self, list_class: CapacityClass, length: Any) -> None:
+        """Note the length that a list has had."""
+        code, words, lengths = self.progress
+        k = list_class.number
+        self.noted.add(k)
+        longest = jnp.maximum(lengths[k], jnp.asarray(length, jnp.int32))
+        self.progress = Progress(code, words, (*lengths[:k], longest, *lengths[k + 1 :]))
+
+    def has_room(self, number: int, progress: Progress) -> Any:
+        """Return whether no list of a class has lost an element so far."""
+        return progress.lengths[number] <= self.capacities.get(number, FIRST_CAPACITY)
+
+    # Forms
+    def new_list(self, type: ListType, list_class: CapacityClass, least: int = 0) -> DeviceList:
+        """Return an empty list, with room for as many elements as its class needs."""
+        capacity = max(self.capacities.setdefault(list_class.number, FIRST_CAPACITY), least)
+        self.capacities[list_class.number] = capacity
+        element = self.zeros(type.element, list_class.element)
+        items = jax.tree.map(lambda x: jnp.zeros((max(capacity, 1), *x.shape), x.dtype), element)
+        return DeviceList(items, jnp.int32(0))
+
+    def zeros(self, type: Type, list_class: CapacityClass | None) -> Any:
+        """Return a value of a type that has no elements, or is all zeros."""
+        match type:
+            case TensorType(dtype=dtype, shape=shape):
+                sizes = self.sizes(shape)
+                if sizes is None:
+                    raise refusal(
+                        UnsupportedError(
+                            explain(
+                                f'backend="jax": the shape of a value that a loop or a branch '
+                                f"makes, {type}, depends on data, and programs of XLA have arrays "
+                                "of known shapes only.",
+                                cure='run this function with backend="native".',
+                            )
+                        )
+                    )
+                return jnp.zeros(sizes, dtype)
+            case MaybeType(of=inner):
+                return Maybe(jnp.bool_(False), self.zeros(inner, list_class))
+            case ListType():
+                assert list_class is not None
+                return self.new_list(type, list_class)
+            case HostType():
+                return jnp.int32(0)
+        return None
+
+    def fit(self, value: Any, type: Type, list_class: CapacityClass | None, least: int = 0) -> Any:
+        """Return a value in the one form that all values of its type have where paths meet."""
+        match type:
+            case MaybeType(of=inner):
+                if value is ZERO:
+                    return self.zeros(type, list_class)
+                if isinstance(value, Maybe):
+                    return Maybe(value.is_present, self.fit(value.value, inner, list_class))
+                return Maybe(jnp.bool_(True), self.fit(value, inner, list_class))
+            case ListType():
+                assert list_class is not None
+                if isinstance(value, NewList):
+                    return self.new_list(type, list_class, least)
+                return self._fit_list(value, type, list_class, least)
+            case TensorType(dtype=dtype):
+                if isinstance(value, Stacked):
+                    raise refusal(UnsupportedError(_STACKED))
+                return jnp.asarray(value, dtype)
+        return value
+
+    def _fit_list(
+        self, value: DeviceList, type: ListType, list_class: CapacityClass, least: int
+    ) -> DeviceList:
+        capacity = self.capacities.setdefault(list_class.number, FIRST_CAPACITY)
+        capacity = max(capacity, least, value.capacity)
+        self.capacities[list_class.number] = capacity
+        items = _padded(value.items, capacity)
+        if list_class.element is not None:
+            self._check_room(items, list_class.element)
+        return DeviceList(_unsized(items), jnp.asarray(value.length, jnp.int32))
+
+    def _check_room(self, items: Any, list_class: CapacityClass) -> None:
+        """Start again if lists in a list have less room than their class."""
+        items = items.value if isinstance(items, Maybe) else items
+        if isinstance(items, DeviceList):
+            room = jax.tree.leaves(items.items)[0].shape[1]
+            if room < self.capacities.setdefault(list_class.number, FIRST_CAPACITY):
+                raise Repeat
+
+    def fit_result(self, value: Any, owner: Value, least: int = 0) -> Any:
+        """Return a value in the form of another one, which it is passed on to."""
+        return self.fit(value, owner.type, self.classes.of(owner), least)
+
+    def operands_of(self, node: Node, operands: Sequence[Any]) -> list[Any]:
+        """Return the operands of a node, with a list of its own for each empty one."""
+        return [
+            self.fit(x, node.operands[k].type, self.classes.of_use(node, k))
+            if isinstance(x, NewList) and node.op is not lists.list_new
+            else x
+            for k, x in enumerate(operands)
+        ]
+
+
+_STACKED = (
+    'backend="jax": the number of elements of a list that is stacked depends on data, and programs '
+    "of XLA have arrays of known shapes only.\n"
+    '  To fix it: run this function with backend="native".'
+)
+
+
+def unsized(value: Any) -> Any:
+    """Return a value whose lists have lengths that only the run knows."""
+    return _unsized(value)
+
+
+def _unsized(value: Any) -> Any:
+    if isinstance(value, DeviceList):
+        return DeviceList(_unsized(value.items), value.length)
+    if isinstance(value, Maybe):
+        return Maybe(value.is_present, _unsized(value.value))
+    return value
+
+
+def _padded(items: Any, capacity: int) -> Any:
+    def pad(x: Any) -> Any:
+        missing = capacity - x.shape[0]
+        return x if missing <= 0 else jnp.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1))
+
+    return jax.tree.map(pad, items)
+
+
+Emitter = Callable[[GraphLowering, Node, Sequence[Any]], Any]
+Emitters = Mapping[Any, Emitter]

@@ -1,0 +1,131 @@
+"""Every program equals the interpreter: value, gradient, tangents, second order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.helpers.plain_programs import PLAIN
+from tests.helpers.programs import PROGRAMS, Program
+
+import wend
+from wend.base import trees
+
+# Programs whose carries or results have shapes that depend on data; the list may only shrink.
+REFUSED: set[str] = set()
+_EXACT = 1e-9
+
+
+def every(program: Program) -> tuple[int, ...]:
+    return tuple(range(len(program.args)))
+
+
+def close(found: Any, expected: Any) -> None:
+    found, expected = trees.flatten(found)[0], trees.flatten(expected)[0]
+    for a, b in zip(found, expected, strict=True):
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_allclose(np.asarray(a), b, rtol=_EXACT, atol=_EXACT)
+
+
+def check(fun: Callable[..., Any], program: Program) -> None:
+    with wend.config(backend="numpy"):
+        expected = fun(*program.args)
+    with wend.config(backend="jax"):
+        close(fun(*program.args), expected)
+        close(fun(*program.args), expected)  # with the capacities that the first call has left
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_value_and_gradient(program: Program) -> None:
+    check(wend.value_and_grad(program.fun, every(program)), program)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_second_gradient(program: Program) -> None:
+    def summed(*args: Any) -> Any:
+        return sum(np.sum(1.3 * x) for x in wend.grad(program.fun, every(program))(*args))
+
+    check(wend.grad(summed, every(program)), program)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_tangents(program: Program) -> None:
+    tangents = tuple(np.full_like(np.asarray(x), 0.7)[()] for x in program.args)
+    check(wend.function(lambda *args: wend.jvp(program.fun, args, tangents)), program)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.name in PLAIN], ids=str)
+def test_plain_python(program: Program) -> None:
+    check(wend.value_and_grad(PLAIN[program.name], every(program)), program)
+
+
+# Tapes that grow (D34)
+def climb(x: Any, trips: Any) -> Any:
+    for _ in range(trips):
+        x = np.sin(x) + 1.1 * x
+    return x
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("trips", [0, 1, 15, 16, 17, 31, 32, 33, 200])
+def test_a_tape_has_room_for_any_number_of_trips(trips: int) -> None:
+    fun = wend.value_and_grad(climb)
+    with wend.config(backend="numpy"):
+        expected = fun(0.001, np.int64(trips))
+    with wend.config(backend="jax"):
+        close(fun(0.001, np.int64(trips)), expected)
+
+
+def nest(x: Any, outer: Any, inner: Any) -> Any:
+    for i in range(outer):
+        y = x
+        for _ in range((inner * (i + 1)) % 37):
+            y = np.sin(y) + 0.01 * x
+        x = x + 0.1 * y
+    return x
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("outer", [0, 1, 16, 17])
+@pytest.mark.parametrize("inner", [0, 1, 32, 33])
+def test_second_derivatives_of_nested_tapes_have_room_at_each_level(outer: int, inner: int) -> None:
+    args = (0.3, np.int64(outer), np.int64(inner))
+    second = wend.grad(lambda *args: wend.grad(nest)(*args))
+    with wend.config(backend="numpy"):
+        expected = second(*args)
+    with wend.config(backend="jax"):
+        close(second(*args), expected)
+
+
+def test_nested_tapes_have_room_at_each_level() -> None:
+    slope = wend.value_and_grad(nest)
+    for outer in (0, 1, 16, 17):
+        for inner in (0, 1, 32, 33):
+            args = (0.3, np.int64(outer), np.int64(inner))
+            with wend.config(backend="numpy"):
+                expected = slope(*args)
+            with wend.config(backend="jax"):
+                close(slope(*args), expected)
+
+
+def test_a_stack_that_decides_the_loop_never_loses_an_element() -> None:
+    @wend.function
+    def paths(depth: Any) -> Any:
+        stack, seen = [depth], 0
+        while len(stack) > 0:
+            n = stack.pop()
+            seen = seen + 1
+            if n > 0:
+                stack.append(n - 1)
+                stack.append(n - 1)
+                stack.append(n - 2)
+        return seen
+
+    expected = wend.function(paths.python_function, backend="numpy")(np.int64(6))
+    assert int(wend.function(paths.python_function, backend="jax")(np.int64(6))) == int(expected)

@@ -1,0 +1,209 @@
+"""Runs of programs of XLA: arrays, variables, errors, Python calls, and how often they run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import wend
+from wend.backends.jax import executable
+from wend.base.errors import UnsupportedError
+
+
+@pytest.fixture(autouse=True)
+def _on_jax() -> Any:
+    with wend.config(backend="jax"):
+        yield
+
+
+def test_arrays_stay_on_their_device() -> None:
+    double = wend.function(lambda x: x + x)
+    once = double(np.ones(3))
+    assert isinstance(once, jax.Array)
+    assert double(once).tolist() == [4.0, 4.0, 4.0]
+    assert double.trace_count == 1  # NumPy's arrays and JAX's are one signature
+
+
+def test_arrays_of_jax_are_arguments_on_other_backends() -> None:
+    result = wend.function(lambda x: x * 3.0, backend="native")(jnp.ones(3))
+    np.testing.assert_array_equal(result, np.full(3, 3.0))
+
+
+def test_each_set_of_shapes_has_a_program() -> None:
+    total = wend.function(lambda x: np.sum(x * x))
+    concrete = total.get_concrete_function(wend.TensorSpec((None,), float))
+    for size in (1, 2, 5, 2, 1):
+        assert float(concrete(np.ones(size))) == size
+    assert "compiled 3 programs, for 3 sets of shapes" in concrete.explain()
+
+
+def test_an_array_that_the_caller_changes_later_does_not_reach_the_result() -> None:
+    x = np.ones(1000)
+    result = wend.function(lambda x: x * 1.0)(x)
+    x[:] = 7.0
+    assert float(result[0]) == 1.0
+
+
+def test_an_argument_of_numpy_is_changed_in_place_and_one_of_jax_refused() -> None:
+    @wend.function
+    def first(x):
+        x[0] = 5.0
+
+    x = np.zeros(2)
+    first(x)
+    assert x.tolist() == [5.0, 0.0]
+    with pytest.raises(ValueError, match=r"read-only(.|\n)*To fix it: pass an array of NumPy"):
+        first(jnp.zeros(2))
+
+
+def test_variables_are_arrays_of_the_device_and_as_before_after_a_failing_call() -> None:
+    v = wend.Variable(np.zeros(2))
+
+    @wend.function
+    def add(x):
+        for _ in range(3):
+            v.assign_add(x)
+            assert np.sum(v.value) < 20.0, f"now {np.sum(v.value)}"
+
+    add(np.ones(2))
+    assert isinstance(v.concrete, jax.Array)
+    assert v.value.tolist() == [3.0, 3.0]
+    with pytest.raises(AssertionError, match=r"now 26\.0") as raised:
+        add(np.full(2, 10.0))
+    assert "in assert at test_executable.py" in raised.value.__notes__[0]
+    assert v.value.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("position", [7, -8])
+def test_a_position_out_of_range_is_numpys_error(position: int) -> None:
+    pick = wend.function(lambda x, i: x[i])
+    assert float(pick(np.arange(7.0), np.int64(-7))) == 0.0
+    with pytest.raises(IndexError, match=f"index {position} is out of bounds .* with size 7"):
+        pick(np.arange(7.0), np.int64(position))
+
+
+def test_the_first_error_in_program_order_is_raised() -> None:
+    @wend.function
+    def both(x):
+        if x > 1.0:
+            raise ValueError(f"first {x}")
+        for k in range(10):
+            if k * x > 1.0:
+                raise KeyError(k)
+        return x
+
+    assert float(both(0.1)) == 0.1
+    with pytest.raises(ValueError, match=r"first 2\.0"):
+        both(2.0)
+    with pytest.raises(KeyError, match="3"):
+        both(0.4)
+
+
+def test_a_singular_matrix_is_numpys_error() -> None:
+    solve = wend.function(lambda a: np.linalg.solve(a, np.ones(2)))
+    assert solve(np.eye(2)).tolist() == [1.0, 1.0]
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        solve(np.zeros((2, 2)))
+
+
+def test_python_is_called_once_though_a_tape_has_to_grow(capsys: Any) -> None:
+    seen: list[int] = []
+
+    def noted(y):
+        seen.append(len(seen))
+        return np.sin(y)
+
+    def walk(x):
+        while x < 40.0:
+            x = x + 1.0 + 0.1 * wend.py_function(noted, wend.TensorSpec((), float), x)
+            print("at", x)
+        return x
+
+    value, slope = wend.value_and_grad(walk)(1.0)
+    trips = len(seen)
+    assert trips > 16
+    assert capsys.readouterr().out.count("at") == trips
+    with wend.config(backend="numpy"):
+        np.testing.assert_allclose([value, slope], wend.value_and_grad(walk)(1.0))
+    assert len(seen) == 2 * trips
+
+
+def test_an_error_of_python_ends_the_run_and_later_calls_are_not_made() -> None:
+    seen = []
+
+    def fails(y):
+        seen.append(float(y))
+        if y > 2.5:
+            raise OSError("disk full")
+        return y
+
+    @wend.function
+    def walk(x):
+        for _ in range(np.int64(8)):
+            x = x + wend.py_function(fails, wend.TensorSpec((), float), x) * 0.0 + 1.0
+        return x
+
+    with pytest.raises(OSError, match="disk full"):
+        walk(0.0)
+    assert seen == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_tape_costs_two_runs_at_first_and_one_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = []
+    run = executable.XlaProgram.__call__
+
+    def counted(self: Any, leaves: Any) -> Any:
+        runs.append(self)
+        return run(self, leaves)
+
+    monkeypatch.setattr(executable.XlaProgram, "__call__", counted)
+    slope = wend.grad(lambda x, n: wend.fori_loop(0, n, lambda i, x: np.sin(x) + x, x))
+    slope(0.1, np.int64(200))
+    assert len(runs) == len(set(runs)) == 2
+    slope(0.2, np.int64(200))
+    assert len(runs) == 3
+    slope(0.2, np.int64(250))  # within the next power of two
+    assert len(runs) == 4
+
+
+def test_the_residuals_of_one_run_are_read_by_another() -> None:
+    def climb(x, n):
+        for _ in range(n):
+            x = np.sin(x) + x
+        return x
+
+    concrete = wend.function(climb).get_concrete_function(0.1, np.int64(3))
+    _, run = concrete.forward(0.1, np.int64(40))
+    (found, _) = concrete.backward(run, 1.0)
+    np.testing.assert_allclose(found, wend.grad(climb)(0.1, np.int64(40)))
+
+
+def test_what_has_a_shape_that_depends_on_data_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedError, match=r"nonzero at test_executable.py.*\n.*np.where"):
+        wend.function(lambda x: x[x > 0])(np.ones(3))
+
+
+def test_operations_without_a_lowering_call_numpy_and_are_listed() -> None:
+    total = wend.function(lambda x: np.linalg.det(x) + np.sum(x))
+    assert float(total(np.eye(2) * 2.0)) == 8.0
+    assert "runs in Python: det" in total.explain()
+
+
+def test_a_warning_names_the_setting_where_jax_computes_in_32_bits() -> None:
+    code = (
+        "import warnings, wend, numpy as np\n"
+        "f = wend.function(lambda x: x + 1.0, backend='jax')\n"
+        "with warnings.catch_warnings(record=True) as told:\n"
+        "    warnings.simplefilter('always')\n"
+        "    assert f(np.ones(2)).dtype == np.float64\n"
+        "    f(np.ones(3))\n"
+        "    f(np.ones(2, np.float32))\n"
+        "assert len(told) == 1 and 'jax_enable_x64' in str(told[0].message), told\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
