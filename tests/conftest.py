@@ -18,6 +18,7 @@ import wend
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_compiled
 from wend.backends.native.backend import NativeBackend
+from wend.backends.native.jit.llvm import engine
 from wend.backends.numpy.backend import NumpyBackend
 from wend.base.config import settings
 from wend.ir.graph import Graph
@@ -46,6 +47,9 @@ os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
 # that interrupt a run would wait for ever.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Fast calls begin at the second call then, as where the trampoline is on disk.
+assert engine().trampoline
 
 # Tests run on native code, as programs do; but for those of rooms that do not ask what runs a
 # graph, and make thousands: they run on the reference, which needs no compiler. With

@@ -67,6 +67,10 @@ class FastCallable(ABC):
     __slots__ = ()
 
     @abstractmethod
+    def repays_fast_calls(self, calls: int) -> bool:
+        """Return whether a fast call is worth its setup after so many calls."""
+
+    @abstractmethod
     def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return the fast call for a signature, or None if there is none."""
 

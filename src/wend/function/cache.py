@@ -46,8 +46,8 @@ _MAX_LOOKUP_ENTRIES = 1024  # bounds the tables from signatures to traces
 # For each key, traces whose guards fail are kept in case that what they read returns.
 _MAX_STALE_TRACES = 8
 _MAX_COMPARED_TRACES = 64  # of which the one most like a new one is named
-# Most traces get a fast path after two calls; for others it pays to check in compiled code.
-_MIN_PYTHON_CHECKS = 4
+# Most traces get a fast path first; for others it pays to check in compiled code.
+_MIN_PYTHON_CHECKS = 9
 
 
 @dataclass(eq=False)
@@ -63,6 +63,7 @@ class Trace:
         accepts_zero_one: whether its symbolic sizes may be 0 or 1, as those that the user declared.
         notes: further lines for `explain`.
         is_used: whether it has served a call.
+        slow_calls: how many calls after the first it has served by way of Python.
         slow_backends: the backends for which no fast path can be built.
         weak_references: references to the objects that its key holds weakly.
         guards: the Python values that it read.
@@ -80,6 +81,7 @@ class Trace:
     accepts_zero_one: bool = True
     notes: tuple[str, ...] = ()
     is_used: bool = False
+    slow_calls: int = 0
     slow_backends: set[str] = field(default_factory=set)
     weak_references: list[Any] = field(default_factory=list)
     guards: GuardSet = field(default_factory=GuardSet)

@@ -155,6 +155,10 @@ class FastPaths:
         key = id(trace), backend, plan.tree
         fast_path = self._by_key.get(key)
         if fast_path is None:
+            run = trace.concrete.compiled.executable(backend)
+            trace.slow_calls += 1
+            if isinstance(run, FastCallable) and not run.repays_fast_calls(trace.slow_calls):
+                return
             fast_path = _build_fast_path(trace, plan, backend, counter)
             if fast_path is None:
                 trace.slow_backends.add(backend)

@@ -24,6 +24,7 @@ from numpy._core.multiarray import get_handler_name
 import wend
 import wend.numpy as wnp
 from wend.backends.fastcall import FALLBACK, CallArgument, CallConstant, CallSignature, Guard
+from wend.backends.native.jit.llvm import engine
 from wend.backends.protocol import FastCallable
 from wend.eager.dispatch import recorder
 
@@ -477,3 +478,14 @@ def test_a_signature_may_be_impossible() -> None:
         fun, np.ones(2), operands=(CallConstant(np.ones(2)),), argument_count=0, is_single=True
     )
     np.testing.assert_array_equal(bound.call(), [2.0, 2.0])
+
+
+def test_the_trampoline_is_compiled_when_calls_repay_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    @native
+    def fun(x: Any) -> Any:
+        return x * 2.0 + 1.0
+
+    monkeypatch.setattr(type(engine()), "has_trampoline", False)
+    for call in range(12):
+        assert fun(3.0) == 7.0
+        assert is_direct(fun) == (call >= 9)

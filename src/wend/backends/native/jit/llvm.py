@@ -42,6 +42,7 @@ RUNTIME = (
 # is replaced after this many.
 MAX_LIBRARIES_PER_LINKER = 64
 MAX_CACHED_LIBRARIES = 32  # recent libraries kept alive, in use or not
+_TRAMPOLINE_LEVEL = 0  # LLVM's passes would take 30 ms and save 5 ns a call
 
 # Around every call of llvmlite but those that only read. Running machine code needs none.
 _LOCK = lock_of(Rank.COMPILER)
@@ -122,6 +123,7 @@ class Engine:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         self.machine = self._machine()
+        self._linked_trampoline = False
         self._shared: dict[SharedModule, Library] = {}
         self._shared_linker = self._new_linker()
         self._linker, self._linked_count = self._new_linker(), 0
@@ -208,9 +210,21 @@ class Engine:
         data = numpy_capi.numpy_functions(trampoline.NUMPY_IMPORTS)
         data |= {name: id(x) for name, x in trampoline.OBJECTS.items()}
         with _LOCK:
-            # Level 0: LLVM's passes would take 30 ms and save 5 ns a call.
-            code = self._compile_object(trampoline.LIBRARY, 0)
-            return self._link(self._shared_linker, code, trampoline.NAMES, data)
+            code = self._compile_object(trampoline.LIBRARY, _TRAMPOLINE_LEVEL)
+            library = self._link(self._shared_linker, code, trampoline.NAMES, data)
+        self._linked_trampoline = True
+        return library
+
+    @cached_property
+    def _has_trampoline_on_disk(self) -> bool:
+        digest = digest_of(trampoline.LIBRARY)
+        with _LOCK:
+            return self._find_or_compile_object(digest, None, _TRAMPOLINE_LEVEL) is not None
+
+    @property
+    def has_trampoline(self) -> bool:
+        """Whether the trampoline is compiled, here or on disk."""
+        return self._linked_trampoline or self._has_trampoline_on_disk
 
     def shared_address(self, name: str) -> int:
         """Return the address of a function of the run-time library."""

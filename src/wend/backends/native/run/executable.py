@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import FALLBACK, CallArgument, CallSignature, FastCall
-from wend.backends.native.jit.llvm import Library
+from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, Field, Program, is_object
 from wend.backends.native.run.entry import array_reader, native_fast_call
 from wend.backends.native.run.host import HostNode
@@ -29,7 +29,9 @@ from wend.backends.protocol import Explains, FastCallable, FusedLoop, HoldsMemor
 from wend.ir.graph import Node
 from wend.ir.types import TensorType, TokenType
 
-_FAST_CALL_THRESHOLD = 2  # calls: compiling the fast path for the first one would not pay
+# Calls before fast ones: the first does not repay their setup, nor do a few that of compiling the
+# trampoline, which takes 25 ms once on each machine.
+_MIN_CALLS, _MIN_CALLS_TO_COMPILE = 1, 9
 
 
 class NativeExecutable(FastCallable, Explains, HoldsMemory):
@@ -58,7 +60,7 @@ class NativeExecutable(FastCallable, Explains, HoldsMemory):
         self._workspaces = WorkspacePool(
             name, program, [HostNode(call) for call in program.host_calls]
         )
-        self._calls = 0
+        self._calls, self._calls_fast = 0, False
         self._call: Callable[..., Any] = _always_fall_back
 
     @property
@@ -84,10 +86,11 @@ class NativeExecutable(FastCallable, Explains, HoldsMemory):
         return self._run(arguments) if results is FALLBACK else [*results]
 
     def _run(self, arguments: Sequence[Any]) -> list[Any]:
-        self._calls += 1
-        if self._calls == _FAST_CALL_THRESHOLD:
+        if not self._calls_fast and self.repays_fast_calls(self._calls):
+            self._calls_fast = True
             self._call = self._make_fast_call()
             self._readers = self._fast_readers()
+        self._calls += 1
         workspace = self._workspaces.take()
         try:
             keepalive: list[Any] = []  # converted arguments, alive until the call is over
@@ -140,6 +143,10 @@ class NativeExecutable(FastCallable, Explains, HoldsMemory):
             readers.append(read if fast_reader is None else fast_reader.read)
             offset += SLOT_BYTES * len(registers(field.type))
         return readers
+
+    def repays_fast_calls(self, calls: int) -> bool:
+        """Return whether a fast call is worth its setup after so many calls."""
+        return calls >= _MIN_CALLS and (calls >= _MIN_CALLS_TO_COMPILE or engine().has_trampoline)
 
     def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return a callable that runs no Python code, if the signature allows one."""

@@ -31,6 +31,10 @@ class MemoryChecked(ExecutableWrapper, FastCallable):
         finally:
             check(self._name)
 
+    def repays_fast_calls(self, calls: int) -> bool:
+        """Return whether a fast call of what it wraps is worth its setup."""
+        return isinstance(self._execute, FastCallable) and self._execute.repays_fast_calls(calls)
+
     def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return a fast call that checks the redzones after each call."""
         if not isinstance(self._execute, FastCallable):

@@ -22,6 +22,8 @@ _process = ctypes.CDLL(None)
 _free, _realloc = _process.free, _process.realloc
 _free.argtypes = [ctypes.c_void_p]
 _realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
+# glibc keeps freed blocks below one in use; other C libraries have no such function, or no need.
+_malloc_trim: Callable[[int], object] = getattr(_process, "malloc_trim", int)
 _PREFIX_BYTES = 16  # bytes before the block: a redzone, padded to keep the block aligned
 _ARENA_HEADER = struct.Struct("Pqq")
 assert _ARENA_HEADER.size == ARENA_BYTES
@@ -95,6 +97,7 @@ class Workspace:
         if sum([space._idle_bytes for space in idle]) + self._idle_bytes > settings().tape_keep:
             self.release()
             self._idle_bytes = 0
+            _malloc_trim(0)
         idle.append(self)
 
     def bytes(self) -> int:
