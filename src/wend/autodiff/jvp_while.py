@@ -32,6 +32,7 @@ def jvp_while(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangen
         memory=w.memory,
         applied=w.applied,
         limit=w.limit,
+        parallel_iterations=w.parallel_iterations,
     ).results
     results, result_tangents = (
         results_and_tangents[: len(w.forwarded)],

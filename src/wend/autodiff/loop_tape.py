@@ -134,7 +134,15 @@ class _RecordingLoopBuilder:
         lists = [b.list_new(type) for type in (*self.before_types, *self.after_types)]
         carry = [*w.carry, b.integer(0), *lists]
         before, after = self._before_region(), self._after_region()
-        loop = b.while_(carry, w.invariants, before, after, applied=w.applied, limit=w.limit)
+        loop = b.while_(
+            carry,
+            w.invariants,
+            before,
+            after,
+            applied=w.applied,
+            limit=w.limit,
+            parallel_iterations=w.parallel_iterations,
+        )
         trips, *final_lists = loop.results[len(w.forwarded) :]
         recorded = (*plan.before_records, *plan.after_records)
         return RecordingLoop(b.nodes, trips, dict(zip(recorded, final_lists, strict=True)))

@@ -43,7 +43,14 @@ class Rotation:
         first = inline(w.before, [*carry, *invariants], b.nodes)
         before = self._before()
         loop = b.while_(
-            first, invariants, before, after, memory=memory, applied=w.memory, limit=w.limit
+            first,
+            invariants,
+            before,
+            after,
+            memory=memory,
+            applied=w.memory,
+            limit=w.limit,
+            parallel_iterations=w.parallel_iterations,
         )
         return b.finish(loop.results)
 

@@ -140,7 +140,13 @@ def _append_backward(
     ]
     carry = [adjoint.trips, *seeds, *sums]
     backward = b.while_(
-        carry, adjoint.outer, adjoint.before, adjoint.after, applied=w.applied, limit=w.limit
+        carry,
+        adjoint.outer,
+        adjoint.before,
+        adjoint.after,
+        applied=w.applied,
+        limit=w.limit,
+        parallel_iterations=w.parallel_iterations,
     )
     _, *results = backward.results
     carry_cts, sum_cts = results[: len(nonzero.carry)], results[len(nonzero.carry) :]

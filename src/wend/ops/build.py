@@ -463,16 +463,18 @@ class Build(Builder):
         memory: str = "keep",
         applied: str = "",
         limit: int = 0,
+        parallel_iterations: int = 0,
     ) -> Node:
         """Emit a loop.
 
         `memory` names the tape policy of its backward pass, `applied` the one that made it; `limit`
-        is the number of bytes that it may record.
+        is the number of bytes that it may record. `parallel_iterations`: see `WhileParts`.
         """
         operands = (*carry, *invariants)
         attrs: dict[str, Any] = {} if memory == "keep" else {"memory": memory}
         attrs |= {"applied": applied} if applied else {}
         attrs |= {"limit": limit} if limit else {}
+        attrs |= {"parallel_iterations": parallel_iterations} if parallel_iterations else {}
         return self.emit_node(control.while_, operands, (before, after), carry=len(carry), **attrs)
 
     def if_(self, selector: Value, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:

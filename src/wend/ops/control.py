@@ -66,6 +66,7 @@ def _infer_while(
     memory: str = "keep",
     applied: str = "",
     limit: int = 0,
+    parallel_iterations: int = 0,
 ) -> tuple[Type, ...]:
     before, after = regions
     # A carry whose size changes has a separate symbol in the regions, not an outer one.
@@ -208,6 +209,7 @@ class WhileParts:
     `memory` names the tape policy of its backward pass (D31), and `applied` the one by which it has
     been rewritten; or it is `AGAIN`, where it runs trips for a second time. `"keep"` and `""` are
     no attributes of the node. `limit`: the bytes that it may record; 0: any number.
+    `parallel_iterations`: how many trips the dataflow backend may have in flight; 0: its default.
     """
 
     carry: tuple[Value, ...]
@@ -218,6 +220,7 @@ class WhileParts:
     memory: str = "keep"
     applied: str = ""
     limit: int = 0
+    parallel_iterations: int = 0
 
     @staticmethod
     def of(node: Node) -> WhileParts:
@@ -225,8 +228,11 @@ class WhileParts:
         before, after = node.regions
         carry, invariants = node.operands[:count], node.operands[count:]
         memory, applied = node.attrs.get("memory", "keep"), node.attrs.get("applied", "")
-        limit = node.attrs.get("limit", 0)
-        return WhileParts(carry, invariants, before, after, node.source, memory, applied, limit)
+        limit, parallel = node.attrs.get("limit", 0), node.attrs.get("parallel_iterations", 0)
+        source = node.source
+        return WhileParts(
+            carry, invariants, before, after, source, memory, applied, limit, parallel
+        )
 
     @property
     def before_carry(self) -> tuple[Value, ...]:

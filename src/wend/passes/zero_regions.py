@@ -133,7 +133,13 @@ def specialize_while(
         next_carry[i : i + 1] = values_of(same[:1]) or [next_carry[i]]
     regions = before.b.finish(before.values(w.before)), after.b.finish(next_carry)
     results = b.while_(
-        carry, values_of(invariants), *regions, memory=w.memory, applied=w.applied, limit=w.limit
+        carry,
+        values_of(invariants),
+        *regions,
+        memory=w.memory,
+        applied=w.applied,
+        limit=w.limit,
+        parallel_iterations=w.parallel_iterations,
     ).results
     s.zeros.update(compress(results, flow.node))
     return results

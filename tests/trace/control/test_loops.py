@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.helpers.graphs import check_graph, loops, names, traced
+from tests.helpers.graphs import check_graph, gradient, loops, names, traced
 
 import wend
 import wend.numpy as wnp
@@ -375,7 +375,7 @@ def test_a_failing_kernel_names_the_line(kind, body, start):
 
 
 @pytest.mark.parametrize("parallel", [None, 1, 10])
-def test_explain_says_that_a_hint_has_no_effect(parallel):
+def test_explain_says_where_a_hint_has_an_effect(parallel):
     @wend.function
     def fun(x):
         return wend.while_loop(
@@ -384,7 +384,11 @@ def test_explain_says_that_a_hint_has_no_effect(parallel):
 
     assert fun(1.0) == 128.0
     assert ("parallel_iterations=10 of while_loop" in str(fun.explain())) == (parallel == 10)
-    assert ("has no effect" in str(wend.grad(fun).explain())) is False
+    assert ("on the dataflow backend only" in str(fun.explain())) == (parallel == 10)
+    graph = fun.get_concrete_function(1.0).graph
+    assert [node.attrs.get("parallel_iterations") for node in loops(graph)] == [parallel]
+    derived = [node for node in gradient(fun, 1.0).walk() if node.op.name == "while"]
+    assert {node.attrs.get("parallel_iterations") for node in derived} == {parallel}
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])

@@ -53,8 +53,9 @@ def while_loop(
             scalars take the dtype of what they meet (`0` may become an f64 array's sum).
         init: the carry to start from, a pytree of arrays and numbers.
         maximum_iterations: a bound on the number of trips; an integer, plain or traced.
-        parallel_iterations: a hint how many trips may be in flight at once; never changes the
-            result, and has no effect yet, as `explain` says.
+        parallel_iterations: how many trips the dataflow backend may have in flight at once, 10
+            by default; never changes the result. Other backends make one trip after the other, as
+            `explain` says.
         shape_invariants: a pytree like `init` of shapes with None for sizes that change from
             trip to trip, or None for a leaf whose shape does not change.
         memory: what the loop keeps for the backward pass; by default what
@@ -97,6 +98,7 @@ def while_loop(
                 maximum_iterations=limit,
                 shape_invariants=shape_invariants,
                 memory=memory,
+                parallel_iterations=parallel_iterations,
                 return_trips=return_trips,
                 name=name,
             ),
@@ -105,11 +107,11 @@ def while_loop(
         )
     if parallel_iterations is not None and parallel_iterations > 1:
         hint = f"parallel_iterations={parallel_iterations}"
-        recording.notes[f"{hint} of {where} has no effect: one trip follows the other"] = None
+        recording.notes[f"{hint} of {where} has an effect on the dataflow backend only"] = None
     types = LoopTypes(where, init, is_resizable=True)
     if shape_invariants is not None:
         types.relax(shape_invariants)
-    loop = _RecordedLoop(cond_fun, body_fun, types, memory)
+    loop = _RecordedLoop(cond_fun, body_fun, types, memory, parallel_iterations)
     return loop.record(maximum_iterations, return_trips)
 
 
@@ -117,8 +119,14 @@ class _RecordedLoop:
     """A `while_loop` that is being recorded."""
 
     def __init__(
-        self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes, memory: Memory | None
+        self,
+        cond_fun: CondFun,
+        body_fun: BodyFun,
+        types: LoopTypes,
+        memory: Memory | None,
+        parallel_iterations: int | None = None,
     ) -> None:
+        self.parallel_iterations = parallel_iterations
         self.cond_fun, self.body_fun, self.types, self.memory = cond_fun, body_fun, types, memory
         self.refs: list[Tracer] = []
 
@@ -152,7 +160,15 @@ class _RecordedLoop:
             start.append(outer.b.integer(0))
         before_results = [test, *(tracer.value for tracer in forwarded)]
         node = join_loop(
-            outer, start, before, before_results, after, next_carry, self.refs, memory=self.memory
+            outer,
+            start,
+            before,
+            before_results,
+            after,
+            next_carry,
+            self.refs,
+            memory=self.memory,
+            parallel_iterations=self.parallel_iterations,
         )
         carry = self.types.rebuild(outer, node.results[:count])
         return (carry, outer.wrap(node.results[count])) if return_trips else carry

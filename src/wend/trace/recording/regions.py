@@ -26,6 +26,7 @@ def join_loop(
     refs: Sequence[Tracer] = (),
     *,
     memory: object = None,
+    parallel_iterations: int | None = None,
 ) -> Node:
     """Close the two regions of a loop over the same invariants, and record its node.
 
@@ -39,6 +40,7 @@ def join_loop(
         refs: outer arrays that the loop changes in place. Both regions were opened for them, after
             the params of the carry.
         memory: what it keeps for the backward pass; None: what the settings say.
+        parallel_iterations: how many trips may be in flight at once; None: what the backend says.
 
     Raises:
         NotDifferentiableError: it has effects, which the policy would repeat.
@@ -62,6 +64,7 @@ def join_loop(
         after.finish_region([*after_results, *region_values[1]], invariants, has_world=has_world),
         memory=policy,
         limit=tape_limit_bytes(settings().tape_limit),
+        parallel_iterations=parallel_iterations or 0,
     )
     if policy != "keep":
         _refuse_effects(node, policy)
