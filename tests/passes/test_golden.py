@@ -21,6 +21,8 @@ from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import guard_linear_blocks
 from wend.passes.merge_ifs import merge_ifs
+from wend.passes.push_out import push_out
+from wend.passes.simplify_loops import simplify_loops
 from wend.passes.specialize_zeros import specialize_zeros
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
@@ -33,6 +35,8 @@ PASSES: dict[str, Callable[[Graph], Graph]] = {
     "hoist": hoist,
     "inline": inline_calls,
     "canonicalize_loops": canonicalize_loops,
+    "push_out": push_out,
+    "simplify_loops": simplify_loops,
     "specialize_zeros": specialize_zeros,
 }
 CASES = [(name, file) for name in PASSES for file in sorted((FOLDER / name).glob("*.wir"))]

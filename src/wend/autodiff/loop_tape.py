@@ -15,28 +15,13 @@ from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
 from wend.autodiff.residuals import min_cut_residuals
 from wend.autodiff.tape_limit import limited
 from wend.ir.builder import new_symbol
-from wend.ir.dtypes import INTEGERS
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
-from wend.ir.types import ListType, Symbol, TensorType, Type, substitute, symbols
-from wend.ops import elementwise
+from wend.ir.types import ListType, Symbol, Type, substitute, symbols
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
-
-
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """An integer carry that changes by a fixed step a trip, so its value at trip t follows from t.
-
-    Attributes:
-        start: its first value, outside the loop.
-        step: a constant or an invariant of `after`.
-        is_down: whether the step is subtracted.
-    """
-
-    start: Value
-    step: Value
-    is_down: bool
+from wend.ops.loop_counters import Counter
+from wend.ops.loop_counters import counters as counters_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +46,7 @@ class TapePlan:
 
 def plan_tape(w: WhileParts, before: Transposed, after: Transposed) -> TapePlan:
     """Choose the records of a loop from what the transposes of its regions read."""
-    counters = _counters(w)
+    counters = counters_of(w)
     forwarded = dict(zip(w.after_forwarded, w.forwarded, strict=True))
     carry_of = dict(zip(w.next_carry, w.before_carry, strict=True))
     after_reads = after.reads()
@@ -189,23 +174,6 @@ class _RecordingRegion:
 
     def finish(self, recorded: Sequence[Value]) -> Graph:
         return self.b.finish([*(self.mapping[v] for v in self.region.results), *recorded])
-
-
-def _counters(w: WhileParts) -> dict[Value, Counter]:
-    """Return the carries of `before` that only count."""
-    counters = {}
-    for start, param, last in zip(w.carry, w.before_carry, w.next_carry, strict=True):
-        type, node = param.type, last.node
-        if not isinstance(type, TensorType) or type.shape != () or type.dtype not in INTEGERS:
-            continue
-        if node is None or node.op not in (elementwise.add, elementwise.sub):
-            continue
-        is_down = node.op is elementwise.sub
-        for value, step in (node.operands, node.operands[::-1])[: 1 if is_down else 2]:
-            source = value in w.after_forwarded and w.forwarded[w.after_forwarded.index(value)]
-            if source is param and (is_constant(step) or step in w.after_invariants):
-                counters[param] = Counter(start, step, is_down)
-    return counters
 
 
 def record_type(value: Value) -> Type:

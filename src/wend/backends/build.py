@@ -10,8 +10,7 @@ from wend.backends.protocol import Backend, Executable, LazyCompiler, choose
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
 from wend.ops.state import store
-from wend.passes.batch_maps import batch_maps
-from wend.passes.pipeline import LazyOptimized
+from wend.passes.pipeline import REORDERS_SUMS, LazyOptimized
 from wend.runtime.storage import Storage
 
 
@@ -33,8 +32,7 @@ def executable(
     if options.strict:
         from wend.backends.strict import strict  # seldom used, as are the others
 
-        # Batched, sums would come in another order
-        in_order = tuple(transform for transform in lazy.passes if transform is not batch_maps)
+        in_order = tuple(x for x in lazy.passes if x not in REORDERS_SUMS)
         lazy = LazyOptimized(strict(LazyOptimized(lazy.graph, in_order).optimized), ())
     if forwards_inputs:
         execute = compile_without_passthrough(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,13 @@ def _key(node: Node, operands: list[Value], dims: dict[Symbol, Dim]) -> Hashable
     """
     if node.regions or node.op.effect is not Effect.NONE or node.op is lists.list_new:
         return None
-    attrs = tuple(
-        (name, _hashable(rename_attr(value, dims))) for name, value in sorted(node.attrs.items())
-    )
-    return (node.op, tuple(operands), attrs)
+    return (node.op, tuple(operands), attrs_key(node, dims))
+
+
+def attrs_key(node: Node, dims: Mapping[Symbol, Dim] | None = None) -> Hashable:
+    """Return a key that is equal for equal attrs, with dimension symbols renamed."""
+    attrs = sorted(node.attrs.items())
+    return tuple((name, _hashable(rename_attr(value, dims or {}))) for name, value in attrs)
 
 
 def _hashable(attr: Any) -> Hashable:

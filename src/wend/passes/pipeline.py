@@ -28,6 +28,8 @@ from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.lower_parallel_maps import lower_parallel_maps
 from wend.passes.merge_ifs import merge_ifs
 from wend.passes.order_updates import order_updates
+from wend.passes.push_out import push_out
+from wend.passes.simplify_loops import simplify_loops
 from wend.passes.unshare_regions import unshare_regions
 
 Transform: TypeAlias = Callable[[Graph], Graph]
@@ -41,6 +43,7 @@ OPTIMIZE: Sequence[Transform] = (
     fuse_maps,
     batch_maps,
     lower_parallel_maps,
+    simplify_loops,
     fold,
     algebra,
     merge_ifs,
@@ -48,9 +51,12 @@ OPTIMIZE: Sequence[Transform] = (
     cse,
     canonicalize_loops,
     dce,
+    push_out,
     order_updates,
     unshare_regions,
 )
+# Of these, those after which sums are computed in another order.
+REORDERS_SUMS: Sequence[Transform] = (batch_maps, push_out)
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:

@@ -1,0 +1,131 @@
+"""Work leaves counted loops: products of all trips become one (Theano: push-out; loop fission).
+
+A product of what only the trip decides, such as `x @ w` for the rows x of an array, is computed
+for all trips before the loop. A sum of products over the trips becomes one product after it, for
+which the loop records the factors. Both move memory, so there is a cap on it. The order in which
+sums are computed changes, as those of one product may (D21); `config(strict=True)` leaves this
+pass out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from wend.ir.graph import Graph, Node, Remark, Value
+from wend.ir.rewrite import copy_node, rewrite_nodes, with_operands
+from wend.ops import contracting
+from wend.ops.build import Build
+from wend.ops.control import WhileParts, while_
+from wend.passes.dce import dce
+from wend.passes.loop_sequences import Sequences
+from wend.passes.push_out_sums import SumsOfProducts
+
+# What leaves a loop occupies at most so many bytes, and a fourth of what the loop may record
+MOST_BYTES = 64 << 20
+
+
+def push_out(graph: Graph) -> Graph:
+    """Move products out of the counted loops of a graph, inner ones first."""
+
+    def push(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        copy = with_operands(node, operands, [push_out(region) for region in node.regions])
+        if copy.op is not while_:
+            nodes.append(copy)
+            return copy.results
+        b = Build("")
+        b.nodes, b.source = nodes, copy.source
+        sums = SumsOfProducts(b, copy, _most_bytes(copy))
+        loop = _push_out_products(b, sums.loop)
+        nodes.append(loop)
+        return sums.finish(b, loop.results)
+
+    pushed = rewrite_nodes(graph, push)
+    return graph if pushed is graph else dce(pushed)
+
+
+def _most_bytes(loop: Node) -> int:
+    limit = WhileParts.of(loop).limit
+    return min(MOST_BYTES, limit // 4) if limit else MOST_BYTES
+
+
+def _push_out_products(b: Build, loop: Node) -> Node:
+    """Return a loop that reads rows of products, whose computation is appended."""
+    w = WhileParts.of(loop)
+    sequences = Sequences.of(w)
+    if sequences is None:
+        return loop
+    count, most = len(sequences.trips), _most_bytes(loop)
+    chosen = [x for x in _last_values(sequences) if _has_product(sequences, x)]
+    if not chosen or count * sum(map(_bytes_of, chosen)) > most:
+        return loop
+    trial = Build("")
+    trial.source = b.source
+    stacks = sequences.for_all_trips(trial, chosen)
+    if stacks is None:
+        return loop
+    for node in trial.nodes:
+        node.remark = Remark(loop=loop.source)
+    b.nodes += trial.nodes
+    return _reading_rows(loop, w, sequences, stacks)
+
+
+def _last_values(sequences: Sequences) -> list[Value]:
+    """Return the sequence values that others read, which are no sequences."""
+    w = sequences.w
+    read = dict.fromkeys(w.next_carry)
+    for node in w.after.nodes:
+        if not any(result in sequences for result in node.results):
+            read.update(dict.fromkeys(node.operands))
+    return [x for x in read if x in sequences.nodes and x.tensor.is_static]
+
+
+def _has_product(sequences: Sequences, value: Value) -> bool:
+    nodes = (sequences.nodes.get(x) for x in sequences.slice_of(value))
+    return any(
+        node is not None
+        and node.op is contracting.dot_general
+        and node.attrs["contract"] != ((), ())
+        for node in nodes
+    )
+
+
+def _bytes_of(value: Value) -> int:
+    type = value.tensor
+    return type.dtype.itemsize * prod(dim for dim in type.dims if isinstance(dim, int))
+
+
+def _reading_rows(
+    loop: Node, w: WhileParts, sequences: Sequences, stacks: Mapping[Value, Value]
+) -> Node:
+    """Return the loop with rows of new invariants in place of the values that they hold."""
+    arrays = list(stacks.values())
+    before_params = [Value(array.type) for array in arrays]
+    after_params = {value: Value(array.type) for value, array in stacks.items()}
+    b = Build("")
+    b.source = loop.source
+    row: Value = sequences.counter
+    if sequences.first_row:
+        row = b.sub(row, b.integer(sequences.first_row))
+    mapping: dict[Value, Value] = {}
+    for value, param in after_params.items():
+        mapping[value] = b.gather(param, row)
+        mapping[value].name = value.name
+    for node in w.after.nodes:
+        if mapping.keys().isdisjoint(node.results):
+            copy = copy_node(node, [mapping.get(x, x) for x in node.operands])
+            mapping.update(zip(node.results, copy.results, strict=True))
+            b.nodes.append(copy)
+    after = Graph(
+        w.after.name,
+        (*w.after.params, *after_params.values()),
+        tuple(b.nodes),
+        tuple(mapping.get(x, x) for x in w.after.results),
+    )
+    before = Graph(
+        w.before.name, (*w.before.params, *before_params), w.before.nodes, w.before.results
+    )
+    types = [result.type for result in loop.results]
+    node = Node(loop.op, (*loop.operands, *arrays), loop.attrs, (before, after), types, loop.source)
+    node.remark = loop.remark
+    return node

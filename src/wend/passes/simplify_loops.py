@@ -1,0 +1,162 @@
+"""Simplification of loops, above all of those whose trip count is known.
+
+Loops that make no trip, or one, are replaced by their regions. The value of a counter after the
+loop is a constant, so that a backward loop, which starts there, has a known trip count as well.
+Carries that are equal in each trip are merged, and invariants that are numbers become constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Effect
+from wend.ir.rewrite import (
+    copy_node,
+    copy_nodes,
+    inline,
+    rebuild_graph,
+    rewrite_nodes,
+    with_operands,
+)
+from wend.ir.types import symbols
+from wend.ops import lists
+from wend.ops.build import Build
+from wend.ops.control import WhileParts, while_
+from wend.ops.loop_counters import as_integer, is_constant, known_values
+from wend.passes.cse import attrs_key
+
+
+def simplify_loops(graph: Graph) -> Graph:
+    """Simplify the loops of a graph, inner ones first."""
+    read = {x for node in graph.nodes for x in node.operands} | {*graph.results}
+
+    def simplify(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        copy = with_operands(node, operands, [simplify_loops(region) for region in node.regions])
+        if copy.op is not while_:
+            nodes.append(copy)
+            return copy.results
+        w = WhileParts.of(copy)
+        values = known_values(w)
+        trips = len(next(iter(values.values()))) if values else None
+        if trips is not None and trips < 2 and not (w.before.effects() or w.after.effects()):
+            return _unrolled(nodes, w, trips)
+        copy = _with_constants(_merge_equal_carries(copy, w))
+        nodes.append(copy)
+        results = list(copy.results)
+        for k, value in enumerate(w.forwarded):
+            if value in values and node.results[k] in read:
+                b = Build("")
+                b.nodes, b.source = nodes, copy.source
+                last = values[value]
+                results[k] = b.integer(last.start + last.step * len(last))
+        return results
+
+    return rewrite_nodes(graph, simplify)
+
+
+def _unrolled(nodes: list[Node], w: WhileParts, trips: int) -> Sequence[Value]:
+    """Append the regions of a loop as often as they run; return its results."""
+    _, *forwarded = inline(w.before, (*w.carry, *w.invariants), nodes)
+    for _ in range(trips):
+        carry = inline(w.after, (*forwarded, *w.invariants), nodes)
+        _, *forwarded = inline(w.before, (*carry, *w.invariants), nodes)
+    return forwarded
+
+
+def _with_constants(node: Node) -> Node:
+    """Return the loop with constants in its regions in place of invariants that are numbers."""
+    w = WhileParts.of(node)
+    numbers = [k for k, x in enumerate(w.invariants) if is_constant(x) and x.tensor.shape == ()]
+    if not numbers:
+        return node
+    regions = [
+        _with_constants_for(region, {invariants[k]: w.invariants[k] for k in numbers})
+        for region, invariants in ((w.before, w.before_invariants), (w.after, w.after_invariants))
+    ]
+    return with_operands(node, node.operands, regions)
+
+
+def _with_constants_for(region: Graph, constants: dict[Value, Value]) -> Graph:
+    """Return a region in which constants are used in place of params."""
+    read = {x for node in region.nodes for x in node.operands} | {*region.results}
+    mapping = {}
+    first: list[Node] = []
+    for param, constant in constants.items():
+        if param in read and constant.node is not None:
+            first.append(copy_node(constant.node, ()))
+            (mapping[param],) = first[-1].results
+    if not first:
+        return region
+    nodes = [*first, *copy_nodes(region.nodes, mapping)]
+    return rebuild_graph(region, region.params, nodes, [mapping.get(x, x) for x in region.results])
+
+
+def _merge_equal_carries(node: Node, w: WhileParts) -> Node:
+    """Return the loop with one carry read in place of those that equal it in every trip."""
+    replaced: dict[int, int] = {}  # position of a carry -> that of an earlier one
+    for i in range(len(w.carry)):
+        for j in range(i):
+            if j not in replaced and _are_equal_carries(w, j, i):
+                replaced[i] = j
+                break
+    if not replaced:
+        return node
+    before = _substituted(
+        w.before, {w.before_carry[i]: w.before_carry[j] for i, j in replaced.items()}
+    )
+    position = {value: k for k, value in reversed([*enumerate(before.results[1:])])}
+    merged = {
+        param: w.after_forwarded[position[value]]
+        for param, value in zip(w.after_forwarded, before.results[1:], strict=True)
+    }
+    return with_operands(node, node.operands, (before, _substituted(w.after, merged)))
+
+
+def _substituted(region: Graph, mapping: dict[Value, Value]) -> Graph:
+    nodes = copy_nodes(region.nodes, mapping)
+    return rebuild_graph(region, region.params, nodes, [mapping.get(x, x) for x in region.results])
+
+
+def _are_equal_carries(w: WhileParts, i: int, j: int) -> bool:
+    """Return whether two carries are equal at first and, if they are, in the next trip."""
+    first, second = w.before_carry[i], w.before_carry[j]
+    if first.type != second.type or symbols(first.type):
+        return False
+    if first not in w.forwarded or second not in w.forwarded:
+        return False
+    if not _are_equal_starts(w.carry[i], w.carry[j]):
+        return False
+    pairs = {
+        w.after_forwarded[w.forwarded.index(first)]: w.after_forwarded[w.forwarded.index(second)]
+    }
+    return _are_congruent(w.next_carry[i], w.next_carry[j], pairs)
+
+
+def _are_equal_starts(x: Value, y: Value) -> bool:
+    number = as_integer(x)
+    return x is y or (number is not None and number == as_integer(y))
+
+
+def _are_congruent(x: Value, y: Value, pairs: dict[Value, Value]) -> bool:
+    """Return whether two values are equal if those of `pairs` are."""
+    waiting = [(x, y)]
+    while waiting:
+        x, y = waiting.pop()
+        if x is y or pairs.get(x) is y:
+            continue
+        a, b = x.node, y.node
+        if a is None or b is None or not _are_alike(a, b):
+            return False
+        if a.results.index(x) != b.results.index(y):
+            return False
+        pairs[x] = y
+        waiting += zip(a.operands, b.operands, strict=True)
+    return True
+
+
+def _are_alike(a: Node, b: Node) -> bool:
+    """Return whether two nodes compute the same of equal operands."""
+    is_plain = not a.regions and a.op.effect is Effect.NONE and a.op is not lists.list_new
+    same = a.op is b.op and len(a.operands) == len(b.operands)
+    return is_plain and same and attrs_key(a) == attrs_key(b)
