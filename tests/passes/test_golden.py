@@ -24,6 +24,7 @@ from wend.passes.merge_ifs import merge_ifs
 from wend.passes.push_out import push_out
 from wend.passes.simplify_loops import simplify_loops
 from wend.passes.specialize_zeros import specialize_zeros
+from wend.passes.trim_loops import trim_loops
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
     "algebra": algebra,
@@ -38,6 +39,7 @@ PASSES: dict[str, Callable[[Graph], Graph]] = {
     "push_out": push_out,
     "simplify_loops": simplify_loops,
     "specialize_zeros": specialize_zeros,
+    "trim_loops": trim_loops,
 }
 CASES = [(name, file) for name in PASSES for file in sorted((FOLDER / name).glob("*.wir"))]
 

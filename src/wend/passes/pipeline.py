@@ -30,6 +30,7 @@ from wend.passes.merge_ifs import merge_ifs
 from wend.passes.order_updates import order_updates
 from wend.passes.push_out import push_out
 from wend.passes.simplify_loops import simplify_loops
+from wend.passes.trim_loops import trim_loops
 from wend.passes.unshare_regions import unshare_regions
 
 Transform: TypeAlias = Callable[[Graph], Graph]
@@ -43,6 +44,7 @@ OPTIMIZE: Sequence[Transform] = (
     fuse_maps,
     batch_maps,
     lower_parallel_maps,
+    trim_loops,
     simplify_loops,
     fold,
     algebra,
