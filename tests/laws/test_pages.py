@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
     *("debugging.md", "memory.md", "performance.md", "saving.md", "vmap.md", "../README.md"),
-    *("lowering.md", "sequence.md"),
+    *("loops.md", "lowering.md", "sequence.md"),
     *("build.md", "jax.md", "onnx.md", "torch.md"),
 )
 # Those that run in a process of their own

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from wend.ir.graph import Graph, Node, Value
+from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import copy_node, keep_names
 from wend.ops import contracting, elementwise, shaping
 from wend.ops.build import Axes, Build
@@ -115,6 +115,8 @@ class SumsOfProducts:
         for sum in self.sums:
             rows = self.known.get(sum.position, stacks)
             product = sum.product.of_all_trips(b, rows, self.trips)
+            if product.node is not None:
+                product.node.remark = Remark(loop=self.loop.source)
             total, start = _scaled(b, product, sum, outer), w.carry[sum.position]
             position = w.forwarded.index(w.before_carry[sum.position])
             finished[position] = total if _is_zero(start) else b.add(start, total)
