@@ -119,9 +119,30 @@ def test_arrays_in_a_list_are_written_back():
 
 
 def test_t99_what_is_returned_must_be_arrays():
-    for value in (object(), np.array(["a"]), {1, 2}):
+    for value in (object(), np.array(["a"]), {1, object()}):
         with pytest.raises(TypeError, match=r"returns .* at result"):
             wend.function(lambda x, value=value: value)(1.0)
     with pytest.raises(TypeError, match=r"returns object at result\['a'\]\[1\]"):
         wend.function(lambda x: {"a": (x, object())})(1.0)
     assert wend.function(lambda x: None)(1.0) is None
+
+
+def test_sets_and_exceptions_are_returned_anew():
+    constants = wend.function(lambda x: ({1, 2}, frozenset("a"), ValueError("no", 1), x))
+    first, second = constants(1.0), constants(2.0)
+    assert first[:2] == second[:2] == ({1, 2}, frozenset("a"))
+    assert (type(first[2]), first[2].args) == (ValueError, ("no", 1))
+    assert first[0] is not second[0]
+    assert first[2] is not second[2]
+
+
+def test_arguments_that_do_not_fit_raise_pythons_error():
+    def fun(a, /, b, *, c):
+        return a + b + c
+
+    for args, kwargs in (((), {}), ((1.0,), {"c": 1.0}), ((1.0, 2.0), {}), ((1.0,), {"d": 1.0})):
+        with pytest.raises(TypeError) as expected:
+            fun(*args, **kwargs)
+        with pytest.raises(TypeError) as raised:
+            wend.function(fun)(*args, **kwargs)
+        assert str(raised.value) == str(expected.value)

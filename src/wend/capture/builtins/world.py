@@ -36,7 +36,7 @@ from wend.capture.builtins.refused_calls import (
     refusal,
     refusing,
 )
-from wend.capture.builtins.scipy_functions import of_distribution, of_scipy
+from wend.capture.builtins.scipy.functions import of_distribution, of_scipy
 from wend.capture.builtins.streams import pprint_in_run, stream_method
 from wend.capture.libraries import is_library
 from wend.capture.state.made_objects import is_made_here, note_made

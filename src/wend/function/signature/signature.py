@@ -384,7 +384,8 @@ class Signature:
             return self.inspected.bind(*args, **kwargs)
         except TypeError as error:
             described = f"{getattr(self.fun, '__name__', 'the function')}{self.inspected}"
-            raise TypeError(f"{described}: {error}") from None
+            described = _error_of_call(self.fun, args, kwargs) or f"{described}: {error}"
+            raise TypeError(described) from None
 
     def canonical(
         self, args: Sequence[Any], kwargs: dict[str, Any]
@@ -407,6 +408,43 @@ class Signature:
         if kind is inspect.Parameter.VAR_KEYWORD:
             return {key: _StaticArgument(item) for key, item in value.items()}
         return _StaticArgument(value)
+
+
+def _error_of_call(fun: Callable[..., Any], args: Any, kwargs: Any) -> str:
+    """Return Python's message for arguments that do not fit a function, which it does not run."""
+    if type(fun) is not types.FunctionType or hasattr(fun, "__wrapped__"):
+        return ""
+    code = fun.__code__
+    stub = types.FunctionType(
+        _EMPTY.replace(
+            co_name=code.co_name,
+            co_qualname=code.co_qualname,
+            co_argcount=code.co_argcount,
+            co_posonlyargcount=code.co_posonlyargcount,
+            co_kwonlyargcount=code.co_kwonlyargcount,
+            co_flags=_EMPTY.co_flags | code.co_flags & _TAKES_MORE,
+            co_nlocals=len(_parameters(code)),
+            co_varnames=_parameters(code),
+        ),
+        {},
+        fun.__name__,
+        fun.__defaults__,
+    )
+    stub.__kwdefaults__, stub.__qualname__ = fun.__kwdefaults__, fun.__qualname__
+    try:
+        stub(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+def _parameters(code: types.CodeType) -> tuple[str, ...]:
+    extra = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + extra]
+
+
+_EMPTY = (lambda: None).__code__
+_TAKES_MORE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def _cure_of_unkeyed(value: Any, path: str) -> str:

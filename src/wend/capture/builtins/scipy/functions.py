@@ -13,6 +13,22 @@ from typing import Any
 from wend.base.errors import UnsupportedError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
+from wend.capture.builtins.scipy.matrices import (
+    MATRICES,
+    METRICS,
+    cdist,
+    expm,
+    pdist,
+    takes_expm,
+)
+from wend.capture.builtins.scipy.statistics import (
+    CHI2,
+    MULTIVARIATE_NORMAL,
+    kurtosis,
+    skew,
+    takes_degrees,
+    takes_point,
+)
 from wend.eager.dispatch import any_staged
 from wend.numpy import elementwise as ew
 from wend.numpy import linalg, matrices, ranges, shaping, special
@@ -24,20 +40,21 @@ _IGNORED = frozenset({"overwrite_a", "overwrite_b", "check_finite", "lapack_driv
 def of_scipy(fun: Any, module: str, name: str) -> Call | None:
     """Return wend's version of a function of SciPy, for calls with traced values, or None."""
     package = ".".join(module.split(".")[:2])
+    public = _PUBLIC.get(package, package)
     functions = _FUNCTIONS.get(package)
     if functions is None or name not in functions:
         return None
-    is_public = getattr(sys.modules.get(package), name, None) is fun
+    is_public = getattr(sys.modules.get(public), name, None) is fun
     return _of_traced(fun, functions[name]) if is_public else None
 
 
 def of_distribution(distribution: Any, name: str) -> Call | None:
-    """Return wend's version of a method of `scipy.stats.norm`, or None."""
-    ours = _NORMAL.get(name)
-    normal = getattr(sys.modules.get("scipy.stats"), "norm", None)
-    if ours is None or distribution is not normal:
-        return None
-    return _of_traced(getattr(distribution, name), ours)
+    """Return wend's version of a method of a distribution of `scipy.stats`, or None."""
+    stats = sys.modules.get("scipy.stats")
+    for public, methods in _DISTRIBUTIONS.items():
+        if name in methods and distribution is getattr(stats, public, None):
+            return _of_traced(getattr(distribution, name), methods[name])
+    return None
 
 
 def _of_traced(fun: Call, ours: Call) -> Call:
@@ -164,6 +181,56 @@ _NORMAL: Mapping[str, Call] = {
     "logsf": _of_standard(special.log_ndtr, -1.0),
     "ppf": _ppf,
 }
+
+
+def _only_if(takes: Call, ours: Call, what: str) -> Call:
+    """Return a function that refuses arguments which wend's version does not take."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        if not takes(*args, **options):
+            raise _NotTakenError(what)
+        return ours(*args, **options)
+
+    return run
+
+
+def _with_metric(distances: Call) -> Call:
+    def run(*args: Any, metric: str = "euclidean", **options: Any) -> Any:
+        *arrays, metric = [*args, metric] if not isinstance(args[-1], str) else args
+        if metric not in METRICS or options:
+            raise _NotTakenError(f"metric={metric!r}")
+        return distances(*arrays, metric)
+
+    return run
+
+
+def _moment(moment: Call) -> Call:
+    def run(a: Any, axis: int | None = 0, **options: Any) -> Any:
+        defaults = {"bias": True, "nan_policy": "propagate", "keepdims": False, "fisher": True}
+        for name, value in options.items():
+            _check_default(**{name: (value, defaults.get(name))})
+        return moment(a, axis)
+
+    return run
+
+
+_DISTRIBUTIONS: Mapping[str, Mapping[str, Call]] = {
+    "norm": _NORMAL,
+    "chi2": {
+        name: _only_if(lambda x, df: takes_degrees(df), method, "df")
+        for name, method in CHI2.items()
+    },
+    "multivariate_normal": {
+        name: _only_if(
+            lambda x, mean=0.0, cov=1.0, allow_singular=False: takes_point(x, mean, cov),
+            method,
+            "points",
+        )
+        for name, method in MULTIVARIATE_NORMAL.items()
+    },
+}
+# Where functions are public, if not in their package
+_PUBLIC = {"scipy.spatial": "scipy.spatial.distance"}
 _FUNCTIONS: Mapping[str, Mapping[str, Call]] = {
     "scipy.special": {
         "logsumexp": special.logsumexp,
@@ -180,7 +247,11 @@ _FUNCTIONS: Mapping[str, Mapping[str, Call]] = {
         "cho_factor": _cho_factor,
         "cho_solve": _cho_solve,
         "solve_triangular": _solve_triangular,
+        "expm": _only_if(takes_expm, expm, "a matrix of doubles"),
+        **MATRICES,
         "eigh": _eigh,
         "eigvalsh": lambda a, b=None, *, lower=True: _eigh(a, b, lower=lower, eigvals_only=True),
     },
+    "scipy.spatial": {"pdist": _with_metric(pdist), "cdist": _with_metric(cdist)},
+    "scipy.stats": {"skew": _moment(skew), "kurtosis": _moment(kurtosis)},
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg as sl
+import scipy.spatial.distance as sd
 import scipy.special as ss
-from scipy.stats import norm
+from scipy.stats import chi2, kurtosis, norm, skew
+from scipy.stats import multivariate_normal as mvn
 
 import wend
 
@@ -28,6 +30,14 @@ FUNCTIONS = {
     "eigh": lambda a, b: sl.eigh(a)[0] + sl.eigh(a, eigvals_only=True) + sl.eigvalsh(a),
     "normal": lambda a, b: norm.logpdf(b).sum() + norm.pdf(b, 1.0, scale=b[0] + 1),
     "normal_tails": lambda a, b: norm.cdf(b) + norm.sf(b) + norm.logcdf(b) + norm.logsf(b, 0.5),
+    "svd": lambda a, b: sl.svd(a, lapack_driver="gesvd")[1] + sl.svdvals(a),
+    "expm": lambda a, b: sl.expm(a) + sl.expm(a / 100) + sl.expm(3 * a) / 1e5,
+    "distances": lambda a, b: sd.pdist(a) + sd.pdist(a * b, "sqeuclidean"),
+    "distances_of_two": lambda a, b: sd.cdist(a, a + b) + sd.cdist(a, b * a, metric="sqeuclidean"),
+    "chi2": lambda a, b: sum(chi2.sf(b, k) + chi2.cdf(b, k) * k for k in (1, 2, 3, 6, 7)),
+    "multivariate": lambda a, b: mvn.logpdf(b, b / 2, a) + mvn.pdf(b, cov=a) + mvn.logpdf(b[0]),
+    "singular": lambda a, b: mvn.logpdf(b, b / 2, a, True),
+    "moments": lambda a, b: skew(a, axis=1) + skew(b) + kurtosis(a) * kurtosis(a, axis=None),
     "normal_quantile": lambda a, b: norm.ppf(b / 10, loc=2.0),
 }
 
@@ -60,3 +70,29 @@ def test_options_that_are_not_recorded_are_refused():
 def test_calls_without_traced_values_are_scipys():
     fixed = wend.function(lambda x: x * sl.solve(np.eye(2), np.ones(2), assume_a="pos"))
     np.testing.assert_array_equal(fixed(2.0), [2.0, 2.0])
+
+
+def test_singular_covariances():
+    flat = np.diag([2.0, 0.0, 1.0])
+    for backend in ("native", "numpy"):
+        allowed = wend.function(lambda b, c: mvn.logpdf(b, cov=c, allow_singular=True))
+        np.testing.assert_allclose(
+            allowed(B, flat), mvn.logpdf(B, cov=flat, allow_singular=True), rtol=1e-12
+        )
+        refused = wend.function(lambda b, c: mvn.logpdf(b, cov=c), backend=backend)
+        with pytest.raises(np.linalg.LinAlgError, match="allow_singular is False"):
+            refused(B, flat)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a, b: sd.pdist(a, "cosine"),
+        lambda a, b: chi2.sf(b, b[0]),
+        lambda a, b: skew(a, bias=False),
+        lambda a, b: mvn.logpdf(a, cov=a),
+    ],
+)
+def test_what_is_not_taken_is_refused(fun):
+    with pytest.raises(wend.WendError, match="is not recorded with this option"):
+        wend.function(fun)(A, B)

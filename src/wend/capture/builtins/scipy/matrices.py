@@ -1,0 +1,75 @@
+"""The exponential, singular values and distances of SciPy, in functions of wend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from wend.eager.promotion import tensor_type
+from wend.numpy import elementwise as ew
+from wend.numpy import linalg, ranges, reducing, shaping
+from wend.trace.control.loops import fori_loop
+
+# Coefficients of the Padé approximant [13/13] of exp, and the largest norm for which it is exact in
+# double precision: N. J. Higham, "The scaling and squaring method for the matrix exponential
+# revisited", SIAM J. Matrix Anal. Appl. 26 (2005), table 2.3.
+_PADE = (
+    *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0),
+    *(129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0),
+    *(40840800.0, 960960.0, 16380.0, 182.0, 1.0),
+)
+_LARGEST_NORM = 5.371920351148152
+
+
+def expm(a: Any) -> Any:
+    """Return the exponential of a matrix: a Padé approximant, scaled and squared."""
+    count = _squarings(a)
+    a = a / 2.0**count
+    one = ranges.eye(shaping.shape(a)[0])
+    a2 = a @ a
+    a4 = a2 @ a2
+    a6 = a4 @ a2
+    b = _PADE
+    odd = a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2
+    odd = a @ (odd + b[1] * one)
+    even = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2
+    even = even + b[0] * one
+    return fori_loop(0, count, lambda k, x: x @ x, linalg.solve(even - odd, even + odd))
+
+
+def _squarings(a: Any) -> Any:
+    """Return how often the approximant of the scaled matrix is squared."""
+    norm = linalg.norm(a, 1)
+    count = ew.ceil(ew.log2(ew.maximum(norm, 1e-300) / _LARGEST_NORM))
+    return shaping.astype(ew.maximum(count, 0.0), np.int64)
+
+
+def takes_expm(a: Any) -> bool:
+    """Return whether `expm` takes a matrix: one of doubles."""
+    type = tensor_type(a)
+    return type.rank == 2 and type.dtype == np.float64
+
+
+def _distances(x: Any, y: Any, squared: bool) -> Any:
+    squares = reducing.sum((x - y) ** 2, axis=-1)
+    return squares if squared else ew.sqrt(squares)
+
+
+def pdist(x: Any, metric: str = "euclidean") -> Any:
+    """Return the distances of the pairs of rows, in SciPy's order."""
+    first, second = np.triu_indices(shaping.shape(x)[0], 1)
+    return _distances(x[first], x[second], metric == "sqeuclidean")
+
+
+def cdist(x: Any, y: Any, metric: str = "euclidean") -> Any:
+    """Return the distances of each row of one array from each of another."""
+    return _distances(x[:, None], y[None], metric == "sqeuclidean")
+
+
+METRICS = ("euclidean", "sqeuclidean")
+MATRICES: Mapping[str, Callable[..., Any]] = {
+    "svd": lambda a, full_matrices=True, compute_uv=True: linalg.svd(a, full_matrices, compute_uv),
+    "svdvals": lambda a: linalg.svd(a, False, False),
+}
