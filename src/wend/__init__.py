@@ -39,6 +39,7 @@ with _gc_paused():
     from wend.function.function import Function as Function
     from wend.function.function import function as function
     from wend.function.function import jit as jit
+    from wend.function.host.numpy_function import numpy_function as numpy_function
     from wend.function.host.progress import progress as progress
     from wend.function.host.py_function import py_function as py_function
     from wend.function.mapping.vmap import vmap as vmap
@@ -54,6 +55,7 @@ with _gc_paused():
     from wend.trace.control.loops import while_loop as while_loop
     from wend.trace.control.scan import map as map
     from wend.trace.control.scan import scan as scan
+    from wend.trace.recording.is_tracing import is_tracing as is_tracing
     from wend.trace.recording.naming import name as name
     from wend.trace.state.effects import assert_ as assert_
     from wend.trace.state.effects import print as print

@@ -166,8 +166,7 @@ class _Steps:
         # The steps that gradients stop at run first, on their own; what they give is constant
         taken = count
         if self._stops(rows, state):
-            fixed_rows, fixed_state = stop_gradient((rows, state))
-            _, _, taken = self._scan(fixed_rows, fixed_state, 0, count)
+            _, _, taken = self._scan(rows, state, 0, count)
         before_last = taken - truncated
         first = wnp.maximum(before_last, 0) if _is_traced(taken) else max(before_last, 0)
         early, before, _ = self._scan([x[:first] for x in rows], state, 0, first)
@@ -186,7 +185,7 @@ class _Steps:
 
     def _stops(self, rows: Any, state: Any) -> bool:
         """Return whether a step gives an `until`: one is recorded to see."""
-        self._scan([stop_gradient(x[:0]) for x in rows], state, 0, 0)
+        self._scan([x[:0] for x in rows], state, 0, 0)
         return self.has_until
 
     def _result(self, ys: Sequence[Any]) -> Any:
