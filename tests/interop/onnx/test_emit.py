@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tests.helpers.cases import Case, Given, graph_of, run, value_of
 from tests.ops.cases import CASES
-
 from wend.ir import TABLE
 
 pytest.importorskip("onnxruntime", reason="NOT RUN: the extra wend[onnx] is not installed")
 
 from onnx import helper
-from tests.helpers.onnx_models import results
 
+from tests.helpers.onnx_models import results
 from wend.base.errors import UnsupportedError
 from wend.interop.onnx.builder import ELEMENT_TYPES, ModelBuilder
 from wend.interop.onnx.emit import EMITTERS, emit_graph

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.helpers.programs import PROGRAMS, Program
-from tests.programs.npbench.catalogue import KERNELS
-from tests.programs.npbench.kernel import Kernel
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.programs import PROGRAMS, Program
+from tests.programs.npbench.catalogue import KERNELS
+from tests.programs.npbench.kernel import Kernel
 from wend.base.errors import UnsupportedError
 from wend.cli import demo
 
 pytest.importorskip("onnxruntime", reason="NOT RUN: the extra wend[onnx] is not installed")
 
 from tests.helpers.onnx_models import results, run_exported, session
-
 from wend.interop.onnx import export
 
 

@@ -17,3 +17,4 @@ except ModuleNotFoundError as _error:
     ) from _error
 
 from wend.interop.onnx.export import export as export
+from wend.interop.onnx.load import load as load

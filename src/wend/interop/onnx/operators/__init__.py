@@ -1,0 +1,1 @@
+"""The operators of ONNX, written with array functions of wend."""
