@@ -94,8 +94,8 @@ def _run(
             if lengths is None:
                 return new, new[0]
             runs = (time < lengths).reshape(-1, 1)
-            kept = tuple(wnp.where(runs, a, b) for a, b in zip(new, carry, strict=True))
-            return kept, wnp.where(runs, new[0], wnp.zeros_like(new[0]))
+            limited = tuple(wnp.where(runs, a, b) for a, b in zip(new, carry, strict=True))
+            return limited, wnp.where(runs, new[0], wnp.zeros_like(new[0]))
 
         final, y = scan(advance, tuple(states[k]), (times, x), reverse=is_reverse)
         outputs.append(y)
