@@ -12,6 +12,7 @@ from wend.backends.native.codegen.traps import BAD_INDEX
 from wend.backends.native.emit.control.align_operands import align_invariants
 from wend.backends.native.emit.control.precompute import emit_lookahead, find_lookahead
 from wend.backends.native.emit.control.reserve_tape import reserve_tape
+from wend.backends.native.emit.control.short_loops import is_short
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
 from wend.ir.graph import Graph, Node
 from wend.ir.op import Op
@@ -89,10 +90,11 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequ
     next_slots = low.coerce_all(node, next_carry, parts.next_carry, parts.before_carry)
     if low.instrumentation:
         low.instrumentation.count_trip()
-    has_only_scalars = all(map(is_scalar, types))
-    low.safepoints.count_trip(
-        low.safepoints.new_counter(_SCALAR_LOOP_FIRST_SAFEPOINT if has_only_scalars else 1)
-    )
+    if not is_short(parts):
+        has_only_scalars = all(map(is_scalar, types))
+        low.safepoints.count_trip(
+            low.safepoints.new_counter(_SCALAR_LOOP_FIRST_SAFEPOINT if has_only_scalars else 1)
+        )
     for k, close_phis in open_phis:
         for close, slot in zip(close_phis, next_slots[k], strict=True):
             close(slot)
