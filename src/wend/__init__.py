@@ -16,7 +16,9 @@ with _gc_paused():
     from wend.backends import native as _native  # noqa: F401 - loads LLVM
     from wend.backends.dataflow.functionalize import functionalize as functionalize
     from wend.backends.dataflow.lower import lower as lower
+    from wend.backends.protocol import check_backend as _check_backend
     from wend.base.config import config as config
+    from wend.base.config import settings as _settings
     from wend.base.errors import RetraceWarning as RetraceWarning
     from wend.base.errors import TapeLimitError as TapeLimitError
     from wend.base.errors import WendError as WendError
@@ -64,6 +66,9 @@ with _gc_paused():
     from wend.tree.registry import register_pytree_node as register_pytree_node
 
 __version__ = _VERSION
+
+if _settings().backend == "jax":  # its arrays may be arguments of the first call
+    _check_backend("jax")
 
 if _typing.TYPE_CHECKING:
     from wend import debug as debug

@@ -23,10 +23,10 @@ PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
     *("debugging.md", "memory.md", "performance.md", "saving.md", "vmap.md", "../README.md"),
     *("loops.md", "lowering.md", "sequence.md"),
-    *("build.md", "jax.md", "onnx.md", "torch.md"),
+    *("build.md", "jax.md", "onnx.md", "scaling.md", "torch.md"),
 )
 # Those that run in a process of their own
-OTHER_SYSTEMS = ("jax.md", "torch.md")
+OTHER_SYSTEMS = {"jax.md": "jax", "scaling.md": "jax", "torch.md": "torch"}
 # What the reader is told to call the program; where nothing is said, each block is one.
 FILES = {"../README.md": "newton.py"}
 # Those that show every refusal.
@@ -67,8 +67,8 @@ def test_every_block_does_what_the_page_shows(
 ) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
     if name in OTHER_SYSTEMS and not is_alone():
-        if importlib.util.find_spec(Path(name).stem) is None:
-            pytest.skip(f"NOT RUN: {Path(name).stem} is not installed")
+        if importlib.util.find_spec(OTHER_SYSTEMS[name]) is None:
+            pytest.skip(f"NOT RUN: {OTHER_SYSTEMS[name]} is not installed")
         run_alone(f"tests/laws/test_pages.py::{request.node.name}")
         return
     if name == "onnx.md":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -193,6 +195,26 @@ def test_operations_without_a_lowering_call_numpy_and_are_listed() -> None:
     total = wend.function(lambda x: np.linalg.det(x) + np.sum(x))
     assert float(total(np.eye(2) * 2.0)) == 8.0
     assert "runs in Python: det" in total.explain()
+
+
+def test_arrays_of_jax_are_arguments_where_the_environment_chooses_the_backend(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "double.py"
+    script.write_text(
+        "import jax.numpy as jnp, wend\n"
+        "x = wend.function(lambda x: x * 2)(jnp.ones(3, 'float32'))\n"
+        "assert x.tolist() == [2.0, 2.0, 2.0], x\n",
+        encoding="utf-8",
+    )
+    environment = {**os.environ, "WEND_BACKEND": "jax"}
+    subprocess.run([sys.executable, str(script)], check=True, env=environment)
+
+
+def test_a_call_that_jax_traces_is_refused_with_the_cure() -> None:
+    double = wend.function(lambda x: 2.0 * x)
+    with pytest.raises(TypeError, match=r"To fix it: JAX is tracing this call: .*as_jax"):
+        jax.jit(lambda x: double(x))(jnp.ones(3))
 
 
 def test_a_warning_names_the_setting_where_jax_computes_in_32_bits() -> None:

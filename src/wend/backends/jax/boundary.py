@@ -8,6 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
+# An array has this class; to make one would start JAX before the user has set up its devices.
+from jax._src.array import ArrayImpl
+
 from wend.ir.types import TensorType
 from wend.runtime.array_boundary import HOST, ArrayBoundary, foreign_boundary
 
@@ -15,7 +18,7 @@ from wend.runtime.array_boundary import HOST, ArrayBoundary, foreign_boundary
 class DeviceArrays(ArrayBoundary):
     """Arrays of JAX, on whichever devices they are; none of them ever changes."""
 
-    array_types = (type(jax.numpy.zeros(())),)
+    array_types = (ArrayImpl,)
 
     cure_for_read_only = (
         "pass an array of NumPy, np.array(x), whose new contents are written back; or return the "

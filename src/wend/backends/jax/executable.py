@@ -17,6 +17,7 @@ from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.items import from_sequence, to_sequence
 from wend.backends.jax.list_classes import CapacityClasses
 from wend.backends.jax.lowering import FIRST_CAPACITY, GraphLowering, Repeat
+from wend.backends.jax.meshes import automatic, explicit_mesh, moved
 from wend.backends.jax.precision import warn_of_64_bits
 from wend.backends.jax.stores import stored_results
 from wend.backends.jax.values import DeviceList, Maybe
@@ -58,6 +59,16 @@ class JaxExecutable(Explains):
 
     def _run(self, values: Sequence[Any]) -> Sequence[Any]:
         leaves, structure = jax.tree.flatten(values)
+        mesh = explicit_mesh(leaves)
+        if mesh is None:
+            return self._run_program(leaves, structure)
+        auto = automatic(mesh)
+        with jax.set_mesh(auto):
+            results = self._run_program(moved(leaves, auto), structure)
+        moved_results: Sequence[Any] = moved(results, mesh)
+        return moved_results
+
+    def _run_program(self, leaves: Sequence[Any], structure: Any) -> Sequence[Any]:
         key = (structure, tuple((x.shape, x.dtype) for x in leaves))
         program = self._programs.get(key)
         if program is None:
