@@ -60,6 +60,10 @@ class ArrayBoundary(ABC):
     def shares_memory(self, a: Any, b: Any) -> bool:
         """Return whether a change of one array of this boundary may change the other."""
 
+    def overlaps_itself(self, array: Any) -> bool:
+        """Return whether a change of one element of an array may change another."""
+        return False
+
 
 class HostArrays(ArrayBoundary):
     """NumPy's arrays and scalars, in the memory of the process."""
@@ -111,6 +115,17 @@ class HostArrays(ArrayBoundary):
             return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]
         except np.exceptions.TooHardError:
             return True
+
+    def overlaps_itself(self, array: Any) -> bool:
+        if not isinstance(array, np.ndarray) or array.flags.forc or not array.flags.writeable:
+            return False
+        axes = zip(map(abs, array.strides), array.shape, strict=True)
+        extent = array.itemsize  # of the axes with smaller strides
+        for stride, size in sorted((stride, size) for stride, size in axes if size > 1):
+            if stride < extent:
+                return True
+            extent += stride * (size - 1)
+        return False
 
 
 HOST = HostArrays()

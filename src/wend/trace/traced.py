@@ -149,8 +149,18 @@ class Traced:
         """Refuse one array as two inputs if the function's results would show it.
 
         Raises:
-            AliasError: one of the two is changed before the other is read.
+            AliasError: one of the two is changed before the other is read, or an array is changed
+                of which elements share memory.
         """
+        for k in self.written:
+            if boundary_of(leaves[k]).overlaps_itself(leaves[k]):
+                raise AliasError(
+                    explain(
+                        f"{self.graph.name} changes {self.graph.params[k].name}, of which several "
+                        "elements are one place of the memory: strides are 0, or overlap.",
+                        cure="pass a copy of it, which has a place for each: f(x.copy()).",
+                    )
+                )
         if not self.no_alias:
             return
         inputs = [*leaves, *self.captured]
