@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import platform
+import shutil
 import subprocess
 import warnings
 from collections.abc import Callable, Sequence
@@ -73,6 +75,26 @@ def test_the_demo_in_c_gives_the_demo_s_numbers(tmp_path: Path) -> None:
     printed = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True).stdout
     value, gradient = wend.value_and_grad(loss, argnums=tuple(range(8)))(*start)
     assert [float(x) for x in printed.split()] == [value, *gradient]
+    check_memory(loss, tmp_path, printed)
+
+
+def check_memory(loss: Callable[..., Any], folder: Path, printed: str) -> None:
+    """The program in C gives the same under gcc's sanitizers; valgrind finds nothing either."""
+    options = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
+    command = [*compiler(), *options, "main.c", "loss.o", "-lm", "-o", "sanitized"]
+    if subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0:
+        done = subprocess.run([folder / "sanitized"], check=True, capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == (printed, "")
+    if shutil.which("valgrind") is None:
+        return
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    cpu = "x86-64-v2" if is_x86 else None  # valgrind knows no AVX-512
+    build(loss, ", ".join(["f64"] * 8), gradient=True, cpu=cpu, out=folder)
+    command = [*compiler(), "main.c", "loss.o", "-lm", "-o", "plain"]
+    subprocess.run(command, cwd=folder, check=True)
+    checked = ["valgrind", "-q", "--leak-check=full", "--error-exitcode=9", folder / "plain"]
+    done = subprocess.run(checked, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
 
 
 def array_functions(x, y):

@@ -287,3 +287,28 @@ def test_versions_of_operators(opset):
 def test_versions_that_lack_operators(opset):
     with pytest.raises(ValueError, match=f"opset={opset}: models use operators of 18 to "):
         export(lambda x: x, None, 1.0, opset=opset)
+
+
+def nodes_of(graph: Any) -> list[Any]:
+    """The nodes of a graph and of the graphs in it."""
+    inner = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+    return [*graph.node, *(node for g in inner for node in nodes_of(g))]
+
+
+def test_the_gradient_of_a_long_loop_is_linear_in_its_trips() -> None:
+    def repeated(x, n):
+        s = x
+        k = 0
+        while k < n:
+            s = np.sin(s) * 0.9 + x
+            k = k + 1
+        return s
+
+    specs = wend.TensorSpec([]), wend.TensorSpec([], "int64")
+    model = export(wend.grad(repeated), None, *specs)
+    nodes = nodes_of(model.graph)
+    # Time grows with the trips only: records are scan outputs, and no trip copies a sequence.
+    assert [node.op_type for node in nodes if node.op_type.startswith("Sequence")] == []
+    assert len(nodes) < 60
+    args = np.asarray(0.3), np.asarray(20_000)
+    close(results(model, args), wend.grad(repeated)(*args))
