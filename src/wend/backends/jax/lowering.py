@@ -156,7 +156,8 @@ class GraphLowering:
         code, words, lengths = self.progress
         is_first = jnp.logical_and(is_failing, code == 0)
         code = jnp.where(is_first, jnp.int32(len(self.checks)), code)
-        words = jnp.where(is_first, encode(values, self.word_count), words)
+        if values:  # else what the words are does not matter, and a loop need not carry them
+            words = jnp.where(is_first, encode(values, self.word_count), words)
         self.progress = Progress(code, words, lengths)
 
     def note_length(self, list_class: CapacityClass, length: Any) -> None:
