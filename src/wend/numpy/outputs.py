@@ -12,13 +12,14 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import common_shape, tensor_type
 
 
-def put_into(out: Any, result: Any, *, broadcasts: bool = False) -> Any:
+def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = "same_kind") -> Any:
     """Store a result in an array, as NumPy's `out=` does; return the array.
 
     Args:
         out: the array, or a tuple of it.
         result: of the shape of the array.
         broadcasts: the result may be smaller than the array, as that of a ufunc.
+        casting: NumPy's rule by which the result is cast.
 
     Raises:
         TypeMismatchError: the array cannot be traced, or the dtype of the result does not fit.
@@ -33,10 +34,10 @@ def put_into(out: Any, result: Any, *, broadcasts: bool = False) -> Any:
             )
         )
     source, target = tensor_type(result), tensor_type(out)
-    if not np.can_cast(source.dtype, target.dtype, "same_kind"):
+    if not np.can_cast(source.dtype, target.dtype, casting):
         raise TypeMismatchError(
             f"out={at(user_source())}: cannot cast {source} to {target.dtype} by the rule "
-            "'same_kind'"
+            f"{casting!r}"
         )
     target_shape = common_shape([source.shape, target.shape]) if broadcasts else source.shape
     if target.is_static and source.is_static and target_shape != target.shape:

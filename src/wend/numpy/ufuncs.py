@@ -92,7 +92,9 @@ def call_ufunc(
         pairs = zip(results, outs, strict=True)
         results = tuple(STAGED[np.where](where, result, out) for result, out in pairs)
     stored = tuple(
-        result if out is None else put_into(out, result, broadcasts=not original.signature)
+        result
+        if out is None
+        else put_into(out, result, broadcasts=not original.signature, casting=casting)
         for result, out in zip(results, outs, strict=True)
     )
     return stored if isinstance(returned, tuple) else stored[0]
