@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import signal
 import threading
 import time
 from typing import Any
@@ -122,6 +124,43 @@ def test_cancelled_runs_leave_no_thread(kind):
             run(x, x)
         assert time.monotonic() - start < 1.0
         assert not threads()
+
+
+def run_interrupted(run: Any, args: Any, delay: float) -> bool:
+    """Run until a signal comes; return whether it came before the end."""
+    timer = threading.Timer(delay, signal.raise_signal, [signal.SIGINT])
+    try:
+        timer.start()
+        run(*args)
+        timer.join()  # the signal comes now
+        time.sleep(0.01)
+    except KeyboardInterrupt:
+        return True
+    raise AssertionError("no signal came")
+
+
+def test_interrupts_at_random_moments() -> None:
+    stored = wend.Variable(0)
+
+    def fun(a, b):
+        def body(i, c):
+            stored.assign(i + 1)
+            return np.tanh(c[0] @ a), np.tanh(c[1] @ b + c[0])
+
+        return wend.fori_loop(0, 400, body, (a, b))
+
+    x = np.eye(32)
+    run = runner(fun, x, x, min_task=0.0)
+    rng = random.Random(0)
+    for _ in range(15):
+        start = time.monotonic()
+        assert run_interrupted(run, (x, x), rng.uniform(0.0, 0.05))
+        assert time.monotonic() - start < 1.0
+        assert not threads()
+        assert 0 <= stored.value <= 400
+    results = run(x, x)  # as if nothing had happened
+    assert stored.value == 400
+    np.testing.assert_array_equal(results, wend.function(fun, backend="numpy")(x, x))
 
 
 def test_a_graph_that_never_ends_its_results_says_what_waits():

@@ -42,6 +42,15 @@ _Ready: TypeAlias = tuple[NodePlan, Iteration, Sequence[Any], bool]
 Take: TypeAlias = Callable[[deque[Any]], Any]
 
 
+def _close(pool: ThreadPoolExecutor) -> None:
+    """Wait until the threads of a pool have ended, also if that is interrupted."""
+    try:
+        pool.shutdown(wait=True, cancel_futures=True)
+    except KeyboardInterrupt:
+        _close(pool)
+        raise
+
+
 class Executor:
     """One run of a graph.
 
@@ -76,7 +85,7 @@ class Executor:
                 self._loop()
         finally:
             if self.pool is not None:
-                self.pool.shutdown(wait=True, cancel_futures=True)
+                _close(self.pool)
         if self.error is not None:
             raise self.error[1]
         if any(result is DEAD for result in self.results):
