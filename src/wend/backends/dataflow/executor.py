@@ -7,20 +7,18 @@ operations on arrays, which helper threads run; they end with the call.
 
 from __future__ import annotations
 
-import contextvars
-import os
 import queue
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wend.backends.dataflow.frames import Frame, Iteration, order_key
+from wend.backends.dataflow.helper_threads import HelperThreads
 from wend.backends.dataflow.plan import Action, NodePlan, Plan
 from wend.backends.dataflow.stages import MIN_TASK
-from wend.base.config import settings
 from wend.base.errors import GraphError, listed
 from wend.base.source import at
 from wend.ops.effects import error_note
@@ -42,15 +40,6 @@ _Ready: TypeAlias = tuple[NodePlan, Iteration, Sequence[Any], bool]
 Take: TypeAlias = Callable[[deque[Any]], Any]
 
 
-def _close(pool: ThreadPoolExecutor) -> None:
-    """Wait until the threads of a pool have ended, also if that is interrupted."""
-    try:
-        pool.shutdown(wait=True, cancel_futures=True)
-    except KeyboardInterrupt:
-        _close(pool)
-        raise
-
-
 class Executor:
     """One run of a graph.
 
@@ -65,9 +54,9 @@ class Executor:
         self.ready: deque[_Ready] = deque()
         self.results: list[Any] = [DEAD] * len(plan.graph.results)
         self.error: tuple[tuple[int, ...], Exception] | None = None
-        self.pool: ThreadPoolExecutor | None = None
         self.done: queue.SimpleQueue[tuple[_Ready, Future[Any]]] = queue.SimpleQueue()
         self.running = 0
+        self.threads = HelperThreads()
 
     def run(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """Return the results for arguments.
@@ -81,11 +70,13 @@ class Executor:
         for plan in self.plan.starting:
             self._push(plan, root, ())
         try:
-            with np.errstate(all="ignore"):
-                self._loop()
-        finally:
-            if self.pool is not None:
-                _close(self.pool)
+            try:
+                with np.errstate(all="ignore"):
+                    self._loop()
+            finally:
+                self.threads.end()
+        finally:  # once more, for an interrupt on the way to it
+            self.threads.end()
         if self.error is not None:
             raise self.error[1]
         if any(result is DEAD for result in self.results):
@@ -199,12 +190,9 @@ class Executor:
 
     def _start(self, task: _Ready) -> None:
         """Run an operation on another thread."""
-        if self.pool is None:
-            threads = settings().threads or os.cpu_count() or 1
-            self.pool = ThreadPoolExecutor(threads, thread_name_prefix="wend-dataflow")
         plan, _, inputs, _ = task
         assert plan.kernel is not None
-        future = self.pool.submit(contextvars.copy_context().run, plan.kernel, *inputs)
+        future = self.threads.submit(plan.kernel, inputs)
         self.running += 1
         future.add_done_callback(lambda future: self.done.put((task, future)))
 
