@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from wend.ir.dtypes import INT64, INTEGERS
 from wend.ir.graph import Value
-from wend.ir.types import TensorType
-from wend.ops import creating, elementwise
+from wend.ir.types import Dim, TensorType
+from wend.ops import creating, elementwise, shaping
 from wend.ops.control import WhileParts
 
 # The tests that end a counting loop: the sign of the step, and what the bound lacks to be exclusive
@@ -68,7 +68,7 @@ def known_values(w: WhileParts) -> dict[Value, range]:
         start, step = as_integer(counter.start), as_integer(counter.step)
         if start is not None and step:
             known[param] = start, -step if counter.is_down else step
-    counted, bound = test.operands[0], as_integer(test.operands[1])
+    counted, bound = test.operands[0], as_integer(_outer_value(w, test.operands[1]))
     if bound is None or counted not in known:
         return {}
     start, step = known[counted]
@@ -79,6 +79,31 @@ def known_values(w: WhileParts) -> dict[Value, range]:
     if any(abs(first) + abs(by) * trips > _MOST_TRIPS for first, by in known.values()):
         return {}
     return {param: range(first, first + by * trips, by) for param, (first, by) in known.items()}
+
+
+def trip_count(w: WhileParts) -> Dim | None:
+    """Return the trip count of a counted loop: a number, or the size of an array."""
+    if known := known_values(w):
+        return len(next(iter(known.values())))
+    test = w.predicate.node
+    if test is None or test.op is not elementwise.lt:
+        return None
+    counted, bound = test.operands[0], _outer_value(w, test.operands[1]).node
+    counter = counters(w).get(counted)
+    if counter is None or bound is None or bound.op is not shaping.dim_of:
+        return None
+    is_by_one = as_integer(counter.start) == 0 and as_integer(counter.step) == 1
+    if counter.is_down or not is_by_one:
+        return None
+    axis: int = bound.attrs["axis"]
+    return bound.operands[0].tensor.dims[axis]
+
+
+def _outer_value(w: WhileParts, value: Value) -> Value:
+    """Return the outer value that an invariant of the test stands for."""
+    if value in w.before_invariants:
+        return w.invariants[w.before_invariants.index(value)]
+    return value
 
 
 def as_integer(value: Value) -> int | None:

@@ -11,7 +11,7 @@ from wend.ir.types import Dim, Symbol, TensorType
 from wend.ops import lists
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
-from wend.passes.trip_counts import trip_count
+from wend.ops.loop_counters import trip_count
 
 
 def static_length(list: Value) -> Dim | None:

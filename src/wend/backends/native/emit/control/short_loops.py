@@ -13,7 +13,7 @@ from wend.ir.op import Effect
 from wend.ir.types import TensorType
 from wend.ops.control import WhileParts, if_, while_
 from wend.ops.indexing import gather
-from wend.passes.trip_counts import trip_count
+from wend.ops.loop_counters import trip_count
 
 MAX_NANOSECONDS = 1e6
 # Operations on larger arrays, such as products, may take more than a few ns for each element.
