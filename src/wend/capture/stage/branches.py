@@ -530,6 +530,11 @@ def _cure_of(pair: Sequence[Any], alternative: str = "") -> str:
         )
     if all(map(callable, pair)):
         return "call it on both paths: `g(x) if test else h(x)`."
+    if any(value is None for value in pair) and any(map(is_carried, pair)):
+        return (
+            "start it as a number that stands for None, and compare with that: -1 for a position, "
+            "np.nan for a value."
+        )
     return f"only arrays and numbers can depend on a traced test{alternative}."
 
 
