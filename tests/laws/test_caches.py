@@ -56,6 +56,7 @@ KNOWN = {
     "capture/heap/user_operators.py:_has_operators_cache": "weak: goes with the class",
     "capture/state/made_objects.py:_made_in": "weak: goes with the recording",
     "capture/state/one_shot_iterators.py:_created": "weak: goes with the recording",
+    "capture/state/unsure_iterators.py:_taken_by": "weak: goes with the recording",
     "capture/heap/trace_log.py:HOLDERS": "filled when wend is imported",
     "capture/heap/unseen_code.py:_stored_attributes": "the last functions",
     "capture/uncaptured.py:NOT_CAPTURED": "weak: goes with the code",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from wend.base import refusals
@@ -26,13 +26,14 @@ from wend.capture.stage.iterables import (
 from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
-from wend.capture.state import one_shot_iterators, unbound
+from wend.capture.state import one_shot_iterators, unbound, unsure_iterators
 from wend.capture.state.state import State, holds_staged
 from wend.capture.state.traced_index import python_may_run
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording, current
+from wend.trace.recording.run_errors import escaped
 
 # A loop whose first trips differ is recorded with so many of them peeled off, at most: the second
 # for what depends on the trip before (`if k > 0: total = total + x - previous`).
@@ -253,7 +254,7 @@ def _python_for(
     broken: Thunk | None,
     is_done: Thunk = lambda: False,
 ) -> None:
-    for item in one_shot_iterators.consume(iterable):
+    for item in _items(one_shot_iterators.consume(iterable), broken):
         stops = broken() if broken is not None else False
         if is_traced(stops):
             # Only the run knows whether another item is taken.
@@ -267,6 +268,33 @@ def _python_for(
         stops_after = broken() if broken is not None else False
         if not is_traced(stops_after) and stops_after:
             return  # without taking another item
+
+
+def _items(iterable: Iterable[Any], broken: Thunk | None) -> Iterator[Any]:
+    """Yield items.
+
+    Raises:
+        StagedRaiseError: an error of the iterator, where only the run knows whether it gets there.
+    """
+    iterator, where = iter(iterable), f"for{at(user_source())}"
+    while True:
+        is_unsure = broken is not None and is_traced(broken())
+        if is_unsure:
+            unsure_iterators.note_unsure(_sources(iterator), where)
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return
+        except Exception as error:
+            if not is_unsure or refusals.is_refusal(error):
+                raise
+            raise escaped(error, where) from error
+        yield item
+
+
+def _sources(iterator: Any) -> Iterable[Any]:
+    is_zipped = isinstance(iterator, ZippedIterable)
+    return (iterator, *iterator.parts, iterator.function) if is_zipped else (iterator,)
 
 
 class _StagingAttempt:

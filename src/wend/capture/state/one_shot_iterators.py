@@ -20,6 +20,8 @@ from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.places import PositionPlace, named
 from wend.capture.heap.trace_log import HOLDERS, is_trace_logged, note_write
+from wend.capture.state import unsure_iterators
+from wend.capture.state.unsure_iterators import is_iterator
 from wend.trace.recording.recording import Recording, current
 
 
@@ -58,11 +60,6 @@ def peeled_trip() -> Iterator[None]:
         yield
 
 
-def is_iterator(value: Any) -> bool:
-    """Return whether an object yields its items once."""
-    return hasattr(type(value), "__next__")
-
-
 def current_region() -> Recording | None:
     """Return the loop or branch that is being recorded, if any."""
     recording = current()
@@ -98,6 +95,7 @@ def consume(value: Any) -> Any:
         StructureError: it is an iterator from outside the loop or branch that is recorded.
     """
     if is_iterator(value):
+        unsure_iterators.check_sure(value)
         region, trip = current_region(), _peeled_trip.get()
         if region is None:
             _note_advance(value)
