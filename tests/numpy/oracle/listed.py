@@ -41,7 +41,8 @@ def _are_signs_of_infinity(call: Call, result: Any, reference: Any) -> bool:
 def _overflows(call: Call, result: Any, reference: Any) -> bool:
     """Whether the least common multiple of all elements is out of range of their dtype."""
     (x,) = call.operands
-    return x.dtype.kind in "iu" and np.lcm.reduce(x.ravel().astype(object)) > np.iinfo(x.dtype).max
+    numbers = x[x != 0].astype(object)  # the multiple of 0 and what has overflowed is 0
+    return x.dtype.kind in "iu" and np.lcm.reduce(abs(numbers), initial=1) > np.iinfo(x.dtype).max
 
 
 def _are_signs_of_zero(call: Call, result: Any, reference: Any) -> bool:
