@@ -67,7 +67,7 @@ class EffectState:
 
 
 class Recording(Recorder):
-    """The graph of a function or region under construction.
+    """The graph of a function or region under construction, and the parts that record it (D53).
 
     Args:
         name: the graph's name.
