@@ -158,7 +158,7 @@ def returned_on_one_path():
         if x > 0:
             return x
 
-    wend.function(fun)(1.0)
+    wend.vmap(wend.function(fun))(np.ones(2))
 
 
 def scan_nothing():

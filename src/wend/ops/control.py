@@ -32,6 +32,7 @@ from wend.ir.types import (
 
 PREDICATE = TensorType(BOOL, ())
 AGAIN = "again"
+DEFAULT_PARALLEL_ITERATIONS = 10  # as in TensorFlow
 
 
 def check_arguments(

@@ -59,6 +59,8 @@ def test_inside_regions_invariants_are_known_and_carries_are_not():
 def test_what_an_argument_decides_stays_unknown():
     fun = wend.function(lambda x: [1.0, 2.0][(W * x).sum().astype(int)] if x > 0 else {}[W[0] * x])
     with pytest.raises(ConcreteValueError):
+        fun(-1.0)
+    with pytest.raises(IndexError):
         fun(1.0)
 
 

@@ -328,7 +328,7 @@ def test_first_reached_in_plain_control_flow(program, method):
         depends(1.0, 2)
 
 
-def test_none_becomes_no_variable_that_was_there_before():
+def test_none_becomes_a_variable_that_was_there_before_on_a_path_of_its_own():
     known = wend.Variable(3.0)
 
     @wend.function
@@ -338,8 +338,10 @@ def test_none_becomes_no_variable_that_was_there_before():
             v = known
         return 0.0 if v is None else v * 1.0
 
-    with pytest.raises(wend.WendError):
-        choose(-1.0)
+    for x in (-1.0, 2.0, -3.0, 4.0):
+        assert choose(x) == (3.0 if x > 0 else 0.0)
+    known.assign(5.0)
+    assert choose(1.0) == 5.0
 
 
 def test_made_in_a_loop_outside_functions():

@@ -17,9 +17,8 @@ from wend.base.errors import GraphError
 from wend.base.source import at
 from wend.ir.op import Op
 from wend.ir.types import TensorType
+from wend.ops.control import DEFAULT_PARALLEL_ITERATIONS
 from wend.ops.frame_states import frame_state
-
-DEFAULT_PARALLEL_ITERATIONS = 10
 
 
 class Action(enum.Enum):

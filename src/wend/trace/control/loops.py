@@ -18,6 +18,7 @@ from wend.eager.dispatch import Staged
 from wend.ir.dtypes import INT64
 from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
+from wend.ops.control import DEFAULT_PARALLEL_ITERATIONS
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
 from wend.trace.immediate import run_now
@@ -111,6 +112,8 @@ def while_loop(
     types = LoopTypes(where, init, is_resizable=True)
     if shape_invariants is not None:
         types.relax(shape_invariants)
+    if parallel_iterations == DEFAULT_PARALLEL_ITERATIONS:
+        parallel_iterations = None  # not stored, so that the graphs are equal
     loop = _RecordedLoop(cond_fun, body_fun, types, memory, parallel_iterations)
     return loop.record(maximum_iterations, return_trips)
 
