@@ -73,7 +73,9 @@ def _cast(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 
 def _float_to_integer(x: Any, dtype: np.dtype) -> Any:
     """Convert as x86 does: what has no integer becomes the least one."""
-    wide = jnp.dtype(np.int64 if dtype.itemsize > 4 or dtype == np.uint32 else np.int32)
+    wide: np.dtype[np.signedinteger[Any]] = np.dtype(
+        np.int64 if dtype.itemsize > 4 or dtype == np.uint32 else np.int32
+    )
     if dtype == np.uint64:
         return x.astype(dtype)
     info = np.iinfo(wide)
