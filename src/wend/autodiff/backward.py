@@ -8,8 +8,9 @@ from typing import Any
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import copy_nodes
-from wend.ops import creating, shaping
+from wend.ops import shaping
 from wend.ops.build import Build
+from wend.ops.creating import is_constant
 
 
 class BackwardBuild(Build):
@@ -62,11 +63,6 @@ def forward_reads(b: BackwardBuild, results: Iterable[Value]) -> list[Value]:
     reads = dict.fromkeys(operand for node in b.nodes for operand in node.operands)
     reads.update(dict.fromkeys(results))
     return [value for value in reads if not b.is_backward(value)]
-
-
-def is_constant(value: Value) -> bool:
-    """Return whether a value is a constant: constants are copied, never kept as residuals."""
-    return value.node is not None and value.node.op is creating.constant
 
 
 def build_backward_graph(

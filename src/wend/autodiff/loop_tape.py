@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wend.autodiff.backward import is_constant
 from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
 from wend.autodiff.residuals import min_cut_residuals
 from wend.autodiff.tape_limit import limited
@@ -20,6 +19,7 @@ from wend.ir.rewrite import copy_nodes
 from wend.ir.types import ListType, Symbol, Type, substitute, symbols
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
+from wend.ops.creating import is_constant
 from wend.ops.loop_counters import Counter
 from wend.ops.loop_counters import counters as counters_of
 

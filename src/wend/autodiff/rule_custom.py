@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from wend.autodiff.backward import is_constant
 from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
 from wend.autodiff.jvp_transpose import transpose_jvp_rule
 from wend.autodiff.region_transpose import transpose_region
@@ -20,6 +19,7 @@ from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import without_maybe
 from wend.ops.build import Build
+from wend.ops.creating import is_constant
 from wend.ops.custom import CustomJvpParts, CustomVjpParts
 from wend.passes.dce import select_results
 

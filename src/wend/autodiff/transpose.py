@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads, is_constant
+from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.base.errors import MissingRuleError
 from wend.base.source import at
@@ -23,6 +23,7 @@ from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
 from wend.ir.types import MaybeType, without_maybe
+from wend.ops.creating import is_constant
 
 # Operations that forward an operand that may be Zero unchanged.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from wend.autodiff.activity import active_values
-from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads, is_constant
+from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads
 from wend.autodiff.cotangents import Cotangents
 from wend.autodiff.rule_call import pull_back_call
 from wend.autodiff.rule_custom import (
@@ -27,6 +27,7 @@ from wend.ir.traverse import use_counts
 from wend.ir.types import MaybeType, without_maybe
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
+from wend.ops.creating import is_constant
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.ops.hosting import FORWARD
 from wend.ops.parallel_map import parallel_map

@@ -9,6 +9,7 @@ import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
 from wend.ir.dtypes import INTEGERS, is_supported
+from wend.ir.graph import Value
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type, fresh
 from wend.ops.shapes import check_dtype, check_same, check_scalar_index, tensor_of
@@ -86,3 +87,8 @@ from_elements = Op(
     Linear(_transpose_from_elements),
     batch=_batch_from_elements,
 )
+
+
+def is_constant(value: Value) -> bool:
+    """Return whether a value is a constant of its graph."""
+    return value.node is not None and value.node.op is constant

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from wend.ir.dtypes import INT64, INTEGERS
 from wend.ir.graph import Value
 from wend.ir.types import Dim, TensorType
-from wend.ops import creating, elementwise, shaping
+from wend.ops import elementwise, shaping
 from wend.ops.control import WhileParts
+from wend.ops.creating import is_constant
 
 # The tests that end a counting loop: the sign of the step, and what the bound lacks to be exclusive
 _TESTS = {
@@ -111,8 +112,3 @@ def as_integer(value: Value) -> int | None:
     if value.node is None or not is_constant(value) or value.type != _SCALAR:
         return None
     return int(value.node.attrs["value"])
-
-
-def is_constant(value: Value) -> bool:
-    """Return whether a value is a constant of its graph."""
-    return value.node is not None and value.node.op is creating.constant

@@ -10,7 +10,6 @@ pass out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import copy_node, rewrite_nodes, with_operands
@@ -57,7 +56,7 @@ def _push_out_products(b: Build, loop: Node) -> Node:
         return loop
     count, most = len(sequences.trips), _most_bytes(loop)
     chosen = [x for x in _last_values(sequences) if _has_product(sequences, x)]
-    if not chosen or count * sum(map(_bytes_of, chosen)) > most:
+    if not chosen or count * sum(x.tensor.nbytes or 0 for x in chosen) > most:
         return loop
     trial = Build("")
     trial.source = b.source
@@ -88,11 +87,6 @@ def _has_product(sequences: Sequences, value: Value) -> bool:
         and node.attrs["contract"] != ((), ())
         for node in nodes
     )
-
-
-def _bytes_of(value: Value) -> int:
-    type = value.tensor
-    return type.dtype.itemsize * prod(dim for dim in type.dims if isinstance(dim, int))
 
 
 def _reading_rows(

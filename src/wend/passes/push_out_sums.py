@@ -12,7 +12,7 @@ from wend.ir.rewrite import copy_node, keep_names
 from wend.ops import contracting, elementwise, shaping
 from wend.ops.build import Axes, Build
 from wend.ops.control import WhileParts
-from wend.ops.loop_counters import is_constant
+from wend.ops.creating import is_constant
 from wend.passes.loop_sequences import Sequences
 
 # A product of as many rows runs at the speed of a larger one (measured; AMD EPYC, OpenBLAS 0.3.31:

@@ -23,7 +23,8 @@ from wend.ir.types import symbols
 from wend.ops import lists
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
-from wend.ops.loop_counters import as_integer, is_constant, known_values
+from wend.ops.creating import is_constant
+from wend.ops.loop_counters import as_integer, known_values
 from wend.passes.cse import attrs_key
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wend.backends.dataflow.node import DataflowNode, Output, Primitive
-from wend.backends.dataflow.node import origins as origins_of
+from wend.backends.dataflow.node import DataflowNode, Output, Primitive, origins, post_order
 from wend.backends.dataflow.picture import to_svg
 from wend.backends.dataflow.printer import to_text
 
@@ -40,21 +39,7 @@ class DataflowGraph:
 
     def in_order(self) -> list[DataflowNode]:
         """Return the nodes, inputs first but where a loop closes; else in their order."""
-        seen: set[DataflowNode] = set()
-        ordered: list[DataflowNode] = []
-        for root in self.nodes:
-            path = [] if root in seen else [(root, origins_of(root))]
-            seen.add(root)
-            while path:
-                node, origins = path[-1]
-                origin = next((origin for origin in origins if origin not in seen), None)
-                if origin is None:
-                    path.pop()
-                    ordered.append(node)
-                else:
-                    seen.add(origin)
-                    path.append((origin, origins_of(origin)))
-        return ordered
+        return post_order(self.nodes, origins)
 
     def to_svg(self) -> str:
         """Return a picture of the graph, as the text of a self-contained SVG file.

@@ -18,7 +18,7 @@ control edges of a node are its `controls`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wend.base.source import Source, at
@@ -131,3 +131,24 @@ def origins(node: DataflowNode) -> Iterator[DataflowNode]:
         for x in (*node.inputs, *node.controls)
         if x.node is not None and not is_back_edge(x, node)
     )
+
+
+def post_order(
+    roots: Iterable[DataflowNode], origins: Callable[[DataflowNode], Iterator[DataflowNode]]
+) -> list[DataflowNode]:
+    """Return the nodes that roots depend on, those after their origins except on a cycle."""
+    seen: set[DataflowNode] = set()
+    ordered: list[DataflowNode] = []
+    for root in roots:
+        path = [] if root in seen else [(root, origins(root))]
+        seen.add(root)
+        while path:
+            node, pending = path[-1]
+            origin = next((origin for origin in pending if origin not in seen), None)
+            if origin is None:
+                path.pop()
+                ordered.append(node)
+            else:
+                seen.add(origin)
+                path.append((origin, origins(origin)))
+    return ordered

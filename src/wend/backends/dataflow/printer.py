@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from wend.backends.dataflow.node import DataflowNode, Output, Primitive
+from wend.backends.dataflow.node import DataflowNode, Output, Primitive, post_order
 from wend.ir.printer import Printer
 from wend.ir.types import TOKEN
 
@@ -38,23 +38,8 @@ def equal(a: DataflowGraph, b: DataflowGraph) -> bool:
 
 def reachable(graph: DataflowGraph) -> list[DataflowNode]:
     """Return the nodes that results depend on, inputs first but where a cycle closes."""
-    seen: set[DataflowNode] = set()
-    ordered: list[DataflowNode] = []
-    for root in graph.results:
-        if root.node is None or root.node in seen:
-            continue
-        seen.add(root.node)
-        path = [(root.node, _origins(root.node))]
-        while path:
-            node, origins = path[-1]
-            origin = next((origin for origin in origins if origin not in seen), None)
-            if origin is None:
-                path.pop()
-                ordered.append(node)
-            else:
-                seen.add(origin)
-                path.append((origin, _origins(origin)))
-    return ordered
+    roots = (result.node for result in graph.results if result.node is not None)
+    return post_order(roots, _origins)
 
 
 def _origins(node: DataflowNode) -> Iterator[DataflowNode]:
