@@ -69,6 +69,7 @@ CALLS: list[tuple[Any, Any, Callable[..., Any]]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # by NumPy 2.5
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("made_inside", [False, True])
 @pytest.mark.parametrize(("shape", "dtype", "call"), CALLS, ids=range(len(CALLS)))

@@ -137,7 +137,10 @@ def _run_step(step: str, module: types.ModuleType) -> Any:
                 result = "raised", _described_error(error)
         finally:
             logging.getLogger().removeHandler(handler)
-    others = [w for w in caught if not issubclass(w.category, wend.RetraceWarning)]
+    # A ResourceWarning comes from whatever the collector frees during the step
+    others = [
+        w for w in caught if not issubclass(w.category, (wend.RetraceWarning, ResourceWarning))
+    ]
     seen = [f"{w.category.__name__}: {w.message}" for w in others]
     return result, out.getvalue(), log.getvalue(), seen, _holds(module)
 
@@ -146,6 +149,7 @@ def _described_error(error: BaseException) -> str:
     """Return the error's class and first line, without a place that wend adds to it."""
     classes = (c for c in type(error).__mro__ if not c.__module__.startswith("wend."))
     first = _ADDED_PLACE.sub("", str(error).partition("\n")[0])
+    first = re.sub(r"program_\d+\.", "", first)  # Python 3.13 names the module of a class
     return f"{next(classes).__name__}: {first}"
 
 

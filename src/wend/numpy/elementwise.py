@@ -234,6 +234,10 @@ def imag(x: Any) -> Any:
     return apply(ops.imag, x) if dtype.kind == "c" else _full_like(x, 0, dtype)
 
 
+# NumPy 2.5 raises OverflowError for a Python int out of range of the dtype, which wrapped before
+_WHERE_WRAPS = np.lib.NumpyVersion(np.__version__) < "2.5.0.dev0"
+
+
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """Return elements chosen from x or y depending on condition; see `numpy.where`.
@@ -248,8 +252,8 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     x, y = as_array(x), as_array(y)
     dtype = result_dtype(x, y)
     condition = cast(as_array(condition), BOOL)
-    # As in NumPy, a Python int that is out of range of the dtype wraps.
-    x, y = (_wrapping_cast(v, dtype) for v in (x, y))
+    convert = _wrapping_cast if _WHERE_WRAPS else cast
+    x, y = (convert(v, dtype) for v in (x, y))
     return apply(ops.select, *broadcast(condition, x, y))
 
 
