@@ -12,8 +12,9 @@ import pytest
 
 import wend
 from wend.backends.build import executable
-from wend.ir import Graph
-from wend.passes.pipeline import OPTIMIZE, LazyOptimized
+from wend.ir import Graph, to_text
+from wend.passes import push_out_sums
+from wend.passes.pipeline import OPTIMIZE, LazyOptimized, run_passes
 from wend.passes.push_out import push_out
 from wend.passes.simplify_loops import simplify_loops
 from wend.passes.trim_loops import trim_loops
@@ -29,6 +30,8 @@ HEADERS = (
     "for t, x in enumerate(xs[:{T}]):",
     "t = 0\nwhile t < {T}:",
     "t = 5\nwhile t >= 6 - {T}:",
+    "t = 0\nwhile t < {T} and h[0] < 9.0:",  # which runs backwards for as many trips as it took
+    "t = 0\nwhile t < 6 and np.sum(h) + t < {T}:",
 )
 STEPS = (
     "h = np.tanh(h @ W + xs[t] @ V)",
@@ -48,6 +51,8 @@ STEPS = (
     "out.append(h @ V)",
     "a = a + h @ W; b = b + h @ W",
     "s = s * 0.9",
+    "s = s + np.outer(h, xs[t]) + np.cos(s)",
+    "h = np.tanh(np.sin(h @ W) @ W + xs[t])",
 )
 ROWS_ADDED = ("rows.append(np.cos(h) * t)", "rows.append(xs[t] * ys[6 - t])")
 RESULTS = (
@@ -129,3 +134,35 @@ def compare(seed: int, count: int = 3, backend: str = "numpy") -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_random_loops_are_equal_with_and_without_the_passes(seed: int) -> None:
     compare(seed)
+
+
+@pytest.mark.parametrize("trips", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(20, 30))
+def test_sums_in_blocks_of_trips_are_equal(
+    seed: int, trips: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wend.passes.push_out.sums_of_products", lambda w, most_bytes: ())
+    monkeypatch.setattr(push_out_sums, "_LEAST_IN_BLOCKS", 1)
+    monkeypatch.setattr(push_out_sums, "_LEAST_TRIPS_OF_BLOCK", 1)
+    monkeypatch.setattr(push_out_sums, "_MOST_TRIPS_OF_BLOCK", trips)
+    compare(seed)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 255, 256, 257, 600])
+def test_a_loop_of_unknown_trip_count_sums_in_blocks(trips: int) -> None:
+    def last(w: Any, h: Any, trips: Any) -> Any:
+        k = 0
+        while k < trips and np.sum(h) < 1e9:
+            h = np.tanh(h @ w)
+            k = k + 1
+        return np.sum(h)
+
+    rng = np.random.default_rng(0)
+    w, h = rng.normal(size=(32, 32)) * 0.1, rng.normal(size=32)
+    gradient = wend.function(wend.grad(last))
+    graph = gradient.get_concrete_function(w, h, trips).graph
+    text = to_text(run_passes(graph, OPTIMIZE))
+    assert "contract=((0,), (0,))" in text.partition("list_stack")[2]
+    with wend.config(strict=True):
+        expected = gradient(w, h, trips)
+    np.testing.assert_allclose(gradient(w, h, trips), expected, rtol=1e-10, atol=1e-14)

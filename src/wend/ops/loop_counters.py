@@ -11,14 +11,14 @@ from wend.ops import elementwise, shaping
 from wend.ops.control import WhileParts
 from wend.ops.creating import is_constant
 
-# The tests that end a counting loop: the sign of the step, and what the bound lacks to be exclusive
+# The tests that end a counting loop: the sign of the step, and whether the bound is inclusive
 _TESTS = {
-    elementwise.lt: (1, 0),
-    elementwise.le: (1, 1),
-    elementwise.gt: (-1, 0),
-    elementwise.ge: (-1, -1),
+    elementwise.lt: (1, False),
+    elementwise.le: (1, True),
+    elementwise.gt: (-1, False),
+    elementwise.ge: (-1, True),
 }
-_MOST_TRIPS = 1 << 60  # beyond it 64 bits may not hold the values of counters
+MOST_TRIPS = 1 << 60  # beyond it 64 bits may not hold the values of counters
 _SCALAR = TensorType(INT64, ())
 
 
@@ -54,6 +54,42 @@ def counters(w: WhileParts) -> dict[Value, Counter]:
     return counters
 
 
+@dataclass(frozen=True, slots=True)
+class TestedCounter:
+    """The counter whose comparison with a bound ends a loop.
+
+    Attributes:
+        param: the counter, in `before`.
+        start: its first value, outside the loop.
+        step: what a trip adds to it.
+        bound: the value in `before` with which it is compared.
+        is_inclusive: whether the counter may take that value in a trip.
+    """
+
+    param: Value
+    start: Value
+    step: int
+    bound: Value
+    is_inclusive: bool
+
+
+def tested_counter(w: WhileParts) -> TestedCounter | None:
+    """Return the counter that the test of a loop compares, if it goes towards the bound."""
+    test = w.predicate.node
+    if test is None or test.op not in _TESTS:
+        return None
+    param, bound = test.operands
+    counter = counters(w).get(param)
+    step = None if counter is None else as_integer(outer_value(w, counter.step))
+    if counter is None or step is None:
+        return None
+    step = -step if counter.is_down else step
+    sign, is_inclusive = _TESTS[test.op]
+    if sign * step <= 0:
+        return None
+    return TestedCounter(param, counter.start, step, bound, is_inclusive)
+
+
 def known_values(w: WhileParts) -> dict[Value, range]:
     """Return the values that counters of `before` take at each trip, if the trip count is known.
 
@@ -61,23 +97,23 @@ def known_values(w: WhileParts) -> dict[Value, range]:
     constant. The ranges are of one length, the number of trips; after the loop each counter has the
     value that would follow.
     """
-    test = w.predicate.node
-    if test is None or test.op not in _TESTS or test.operands[0] not in w.before_carry:
+    tested = tested_counter(w)
+    if tested is None:
         return {}
     known = {}
     for param, counter in counters(w).items():
         start, step = as_integer(counter.start), as_integer(counter.step)
         if start is not None and step:
             known[param] = start, -step if counter.is_down else step
-    counted, bound = test.operands[0], as_integer(_outer_value(w, test.operands[1]))
-    if bound is None or counted not in known:
+    bound = as_integer(outer_value(w, tested.bound))
+    if bound is None or tested.param not in known:
         return {}
-    start, step = known[counted]
-    sign, missing = _TESTS[test.op]
-    if sign * step < 0 or abs(bound - start) > _MOST_TRIPS:
+    start, step = known[tested.param]
+    if abs(bound - start) > MOST_TRIPS:
         return {}
-    trips = len(range(start, bound + missing, step))
-    if any(abs(first) + abs(by) * trips > _MOST_TRIPS for first, by in known.values()):
+    sign = 1 if step > 0 else -1
+    trips = len(range(start, bound + sign * tested.is_inclusive, step))
+    if any(abs(first) + abs(by) * trips > MOST_TRIPS for first, by in known.values()):
         return {}
     return {param: range(first, first + by * trips, by) for param, (first, by) in known.items()}
 
@@ -86,24 +122,21 @@ def trip_count(w: WhileParts) -> Dim | None:
     """Return the trip count of a counted loop: a number, or the size of an array."""
     if known := known_values(w):
         return len(next(iter(known.values())))
-    test = w.predicate.node
-    if test is None or test.op is not elementwise.lt:
+    tested = tested_counter(w)
+    if tested is None or tested.step != 1 or tested.is_inclusive or as_integer(tested.start) != 0:
         return None
-    counted, bound = test.operands[0], _outer_value(w, test.operands[1]).node
-    counter = counters(w).get(counted)
-    if counter is None or bound is None or bound.op is not shaping.dim_of:
+    size = outer_value(w, tested.bound).node
+    if size is None or size.op is not shaping.dim_of:
         return None
-    is_by_one = as_integer(counter.start) == 0 and as_integer(counter.step) == 1
-    if counter.is_down or not is_by_one:
-        return None
-    axis: int = bound.attrs["axis"]
-    return bound.operands[0].tensor.dims[axis]
+    axis: int = size.attrs["axis"]
+    return size.operands[0].tensor.dims[axis]
 
 
-def _outer_value(w: WhileParts, value: Value) -> Value:
-    """Return the outer value that an invariant of the test stands for."""
-    if value in w.before_invariants:
-        return w.invariants[w.before_invariants.index(value)]
+def outer_value(w: WhileParts, value: Value) -> Value:
+    """Return the outer value that an invariant of a region stands for."""
+    for invariants in (w.before_invariants, w.after_invariants):
+        if value in invariants:
+            return w.invariants[invariants.index(value)]
     return value
 
 

@@ -18,7 +18,8 @@ from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.passes.dce import dce
 from wend.passes.loop_sequences import Sequences
-from wend.passes.push_out_sums import SumsOfProducts
+from wend.passes.push_out_sums import SumsOfProducts, sums_of_blocks, sums_of_products
+from wend.passes.strip_mine import can_strip_mine, strip_mine
 
 # What leaves a loop occupies at most so many bytes, and a fourth of what the loop may record
 MOST_BYTES = 64 << 20
@@ -34,13 +35,31 @@ def push_out(graph: Graph) -> Graph:
             return copy.results
         b = Build("")
         b.nodes, b.source = nodes, copy.source
-        sums = SumsOfProducts(b, copy, _most_bytes(copy))
+        w, most_bytes = WhileParts.of(copy), _most_bytes(copy)
+        chosen = sums_of_products(w, most_bytes)
+        if not chosen:
+            copy = _in_blocks(copy, w, most_bytes)
+        sums = SumsOfProducts(b, copy, chosen)
         loop = _push_out_products(b, sums.loop)
         nodes.append(loop)
         return sums.finish(b, loop.results)
 
     pushed = rewrite_nodes(graph, push)
     return graph if pushed is graph else dce(pushed)
+
+
+def _in_blocks(loop: Node, w: WhileParts, most_bytes: int) -> Node:
+    """Return a loop of blocks of trips, after each of which sums grow by products, if that pays."""
+    if not can_strip_mine(w):
+        return loop
+    chosen, trips = sums_of_blocks(w, most_bytes)
+
+    def append_block(b: Build, block: Node) -> Sequence[Value]:
+        sums = SumsOfProducts(b, block, chosen)
+        b.nodes.append(sums.loop)
+        return sums.finish(b, sums.loop.results)
+
+    return strip_mine(loop, trips, append_block) if chosen else loop
 
 
 def _most_bytes(loop: Node) -> int:
@@ -119,7 +138,4 @@ def _reading_rows(
     before = Graph(
         w.before.name, (*w.before.params, *before_params), w.before.nodes, w.before.results
     )
-    types = [result.type for result in loop.results]
-    node = Node(loop.op, (*loop.operands, *arrays), loop.attrs, (before, after), types, loop.source)
-    node.remark = loop.remark
-    return node
+    return copy_node(loop, (*loop.operands, *arrays), (before, after))

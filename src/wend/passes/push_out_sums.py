@@ -1,14 +1,16 @@
-"""Sums of products over the trips of a counted loop become one product after it."""
+"""Sums of products over the trips of a loop become one product after it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import copy_node, keep_names
+from wend.ir.types import Dim, TensorType
 from wend.ops import contracting, elementwise, shaping
 from wend.ops.build import Axes, Build
 from wend.ops.control import WhileParts
@@ -20,39 +22,46 @@ from wend.passes.loop_sequences import Sequences
 _ENOUGH_ROWS = 8
 # Sums of as many elements stay in registers (a layer of 4 units: 41 ns a trip, recorded 51)
 _MOST_IN_REGISTERS = 16
+# Blocks of trips pay from here on, where a loop may end after a few trips
+_LEAST_IN_BLOCKS = 1024
+_LEAST_TRIPS_OF_BLOCK, _MOST_TRIPS_OF_BLOCK = 8, 256  # at most as many as stay in the cache
 _Pair: TypeAlias = tuple[Axes, Axes]
+_Factor: TypeAlias = tuple[Value, Axes]  # a value, and its sizes other than 1
 
 
 @dataclass(frozen=True, slots=True)
 class _SummedProduct:
-    """A product of two values; what is a vector in it may have axes of size one.
+    """A product that each trip adds to a carry.
 
     Attributes:
-        factors: the values.
-        dims: their sizes, without such axes.
-        contract: the axes that are summed over.
+        factors: what is multiplied; a vector may be a matrix of one row or column.
+        contract: the axes of the factors that are summed over.
         batch: the axes that the factors share.
         perm: the order of the axes of the result, among those of the product.
+        result: the value that holds the product in a trip.
+        scaling: the nodes between it and the addition, the last one first; they are linear in it,
+            and their other operands are invariants.
     """
 
-    factors: tuple[Value, Value]
-    dims: _Pair
+    factors: tuple[_Factor, _Factor]
     contract: _Pair = ((), ())
     batch: _Pair = ((), ())
     perm: Axes = ()
+    result: Value | None = None
+    scaling: tuple[Node, ...] = ()
 
     @property
     def bytes(self) -> int:
         """The size of the factors."""
-        pairs = zip(self.factors, self.dims, strict=True)
-        return sum(x.tensor.dtype.itemsize * prod(sizes) for x, sizes in pairs)
+        return sum(x.tensor.dtype.itemsize * prod(dims) for x, dims in self.factors)
 
-    def of_all_trips(self, b: Build, stacks: Mapping[Value, Value], count: int) -> Value:
-        """Append the sum over all trips, as one product."""
-        x, y = (
-            b.reshape(stacks[factor], (count, *dims))
-            for factor, dims in zip(self.factors, self.dims, strict=True)
-        )
+    @property
+    def values(self) -> list[Value]:
+        """The factors, in the shapes that they have in a trip."""
+        return [x for x, _ in self.factors]
+
+    def of_all_trips(self, b: Build, x: Value, y: Value) -> Value:
+        """Append the sum over all trips as one product, given the factors of all trips."""
         left, right = (tuple(axis + 1 for axis in axes) for axes in self.contract)
         batch = tuple(tuple(axis + 1 for axis in axes) for axes in self.batch)
         total = b.dot_general(x, y, contract=((0, *left), (0, *right)), batch=batch)  # type: ignore[arg-type]
@@ -62,105 +71,178 @@ class _SummedProduct:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """A carry to which each trip adds a product.
+    """A carry to which each trip adds products, and perhaps other values.
 
     Attributes:
         position: among the carry.
-        product: what is added.
-        result: the value that holds the product in a trip.
-        scaling: the nodes between it and the addition; they are linear in it, and their other
-            operands are invariants.
+        products: the products.
+        others: the other values.
     """
 
     position: int
-    product: _SummedProduct
-    result: Value
-    scaling: tuple[Node, ...]
+    products: tuple[_SummedProduct, ...]
+    others: tuple[Value, ...]
 
 
 class SumsOfProducts:
     """The sums that a loop leaves to products after it.
 
+    The trip count of the loop is known, or it is a block of another one, of at most so many trips.
+
     Attributes:
         loop: the loop without them, which records the factors; its inputs are appended, not it.
     """
 
-    def __init__(self, b: Build, loop: Node, most_bytes: int) -> None:
-        self.w = WhileParts.of(loop)
-        self.loop, self.sums = loop, list[_Sum]()
-        self.known: dict[int, Mapping[Value, Value]] = {}  # of sums of sequences, rows by counter
-        self.recorded: list[Value] = []  # the factors of other sums, rows by trip
-        self.size = len(loop.results)
-        sequences = Sequences.of(self.w)
-        if sequences is None:
-            return
-        self.trips = len(sequences.trips)
-        self.sums = _chosen(sequences, most_bytes)
-        for sum in self.sums:
-            known = sequences.for_all_trips(b, sum.product.factors)
-            if known is None:
-                self.recorded += [x for x in sum.product.factors if x not in self.recorded]
-            else:
-                self.known[sum.position] = known
-        if self.sums:
-            self.loop = _recording(b, loop, self.sums, self.recorded)
+    def __init__(self, b: Build, loop: Node, sums: Sequence[_Sum]) -> None:
+        w = WhileParts.of(loop)
+        self.w, self.loop, self.sums, self.size = w, loop, sums, len(loop.results)
+        self.known: dict[Value, Mapping[Value, Value]] = {}  # of products, rows by counter
+        sequences = Sequences.of(w) if sums else None
+        self.trips = None if sequences is None else len(sequences.trips)
+        recorded: dict[_Factor, None] = {}
+        for product in (x for sum in sums for x in sum.products):
+            rows = None if sequences is None else sequences.for_all_trips(b, product.values)
+            if rows is None:
+                recorded |= dict.fromkeys(product.factors)
+            elif product.result is not None:
+                self.known[product.result] = rows
+        self.recorded = [*recorded]  # the factors of other products, rows by trip
+        if sums:
+            self.loop = _recording(b, loop, sums, self.recorded)
 
     def finish(self, b: Build, results: Sequence[Value]) -> Sequence[Value]:
         """Append the products, given the results of the loop; return those of the old loop."""
-        finished, stacks = [*results[: self.size]], dict[Value, Value]()
-        for factor, list_ in zip(self.recorded, results[self.size :], strict=True):
-            type = factor.tensor.with_shape((self.trips, *factor.tensor.dims))
-            stacks[factor] = b.refine(b.list_stack(list_), type)
         w, outer = self.w, dict(zip(self.w.after_invariants, self.w.invariants, strict=True))
+        finished, stacks = [*results[: self.size]], dict[_Factor, Value]()
+        count: Dim | None = self.trips
+        for factor, list_ in zip(self.recorded, results[self.size :], strict=True):
+            stack = b.list_stack(list_)
+            count = stack.tensor.dims[0] if count is None else count
+            type = stack.tensor.with_shape((count, *factor[1]))
+            stacks[factor] = b.refine(stack, type)
         for sum in self.sums:
-            rows = self.known.get(sum.position, stacks)
-            product = sum.product.of_all_trips(b, rows, self.trips)
-            if product.node is not None:
-                product.node.remark = Remark(loop=self.loop.source)
-            total, start = _scaled(b, product, sum, outer), w.carry[sum.position]
             position = w.forwarded.index(w.before_carry[sum.position])
-            finished[position] = total if _is_zero(start) else b.add(start, total)
+            start = finished[position] if sum.others else w.carry[sum.position]
+            total = None if _is_zero(start) else start
+            for product in sum.products:
+                summed = product.of_all_trips(b, *self._rows(b, product, stacks))
+                if summed.node is not None:
+                    summed.node.remark = Remark(loop=self.loop.source)
+                summed = _scaled(b, summed, product, outer)
+                total = summed if total is None else b.add(total, summed)
+            assert total is not None
+            finished[position] = total
         return finished
 
-
-def _chosen(sequences: Sequences, most_bytes: int) -> list[_Sum]:
-    """Return the sums that are faster as one product, as far as their factors fit into memory."""
-    count, chosen = len(sequences.trips), []
-    for k in range(len(sequences.w.carry)):
-        sum = _sum_of(sequences.w, k)
-        if sum is None:
-            continue
-        product = sum.product
-        are_known = all(x in sequences for x in product.factors)
-        rows = prod(product.dims[0][axis] for axis in product.contract[0])
-        is_small = prod(sum.result.tensor.dims) <= _MOST_IN_REGISTERS  # type: ignore[arg-type]
-        bytes = count * product.bytes
-        if (are_known or (rows < _ENOUGH_ROWS and not is_small)) and bytes <= most_bytes:
-            most_bytes -= bytes
-            chosen.append(sum)
-    return chosen
+    def _rows(
+        self, b: Build, product: _SummedProduct, stacks: Mapping[_Factor, Value]
+    ) -> Sequence[Value]:
+        """Return the factors of all trips."""
+        known = self.known.get(product.result) if product.result is not None else None
+        if known is None:
+            return [stacks[factor] for factor in product.factors]
+        assert self.trips is not None
+        return [b.reshape(known[x], (self.trips, *dims)) for x, dims in product.factors]
 
 
-def _sum_of(w: WhileParts, k: int) -> _Sum | None:
-    """Return carry k as a sum of products that nothing else reads."""
-    param, last = w.before_carry[k], w.next_carry[k]
-    if w.forwarded.count(param) != 1 or last.node is None or last.node.op is not elementwise.add:
-        return None
-    received = w.after_forwarded[w.forwarded.index(param)]
-    summands = [x for x in last.node.operands if x is not received]
-    if len(summands) != 1 or summands[0].type != param.type or not param.tensor.is_static:
-        return None
-    others = [node for node in (*w.before.nodes, *w.after.nodes) if node is not last.node]
-    read = {x for node in others for x in node.operands}
-    if not read.isdisjoint((param, received, last)) or received in w.next_carry:
-        return None
-    if w.next_carry.count(last) != 1:
-        return None
-    value, scaling = summands[0], list[Node]()
-    while (node := value.node) is not None:
+def sums_of_products(w: WhileParts, most_bytes: int) -> Sequence[_Sum]:
+    """Return the sums of a counted loop that are faster as products of all trips, if they fit."""
+    sequences = Sequences.of(w)
+    if sequences is None:
+        return ()
+
+    def is_faster(product: _SummedProduct) -> bool:
+        are_known = all(x in sequences for x in product.values)
+        return are_known or _is_long(product, _MOST_IN_REGISTERS + 1)
+
+    sums = _sums(w, is_faster)
+    return sums if len(sequences.trips) * _bytes(sums) <= most_bytes else ()
+
+
+def sums_of_blocks(w: WhileParts, most_bytes: int) -> tuple[Sequence[_Sum], int]:
+    """Return the sums that are faster as products of blocks of trips, and the trips of a block."""
+    sums = _sums(w, lambda product: _is_long(product, _LEAST_IN_BLOCKS))
+    trips = min(_MOST_TRIPS_OF_BLOCK, most_bytes // max(_bytes(sums), 1))
+    return (sums, trips) if trips >= _LEAST_TRIPS_OF_BLOCK else ((), 0)
+
+
+def _bytes(sums: Sequence[_Sum]) -> int:
+    return sum(product.bytes for x in sums for product in x.products)
+
+
+def _is_long(product: _SummedProduct, least: int) -> bool:
+    """Return whether a trip adds few rows to a sum of at least so many elements."""
+    dims = product.factors[0][1]
+    rows = prod(dims[axis] for axis in product.contract[0])
+    assert product.result is not None
+    return rows < _ENOUGH_ROWS and prod(product.result.tensor.dims) >= least  # type: ignore[arg-type]
+
+
+def _sums(w: WhileParts, is_faster: Callable[[_SummedProduct], bool]) -> list[_Sum]:
+    """Return the carries that are sums with at least one product that is faster outside."""
+    reads = _Reads(w)
+    sums = []
+    for k in range(len(w.carry)):
+        summands = reads.summands(k)
+        products, others = list[_SummedProduct](), list[Value]()
+        for x in summands:
+            product = _summand(x, w, reads)
+            if product is not None and is_faster(product):
+                products.append(product)
+            else:
+                others.append(x)
+        if products:
+            sums.append(_Sum(k, tuple(products), tuple(others)))
+    return sums
+
+
+class _Reads:
+    """How often the values of a loop are read, and by which node last."""
+
+    def __init__(self, w: WhileParts) -> None:
+        self.w = w
+        nodes = (*w.before.nodes, *w.after.nodes)
+        self.counts = Counter(x for node in nodes for x in node.operands)
+        self.counts.update((*w.before.results, *w.next_carry))
+        self.readers = {x: node for node in nodes for x in node.operands}
+
+    def summands(self, k: int) -> list[Value]:
+        """Return what a trip adds to carry k, if nothing else reads the sum."""
+        w, param = self.w, self.w.before_carry[k]
+        if not isinstance(param.type, TensorType) or not param.type.is_static:
+            return []
+        if param not in w.forwarded or self.counts[param] != 1:
+            return []
+        value, summands = w.after_forwarded[w.forwarded.index(param)], list[Value]()
+        while self.counts[value] == 1:
+            node = self.readers.get(value)
+            if node is None:
+                return summands if value is w.next_carry[k] else []
+            if node.op is not elementwise.add:
+                return []
+            summands += self._parts(next(x for x in node.operands if x is not value))
+            (value,) = node.results
+            if value.type != param.type or summands[-1].type != param.type:
+                return []
+        return []
+
+    def _parts(self, value: Value) -> list[Value]:
+        """Return the summands of a sum that is read once."""
+        node = value.node
+        if node is None or node.op is not elementwise.add or self.counts[value] != 1:
+            return [value]
+        if any(x.type != value.type for x in node.operands):
+            return [value]
+        return [part for x in node.operands for part in self._parts(x)]
+
+
+def _summand(value: Value, w: WhileParts, reads: _Reads) -> _SummedProduct | None:
+    """Return a summand as a product that nothing else reads, perhaps scaled by invariants."""
+    scaling = list[Node]()
+    while (node := value.node) is not None and reads.counts[value] == 1:
         product = _product(node, w)
         if product is not None:
-            return _Sum(k, product, value, tuple(reversed(scaling)))
+            return replace(product, result=value, scaling=tuple(reversed(scaling)))
         varying = _scaled_operand(node, w)
         if varying is None:
             return None
@@ -175,8 +257,8 @@ def _product(node: Node, w: WhileParts) -> _SummedProduct | None:
         x, y = node.operands
         if not (x.tensor.is_static and y.tensor.is_static) or _is_shared(x, w) or _is_shared(y, w):
             return None
-        contract, batch = node.attrs["contract"], node.attrs["batch"]
-        return _SummedProduct((x, y), (x.tensor.dims, y.tensor.dims), contract, batch)  # type: ignore[arg-type]
+        factors = (x, x.tensor.dims), (y, y.tensor.dims)
+        return _SummedProduct(factors, node.attrs["contract"], node.attrs["batch"])  # type: ignore[arg-type]
     return _outer_product(node, w) if node.op is elementwise.mul else None
 
 
@@ -189,9 +271,9 @@ def _outer_product(node: Node, w: WhileParts) -> _SummedProduct | None:
     if _is_shared(x, w) or _is_shared(y, w):
         return None
     sizes = node.results[0].tensor.dims
-    dims = tuple(tuple(sizes[axis] for axis in axes) for axes in (left, right))
+    factors = tuple((z, tuple(sizes[k] for k in axes)) for z, axes in ((x, left), (y, right)))
     axes = (*left, *right)
-    return _SummedProduct((x, y), dims, perm=tuple(axes.index(axis) for axis in range(rank)))  # type: ignore[arg-type]
+    return _SummedProduct(factors, perm=tuple(axes.index(axis) for axis in range(rank)))  # type: ignore[arg-type]
 
 
 def _unbroadcast(x: Value) -> tuple[Value, Axes]:
@@ -222,10 +304,11 @@ def _is_shared(value: Value, w: WhileParts) -> bool:
     return is_constant(value) or value in w.after_invariants
 
 
-def _recording(b: Build, loop: Node, sums: Sequence[_Sum], factors: Sequence[Value]) -> Node:
-    """Return the loop without the sums and with lists of factors, which are its last results."""
+def _recording(b: Build, loop: Node, sums: Sequence[_Sum], factors: Sequence[_Factor]) -> Node:
+    """Return the loop without products and with lists of factors, which are its last results."""
     w = WhileParts.of(loop)
-    starts = [b.list_new(factor.type) for factor in factors]
+    types = [TensorType(x.tensor.dtype, dims) for x, dims in factors]
+    starts = [b.list_new(type) for type in types]
     before_lists, after_lists = ([Value(list.type) for list in starts] for _ in range(2))
     before = Graph(
         w.before.name,
@@ -236,11 +319,16 @@ def _recording(b: Build, loop: Node, sums: Sequence[_Sum], factors: Sequence[Val
     inner = Build("")
     inner.nodes += w.after.nodes
     inner.source = loop.source
-    pushed = [inner.list_push(list, x) for list, x in zip(after_lists, factors, strict=True)]
+    pushed = [
+        inner.list_push(list, inner.reshape(x, dims))
+        for list, (x, dims) in zip(after_lists, factors, strict=True)
+    ]
     last = [*w.next_carry]
     for sum in sums:
-        position = w.forwarded.index(w.before_carry[sum.position])
-        last[sum.position] = w.after_forwarded[position]
+        value = w.after_forwarded[w.forwarded.index(w.before_carry[sum.position])]
+        for x in sum.others:
+            value = inner.add(value, x)
+        last[sum.position] = value
     after = Graph(
         w.after.name,
         (*w.after_forwarded, *after_lists, *w.after_invariants),
@@ -260,10 +348,11 @@ def _recording(b: Build, loop: Node, sums: Sequence[_Sum], factors: Sequence[Val
     return node
 
 
-def _scaled(b: Build, total: Value, sum: _Sum, outer: Mapping[Value, Value]) -> Value:
+def _scaled(b: Build, total: Value, product: _SummedProduct, outer: Mapping[Value, Value]) -> Value:
     """Append the nodes between a product and the sum."""
-    mapping = {**outer, sum.result: total}
-    for node in sum.scaling:
+    assert product.result is not None
+    mapping = {**outer, product.result: total}
+    for node in product.scaling:
         for x in node.operands:
             if x not in mapping and x.node is not None:
                 constant = copy_node(x.node, ())

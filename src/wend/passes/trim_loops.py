@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import keep_names, rewrite_nodes, with_operands
+from wend.ir.rewrite import copy_node, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import ListType
 from wend.ops import elementwise, indexing, lists, shaping
 from wend.ops.build import Build
@@ -193,23 +193,15 @@ def _parts_of_loop(nodes: list[Node], loop: Node, rows: range) -> Sequence[Value
         for k in recorded:
             last[w.before_carry.index(w.forwarded[k])] = w.after_forwarded[k]
         after = Graph(w.after.name, w.after.params, w.after.nodes, tuple(last))
-        part = _copy_of_loop(loop, operands, _ending_after(w, rows.start), after)
+        part = copy_node(loop, operands, (_ending_after(w, rows.start), after))
         nodes.append(part)
         carry = [part.results[w.forwarded.index(param)] for param in w.before_carry]
         for k in recorded:
             position = w.before_carry.index(w.forwarded[k])
             carry[position] = w.carry[position]
         operands = (*carry, *w.invariants)
-    nodes.append(_copy_of_loop(loop, operands, _ending_after(w, rows.stop), w.after))
+    nodes.append(copy_node(loop, operands, (_ending_after(w, rows.stop), w.after)))
     return nodes[-1].results
-
-
-def _copy_of_loop(loop: Node, operands: Sequence[Value], before: Graph, after: Graph) -> Node:
-    types = [result.type for result in loop.results]
-    copy = Node(loop.op, operands, loop.attrs, (before, after), types, loop.source)
-    copy.remark = loop.remark
-    keep_names(loop.results, copy.results)
-    return copy
 
 
 def _ending_after(w: WhileParts, trips: int) -> Graph:

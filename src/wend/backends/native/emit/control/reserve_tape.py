@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from wend.backends.native.analysis.list_classes import Arena
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.target.value_layout import Registers
-from wend.ir.dtypes import INT64
-from wend.ir.graph import Value
-from wend.ir.types import TensorType
-from wend.ops import creating, elementwise
 from wend.ops.control import WhileParts
+from wend.ops.loop_counters import as_integer, outer_value, tested_counter
 
 # At most this many records are reserved at once, because an error may end a longer loop early.
 _MAX_RESERVED_TRIPS = 1 << 24
-_COUNTER_TYPE = TensorType(INT64, ())
 
 
 def reserve_tape(
@@ -25,14 +21,16 @@ def reserve_tape(
 
     `starts` are the slots of the initial carry.
     """
-    counter_and_bound = _find_counter(parts) if arenas else None
-    if counter_and_bound is None:
+    tested = tested_counter(parts) if arenas else None
+    if tested is None or tested.step != 1 or tested.is_inclusive:
         return
-    counter, bound = counter_and_bound
-    w = low.w
-    limit = _literal(bound)
-    if limit is None:
-        limit = low.values[parts.invariants[parts.before_invariants.index(bound)]][0]
+    w, bound = low.w, as_integer(tested.bound)
+    limit: object = bound
+    if bound is None:
+        if tested.bound not in parts.before_invariants:
+            return
+        limit = low.values[outer_value(parts, tested.bound)][0]
+    counter = parts.before_carry.index(tested.param)
     trips = w.define(f"sub i64 {limit}, {starts[counter][0]}")
     nonnegative = w.define(f"call i64 @llvm.smax.i64(i64 {trips}, i64 0)")
     reserved_trips = w.define(
@@ -41,31 +39,3 @@ def reserve_tape(
     records = w.define(f"add i64 {reserved_trips}, 1")
     for arena in arenas:
         low.arenas.reserve(arena, w.define(f"add i64 {low.arenas.fill(arena)}, {records}"))
-
-
-def _find_counter(parts: WhileParts) -> tuple[int, Value] | None:
-    """Return the carry that counts up by 1 while it is less than a bound, and the bound."""
-    test = parts.predicate.node
-    if test is None or test.op is not elementwise.lt:
-        return None
-    count, bound = test.operands
-    if count not in parts.before_carry or count.type != _COUNTER_TYPE:
-        return None
-    if bound not in parts.before_invariants and _literal(bound) is None:
-        return None
-    index = parts.before_carry.index(count)
-    step = parts.next_carry[index].node
-    if step is None or step.op is not elementwise.add or _literal(step.operands[1]) != "1":
-        return None
-    forwarded = step.operands[0]
-    if forwarded not in parts.after_forwarded:
-        return None
-    forwarded_index = parts.after_forwarded.index(forwarded)
-    return (index, bound) if parts.forwarded[forwarded_index] is count else None
-
-
-def _literal(value: Value) -> str | None:
-    """Return an integer constant as an LLVM literal, or None."""
-    if value.node is None or value.node.op is not creating.constant or value.type != _COUNTER_TYPE:
-        return None
-    return str(int(value.node.attrs["value"]))
