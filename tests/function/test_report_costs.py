@@ -31,6 +31,7 @@ def test_a_scalar_loop_keeps_its_carry(backend: str) -> None:
         slope(1.0, 0.5)
     assert costs(slope) == [
         "keeps `x` f64[], 8 bytes a trip of the loop at here",
+        "runs the loop at here until its test fails",
         "recomputes sin, exp at here rather than keep 8 bytes a trip of the loop at here",
     ]
 
@@ -38,7 +39,7 @@ def test_a_scalar_loop_keeps_its_carry(backend: str) -> None:
 def test_the_value_alone_keeps_nothing() -> None:
     function = wend.function(grown, backend="native")
     function(1.0, 0.5)
-    assert costs(function) == []
+    assert costs(function) == ["runs the loop at here until its test fails"]
 
 
 def test_arrays_count_with_their_elements() -> None:
@@ -70,7 +71,7 @@ def test_lists_of_the_program_and_of_inner_loops() -> None:
         return sum(found)
 
     collected(1.0)
-    assert costs(collected) == ["keeps mul at here f64[], 8 bytes a trip of the loop at here"]
+    assert costs(collected)[0] == "keeps mul at here f64[], 8 bytes a trip of the loop at here"
 
     def nested(x: Any) -> Any:
         for _ in range(3):
@@ -84,6 +85,36 @@ def test_lists_of_the_program_and_of_inner_loops() -> None:
         slope = wend.grad(nested)
         slope(1.0)
     assert any("bytes and its records a trip" in line for line in costs(slope))
+
+
+def test_loops_tell_how_often_they_run_and_what_leaves_them() -> None:
+    def layers(w: Any, v: Any, xs: Any) -> Any:
+        h = xs[0] @ v
+        for x in xs:
+            h = np.tanh(h @ w + x @ v)
+        return np.sum(h)
+
+    xs = np.ones((10, 3))
+    slope = wend.function(wend.grad(layers, (0, 1)))
+    slope(np.eye(8), np.ones((3, 8)), xs)
+    lines = costs(slope)
+    assert "runs the loop at here 10 times" in lines
+    assert any(re.match("pushes dot_general .* for many trips at once", x) for x in lines)
+
+    def of_rows(xs: Any, count: int) -> Any:
+        rows = []
+        for x in xs:
+            rows.append(np.sin(x))
+        return np.array(rows)[:count]
+
+    unknown = wend.TensorSpec([None, 3], float), wend.TensorSpec([], "int64")
+    for specs, text in ((), "10 times"), (unknown, "once for each row of an array"):
+        function = wend.function(of_rows, input_signature=specs or None)
+        function(xs, np.int64(2))
+        assert f"runs the loop at here {text}" in costs(function)
+    rows = wend.function(lambda xs: of_rows(xs, 4))
+    rows(xs)
+    assert costs(rows)[-1] == "runs the loop at here 4 times of 10: the others are not read"
 
 
 def test_a_concrete_function_tells_of_itself() -> None:

@@ -15,6 +15,7 @@ from wend.ir.op import Op
 from wend.ir.types import TensorType
 from wend.ops import creating, elementwise, lists, maybe, shaping
 from wend.ops.control import WhileParts, while_
+from wend.ops.loop_counters import trip_count
 
 _MAX_LINES = 3  # of one kind of remark
 _MIN_REPORTED_BYTES = 1024  # fusion that saves less makes no difference
@@ -72,16 +73,44 @@ def recomputed(graphs: Sequence[Graph]) -> list[str]:
 
 
 def hoisted(graphs: Sequence[Graph]) -> list[str]:
-    """Return a line for each loop out of which operations were hoisted."""
-    nodes: dict[Source, list[Node]] = defaultdict(list)
+    """Return a line for each loop out of which operations were hoisted or pushed."""
+    nodes: dict[tuple[Source, bool], list[Node]] = defaultdict(list)
     for node in (node for graph in graphs for node in graph.walk()):
-        if node.remark is not None and node.remark.loop is not None and node.op not in _FREE_OPS:
-            nodes[node.remark.loop].append(node)
+        remark = node.remark
+        if remark is not None and remark.loop is not None and node.op not in _FREE_OPS:
+            nodes[remark.loop, remark.is_for_all_trips].append(node)
     sized_lines = []
-    for loop, nodes_of_loop in nodes.items():
-        size, _ = _size([value for node in nodes_of_loop for value in node.results])
-        sized_lines.append((size, f"hoists {_operations(nodes_of_loop)} out of the loop{at(loop)}"))
+    for (loop, is_for_all_trips), nodes_of_loop in nodes.items():
+        size, text = _size([value for node in nodes_of_loop for value in node.results])
+        operations = f"{_operations(nodes_of_loop)} out of the loop{at(loop)}"
+        line = f"hoists {operations}"
+        if is_for_all_trips:
+            line = f"pushes {operations}: {text} for many trips at once"
+        sized_lines.append((size, line))
     return largest(sized_lines)
+
+
+def counted(graphs: Sequence[Graph]) -> list[str]:
+    """Return a line for each loop of the program: how many trips it makes, if that is known."""
+    loops: dict[Source, list[Node]] = defaultdict(list)
+    for node in (node for graph in graphs for node in graph.walk() if node.op is while_):
+        if node.source is not None and (node.remark is None or node.remark.lanes is None):
+            loops[node.source].append(node)
+    lines = [f"runs the loop{at(source)} {_times(nodes)}" for source, nodes in loops.items()]
+    return largest([(0, line) for line in lines])
+
+
+def _times(loops: Sequence[Node]) -> str:
+    """Return how often the loops of one line run, forwards, backwards and in parts."""
+    counts = {loop: trip_count(WhileParts.of(loop)) for loop in loops}
+    for loop in loops:
+        if loop.remark is not None and loop.remark.trips is not None:
+            parts = [str(counts[x]) for x in loops if x.remark is not None and x.remark.trips]
+            return f"{' + '.join(parts)} times of {loop.remark.trips}: the others are not read"
+    if None in counts.values():
+        return "until its test fails"
+    numbers = [str(count) for count in dict.fromkeys(counts.values()) if isinstance(count, int)]
+    return f"{' and '.join(numbers)} times" if numbers else "once for each row of an array"
 
 
 def mapped(graphs: Sequence[Graph]) -> list[str]:

@@ -12,7 +12,7 @@ from wend.base.config import traced_settings
 from wend.base.keys import ByIdentity
 from wend.base.memory import Checkpoints, Every, parsed, shown, shown_size
 from wend.base.source import at
-from wend.function.remarks import copied, fused_loops, hoisted, largest, mapped, recomputed
+from wend.function.remarks import copied, counted, fused_loops, hoisted, largest, mapped, recomputed
 from wend.function.signature.shape_relaxation import subsumes
 from wend.function.signature.signature import Arguments
 from wend.ir.dtypes import short
@@ -221,6 +221,7 @@ def costs(graphs: Sequence[Graph], executables: Sequence[Executable]) -> list[st
         if _remark_of(node)
     ]
     remarks = [
+        *counted(graphs),
         *mapped(graphs),
         *copied(graphs),
         *recomputed(graphs),

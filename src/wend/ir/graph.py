@@ -44,14 +44,18 @@ class Remark:
     """A note that a transform leaves on a node, for `explain`.
 
     Attributes:
-        is_rematerialized: a backward pass recomputes it instead of reading a residual.
         loop: the loop that it was moved out of.
+        is_rematerialized: a backward pass recomputes it instead of reading a residual.
+        is_for_all_trips: it computes for all trips of the loop that it left, or for a block.
         lanes: a loop that runs for so many elements of a `vmap` at a time; 1: for one.
+        trips: how many trips the program has of a loop; nothing reads what the others compute.
     """
 
-    is_rematerialized: bool = False
     loop: Source | None = None
+    is_rematerialized: bool = False
+    is_for_all_trips: bool = False
     lanes: int | None = None
+    trips: int | None = None
 
 
 class Node:

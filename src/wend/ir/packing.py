@@ -148,8 +148,12 @@ class _Packer:
             tuple([self.type(v.type) for v in node.results]),
             self.source(node.source),
             tuple([v.name for v in node.results]) if named else None,
-            None if remark is None else (remark.is_rematerialized, self.source(remark.loop)),
+            None if remark is None else self.remark(remark),
         )
+
+    def remark(self, remark: Remark) -> Packed:
+        kinds = remark.is_rematerialized, remark.is_for_all_trips, remark.lanes, remark.trips
+        return self.source(remark.loop), *kinds
 
     def source(self, source: Source | None) -> int:
         """Return the number of a line; -1 where there is none."""
@@ -245,8 +249,8 @@ class _Unpacker:
                 self.sources[source],
             )
             if remark is not None:
-                is_rematerialized, loop = remark
-                node.remark = Remark(is_rematerialized, self.sources[loop])
+                loop, *others = remark
+                node.remark = Remark(self.sources[loop], *others)
             if names is not None:
                 for result, value_name in zip(node.results, names, strict=True):
                     result.name = value_name

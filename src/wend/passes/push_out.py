@@ -83,7 +83,7 @@ def _push_out_products(b: Build, loop: Node) -> Node:
     if stacks is None:
         return loop
     for node in trial.nodes:
-        node.remark = Remark(loop=loop.source)
+        node.remark = Remark(loop=loop.source, is_for_all_trips=True)
     b.nodes += trial.nodes
     return _reading_rows(loop, w, sequences, stacks)
 

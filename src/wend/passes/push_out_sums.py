@@ -127,7 +127,7 @@ class SumsOfProducts:
             for product in sum.products:
                 summed = product.of_all_trips(b, *self._rows(b, product, stacks))
                 if summed.node is not None:
-                    summed.node.remark = Remark(loop=self.loop.source)
+                    summed.node.remark = Remark(loop=self.loop.source, is_for_all_trips=True)
                 summed = _scaled(b, summed, product, outer)
                 total = summed if total is None else b.add(total, summed)
             assert total is not None

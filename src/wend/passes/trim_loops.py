@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wend.ir.graph import Graph, Node, Value
+from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import ListType
@@ -50,7 +50,7 @@ def trim_loops(graph: Graph) -> Graph:
             return copy.results
         lists_read, rows = read
         trimmed.update((result, rows) for result in lists_read)
-        return _parts_of_loop(nodes, copy, rows.rows)
+        return _parts_of_loop(nodes, copy, rows)
 
     return rewrite_nodes(graph, trim)
 
@@ -184,9 +184,9 @@ def _of_remaining_rows(
     return copy.results[0]
 
 
-def _parts_of_loop(nodes: list[Node], loop: Node, rows: range) -> Sequence[Value]:
+def _parts_of_loop(nodes: list[Node], loop: Node, trimmed: _Trimmed) -> Sequence[Value]:
     """Append a loop that ends after the last of some rows, and that keeps none before the first."""
-    w, operands = WhileParts.of(loop), loop.operands
+    w, operands, rows = WhileParts.of(loop), loop.operands, trimmed.rows
     if rows.start:
         recorded = {k for k in range(len(w.forwarded)) if _is_record(w, k)}
         last = [*w.next_carry]
@@ -200,8 +200,11 @@ def _parts_of_loop(nodes: list[Node], loop: Node, rows: range) -> Sequence[Value
             position = w.before_carry.index(w.forwarded[k])
             carry[position] = w.carry[position]
         operands = (*carry, *w.invariants)
-    nodes.append(copy_node(loop, operands, (_ending_after(w, rows.stop), w.after)))
-    return nodes[-1].results
+    copy = copy_node(loop, operands, (_ending_after(w, rows.stop), w.after))
+    nodes.append(copy)
+    for part in nodes[-2 if rows.start else -1 :]:
+        part.remark = Remark(trips=trimmed.trips)
+    return copy.results
 
 
 def _ending_after(w: WhileParts, trips: int) -> Graph:
