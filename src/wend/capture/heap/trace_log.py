@@ -106,11 +106,12 @@ class TraceLog:
         writes = [entry for entry in self.entries.values() if entry.is_write()]
         self.captured = captured
         for search in (still_referenced, outliving, outliving_after_collection):
-            if writes:
-                owners = [e.place.owner for e in writes if e.place.may_be_local()]
-                alive = search(owners, _tables())
-                del owners
-                writes = [e for e in writes if e.place.is_among(alive)]
+            owners = [e.place.owner for e in writes if e.place.may_be_local()]
+            if not owners:  # a search from the globals of a module would visit all that is loaded
+                break
+            alive = search(owners, _tables())
+            del owners
+            writes = [e for e in writes if e.place.is_among(alive)]
         return writes
 
     def settle(self, name: str, captured: tuple[Any, ...]) -> bool:
