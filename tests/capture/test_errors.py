@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import functools
 import statistics
 import traceback
 
@@ -475,6 +475,10 @@ def sign(v):
     return 1 if v > 0 else -1
 
 
+def sign_of_first(v, other):
+    return 1 if v > 0 else -1
+
+
 @wend.do_not_capture
 def left_alone(v):
     return 1 if v > 0 else -1
@@ -490,8 +494,10 @@ def left_alone(v):
             "call it there by name, as a function or method.",
         ),
         (
-            lambda x: operator.call(sign, x),
-            sign,
+            lambda x: (
+                functools.cmp_to_key(sign_of_first)(x) < functools.cmp_to_key(sign_of_first)(x)
+            ),
+            sign_of_first,
             "is called by an operator or by library code, not by a call in captured code",
             "call it there by name, as a function or method.",
         ),

@@ -33,6 +33,7 @@ from wend.eager.dispatch import Staged
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
+from wend.trace.state import templates
 
 
 def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
@@ -64,6 +65,9 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
             note_missing(owner, name)
             raise
     return loaded_attribute(owner, name, value, is_base=is_base)
+
+
+templates.attribute_of = attribute
 
 
 def method(owner: Any, name: str, /) -> Any:
@@ -179,6 +183,26 @@ def has_attribute(owner: Any, name: str, /) -> bool:
         return has_staged_attribute(owner, name)
     absent = object()
     return get_attribute(owner, name, absent) is not absent
+
+
+def is_attribute_getter(fun: Any) -> bool:
+    """Return whether a function is a `__getattribute__` in C, or the `__get__` of a property."""
+    if not isinstance(fun, (types.WrapperDescriptorType, types.MethodWrapperType)):
+        return False
+    is_of_property = isinstance(getattr(fun, "__self__", None), property)
+    return fun.__name__ == "__getattribute__" or (fun.__name__ == "__get__" and is_of_property)
+
+
+def run_getter(fun: Any, /, *args: Any) -> Any:
+    """Run `object.__getattribute__(…)`, or the `__get__` of a property."""
+    bound: Any = getattr(fun, "__self__", None)
+    if fun.__name__ == "__getattribute__":
+        is_bound = isinstance(fun, types.MethodWrapperType)
+        owner, name = (bound, *args) if is_bound else args
+        return loaded_attribute(owner, name, fun(*args))
+    if not args or args[0] is None or not is_plain_function(bound.fget):
+        return fun(*args)
+    return captured(bound.fget)(args[0])
 
 
 def is_attribute_setter(fun: Any) -> bool:

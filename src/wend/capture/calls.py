@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
+import gc
 import operator
 import sys
 import types
@@ -15,11 +17,18 @@ from wend.capture.attributes import (
     get_attribute,
     get_attributes,
     has_attribute,
+    is_attribute_getter,
     is_attribute_setter,
+    run_getter,
     run_setter,
 )
 from wend.capture.builtins.world import check_arguments, check_uncaptured
-from wend.capture.conversion import captured, is_captured_function, note_plain
+from wend.capture.conversion import (
+    captured,
+    is_captured_function,
+    note_callback,
+    note_plain,
+)
 from wend.capture.guards.guards import guard_partial
 from wend.capture.guards.outside import (
     entered_arguments,
@@ -44,11 +53,17 @@ from wend.capture.heap.locations import (
     note_argument,
 )
 from wend.capture.heap.places import named
+from wend.capture.heap.snapshots import items_of
 from wend.capture.heap.trace_log import is_trace_logged, note_constructed
 from wend.capture.heap.unseen_code import note_construction, note_object
 from wend.capture.heap.user_operators import has_operators
 from wend.capture.libraries import is_library
-from wend.capture.replacements import is_higher_order, is_plain_function, replacement_of
+from wend.capture.replacements import (
+    calls_arguments,
+    is_higher_order,
+    is_plain_function,
+    replacement_of,
+)
 from wend.capture.stage import guard
 from wend.capture.stage.float_errors import check_seterr
 from wend.capture.state import one_shot_iterators
@@ -74,6 +89,11 @@ def call(fun: Any) -> Any:
         callee = functools.partial(_call_and_enter, callee, enter_result)
     elif reads_arguments(resolved):
         callee = functools.partial(_call_reading_arguments, callee)
+    if calls_arguments(fun):
+        callee = functools.partial(_call_calling_arguments, callee)
+    if isinstance(fun, np.ufunc):
+        for function in gc.get_referents(fun):  # of `np.frompyfunc`
+            note_callback(function)
     if may_create_arrays:
         callee = functools.partial(_adopt_result, callee)
     is_foreign = may_create_arrays or _is_foreign(resolved)
@@ -112,6 +132,15 @@ def _call_and_enter(fun: Any, enter: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 def _call_reading_arguments(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     read_arguments(*args, *kwargs.values())
+    return fun(*args, **kwargs)
+
+
+def _call_calling_arguments(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call code that may call the functions that it gets, which run as plain Python then."""
+    for argument in (*args, *kwargs.values()):
+        is_container = type(argument) in (list, tuple, dict)
+        for part in items_of(argument) if is_container else (argument,):
+            note_callback(part)
     return fun(*args, **kwargs)
 
 
@@ -167,7 +196,7 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 def _may_read_memory(fun: Any) -> bool:
     """Return whether code may look at the memory of arrays that it is given, past their methods."""
-    if fun in _READERS_OF_MEMORY:
+    if any(fun is reader for reader in _READERS_OF_MEMORY):
         return True
     owner = getattr(fun, "__self__", None)
     module = getattr(fun, "__module__", None) or type(owner).__module__
@@ -186,7 +215,7 @@ def _resolve_callee(fun: Any) -> Any:
         return check_seterr
     replacement = replacement_of(fun)
     if is_higher_order(fun):
-        return functools.partial(_call_higher_order, replacement)
+        return functools.partial(_call_higher_order, replacement, fun.__name__)
     if replacement is not fun:
         return replacement
     if isinstance(fun, _SLOT_TYPES) and fun.__objclass__ is np.ndarray:
@@ -199,6 +228,12 @@ def _resolve_callee(fun: Any) -> Any:
         return has_attribute
     if isinstance(fun, operator.attrgetter):
         return functools.partial(get_attributes, fun)
+    if isinstance(fun, operator.methodcaller):
+        return functools.partial(_call_method, fun)
+    if fun is getattr(operator, "call", operator) or _is_context_run(fun):
+        return functools.partial(_call_called, fun)
+    if is_attribute_getter(fun):
+        return functools.partial(run_getter, fun)
     if fun is next:
         return _next
     if looks(fun):
@@ -216,16 +251,6 @@ def _resolve_callee(fun: Any) -> Any:
     if getattr(fun, "__name__", "") == "sort" and isinstance(getattr(fun, "__self__", None), list):
         return functools.partial(_sort, fun)
     return captured(fun)
-
-
-_CALLABLE_TYPES = (
-    types.FunctionType,
-    types.MethodType,
-    types.BuiltinFunctionType,
-    types.MethodDescriptorType,
-    functools.partial,
-    type,
-)
 
 
 _EXAMPLES: Any = functools.singledispatch(len), functools.singledispatchmethod(len).__get__(0)
@@ -251,22 +276,20 @@ def _call_generic(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     return call(implementation.__get__(values["obj"], values["cls"]))(*args, **kwargs)
 
 
-def _call_higher_order(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function that calls its arguments, with these captured."""
-
-    def capture_callable(argument: Any) -> Any:
-        return call(argument) if _is_function(argument) else argument
-
-    return fun(
-        *map(capture_callable, args),
-        **{key: capture_callable(argument) for key, argument in kwargs.items()},
-    )
+# Which argument of a function is called; `key=` of all others is
+_CALLED_ARGUMENTS = {"accumulate": 1, "groupby": 1} | dict.fromkeys(
+    ("map", "filter", "reduce", "takewhile", "dropwhile", "filterfalse", "starmap"), 0
+)
 
 
-def _is_function(argument: Any) -> bool:
-    """Return whether an argument is to be called, and not iterated over."""
-    is_object = callable(argument) and not hasattr(type(argument), "__iter__")
-    return is_object or isinstance(argument, _CALLABLE_TYPES)
+def _call_higher_order(fun: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that calls one of its arguments, with this captured."""
+    position = _CALLED_ARGUMENTS.get(name)
+    args = tuple(call(x) if k == position and callable(x) else x for k, x in enumerate(args))
+    for keyword in {"key", "func"} & kwargs.keys():
+        if callable(kwargs[keyword]):
+            kwargs[keyword] = call(kwargs[keyword])
+    return fun(*args, **kwargs)
 
 
 def _sort(method: Any, /, **options: Any) -> None:
@@ -352,6 +375,25 @@ def _call_array_method(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     return fun(*args, **kwargs)
 
 
+def _call_method(caller: Any, owner: Any, /) -> Any:
+    """Call the method that an `operator.methodcaller` names."""
+    maker, arguments = caller.__reduce__()
+    keywords: dict[str, Any] = {}
+    if isinstance(maker, functools.partial):
+        arguments, keywords = (*maker.args, *arguments), maker.keywords
+    name, *arguments = arguments
+    return call(get_attribute(owner, name))(*arguments, **keywords)
+
+
+def _is_context_run(fun: Any) -> bool:
+    return isinstance(getattr(fun, "__self__", None), contextvars.Context) and fun.__name__ == "run"
+
+
+def _call_called(fun: Any, called: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that calls its first argument, with this captured."""
+    return fun(call(called), *args, **kwargs)
+
+
 def _next(iterator: Any, /, *default: Any) -> Any:
     """Return `next(iterator)`; the `__next__` of a user's iterator is captured."""
     method = getattr(type(iterator), "__next__", None)
@@ -371,6 +413,6 @@ _CALLERS = frozenset(
     caller.__code__
     for caller in (
         *(_adopt_result, _call_and_enter, _call_foreign, _call_reading_arguments),
-        _call_uncaptured,
+        *(_call_calling_arguments, _call_uncaptured),
     )
 )

@@ -111,6 +111,22 @@ def note_plain(fun: Any, why: str, owner: Any = MISSING) -> None:
         note_uncaptured(fun)
 
 
+def note_callback(value: Any) -> None:
+    """Note that code which is not captured may call a value, if the user's code is in it."""
+    while isinstance(value, functools.partial):
+        guard_partial(value)
+        value = value.func
+    fun: Any
+    if isinstance(value, types.MethodType):
+        fun, owner = value.__func__, value.__self__
+    elif isinstance(value, types.FunctionType):
+        fun, owner = value, MISSING
+    else:
+        fun, owner = getattr(type(value), "__call__", None), value  # noqa: B004
+    if isinstance(fun, types.FunctionType) and not is_captured(fun.__code__):
+        note_plain(fun, "is called by a library", owner)
+
+
 def _capture_object(fun: Any) -> Any:
     """Return the captured `__call__` of a user's object; builtins and classes unchanged."""
     method = getattr(type(fun), "__call__", None)  # noqa: B004  # it returns the function itself

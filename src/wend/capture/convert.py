@@ -9,6 +9,7 @@ from typing import Any
 
 from wend.base.errors import explain
 from wend.base.handling import handlers
+from wend.capture import patterns
 from wend.capture.attributes import (
     attribute,
     attribute_target,
@@ -16,7 +17,7 @@ from wend.capture.attributes import (
     method,
     set_attribute,
 )
-from wend.capture.builtins import patterns, strings
+from wend.capture.builtins import strings
 from wend.capture.calls import call, derive_from
 from wend.capture.conversion import RUNTIME_FUNCTIONS, CaptureError, captured, rewritten_tree
 from wend.capture.guards.outside import (

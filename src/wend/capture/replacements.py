@@ -245,6 +245,7 @@ _REPLACEMENTS |= {
 }
 
 
+_REPLACED_TYPES = frozenset(map(type, _REPLACEMENTS))
 _HIGHER_ORDER_BUILTINS = (
     builtins.filter,
     builtins.map,
@@ -261,13 +262,23 @@ def is_higher_order(fun: Any) -> bool:
     return is_listed or getattr(fun, "__module__", None) == "itertools"
 
 
+def calls_arguments(fun: Any) -> bool:
+    """Return whether code that is not captured may call the functions that it gets, unseen."""
+    owner = getattr(fun, "__self__", None)
+    is_method = owner is not None and not isinstance(owner, types.ModuleType)
+    module = type(owner).__module__ if is_method else getattr(fun, "__module__", None)
+    is_listed = any(fun is function for function in _CALLING_FUNCTIONS)
+    return is_listed or str(module).partition(".")[0] in _CALLING_LIBRARIES
+
+
+_CALLING_FUNCTIONS = (functools.cmp_to_key, builtins.eval, builtins.exec)
+_CALLING_LIBRARIES = frozenset({"numpy", "contextvars", "_contextvars"})
+
+
 def replacement_of(fun: Any) -> Any:
     """Return the replacement of a builtin or array function, or the function itself."""
-    try:
-        replacement = _REPLACEMENTS.get(fun)
-    except TypeError as error:  # not hashable
-        refusals.forget(error)
-        return fun
+    # The `__hash__` and `__eq__` of other objects may be the user's
+    replacement = _REPLACEMENTS.get(fun) if type(fun) in _REPLACED_TYPES else None
     replacement = (
         replacement or strings.text_method(fun) or sequence_method(fun) or replacement_of_call(fun)
     )

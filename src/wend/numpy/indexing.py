@@ -92,13 +92,20 @@ def _is_mask(entry: Any) -> bool:
     return not isinstance(entry, slice) and tensor_type(entry).dtype == BOOL
 
 
+def _is_array_like(entry: Any) -> bool:
+    return isinstance(entry, (bool, np.generic, np.ndarray, list, tuple))
+
+
 def normalize_entry(entry: Any) -> Any:
     """Return an entry as a slice, a Python int, an array, None or an ellipsis."""
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return entry
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return operator.index(entry)
-    array = creating.asarray(entry) if parts.is_staged_key(entry) else as_array(entry)
+    is_staged = parts.is_staged_key(entry)
+    if not is_staged and hasattr(type(entry), "__index__") and not _is_array_like(entry):
+        return operator.index(entry)
+    array = creating.asarray(entry) if is_staged else as_array(entry)
     if isinstance(array, (bool, np.bool_)):
         raise refusal(
             IndexError(

@@ -166,6 +166,8 @@ def _choose(draw: Draw) -> Call:
     k = draw.array("biu", FILLED, extreme=0.2)
     choices = [draw.array("biufc", [k.shape, ()]) for _ in range(3)]
     options = draw.maybe(0.6, mode=draw.choice(["clip", "wrap", "raise"]))
+    if options.get("mode") == "wrap" and k.dtype.kind in "iu":
+        k = k % 7 - 3 * (k.dtype.kind == "i")  # NumPy adds the count until the index is in range
     return _run("choose", lambda k, *xs: np.choose(k, xs, **options), k, *choices, **options)
 
 

@@ -128,9 +128,13 @@ def _dist(p: Any, q: Any) -> Any:
     p, q = (x if isinstance(x, (Staged, np.ndarray)) else [*x] for x in (p, q))
     if isinstance(p, list) and isinstance(q, list):
         math.dist([0.0] * len(p), [0.0] * len(q))  # Python's error for unequal lengths
-        return _hypot(*(_to_float(x - y) for x, y in zip(p, q, strict=True)))
-    difference = wnp.asarray(p) - wnp.asarray(q)
-    return ew.sqrt(reducing.sum(difference * difference))
+        pairs = [[_number(x) for x in pair] for pair in zip(p, q, strict=True)]
+        return _hypot(*(x - y for x, y in pairs)) if pairs else 0.0
+    difference = ew.absolute(wnp.asarray(p, np.float64) - wnp.asarray(q, np.float64))
+    largest = reducing.max(difference, initial=0.0)
+    scale = ew.where(ew.logical_and(largest > 0, ew.isfinite(largest)), largest, 1.0)
+    parts = difference / scale
+    return conversions.as_weak(scale * ew.sqrt(reducing.sum(parts * parts)))
 
 
 def _prod(xs: Any, *, start: Any = 1) -> Any:
@@ -198,7 +202,10 @@ def _gamma(x: Any) -> Any:
 def _lgamma(x: Any) -> Any:
     is_pole = ew.logical_and(_is_pole(x), ew.isfinite(x))
     x = checked_as_python(x, (is_pole, ValueError, _text("lgamma", -1.0)))
-    result = special.gammaln(ew.where(ew.isinf(x), ew.absolute(x), x))
+    size = ew.absolute(x)
+    is_tiny = size < 1e-300  # the gamma function of these is 1 / x, which may overflow
+    result = special.gammaln(ew.where(ew.isinf(x), size, ew.where(is_tiny, 1.0, x)))
+    result = ew.where(is_tiny, -ew.log(ew.where(is_tiny, size, 1.0)), result)
     return checked_as_python(result, _overflow(result, x))
 
 
@@ -231,7 +238,9 @@ def _log(x: Any, base: Any = None) -> Any:
 
 def _ulp(x: Any) -> Any:
     x = ew.absolute(x)
-    return ew.where(ew.isinf(x), x, wnp.nextafter(x, math.inf) - x)
+    above = wnp.nextafter(x, math.inf)
+    step = ew.where(ew.isinf(above), x - wnp.nextafter(x, 0.0), above - x)
+    return ew.where(ew.isinf(x), x, step)
 
 
 def _fsum(xs: Any) -> Any:
@@ -292,11 +301,13 @@ def _of_floats(compute: Computed) -> Computed:
     """Return a function whose traced operands are converted to floats first."""
 
     def run(*xs: Any, **options: Any) -> Any:
-        return compute(
-            *[_as_float(x) if isinstance(x, Staged) else float(x) for x in xs], **options
-        )
+        return compute(*map(_number, xs), **options)
 
     return run
+
+
+def _number(x: Any) -> Any:
+    return _as_float(x) if isinstance(x, Staged) else float(x)
 
 
 def _as_float(x: Any) -> Any:
@@ -306,11 +317,15 @@ def _as_float(x: Any) -> Any:
 
 
 def _ldexp(x: Any, i: Any) -> Any:
-    x = _as_float(x) if isinstance(x, Staged) else x
-    i = _as_integer(i)
-    half = i // 2  # so that the power of 2 alone does not overflow
-    result = x * ew.exp2(_to_float(half)) * ew.exp2(_to_float(i - half))
+    kind = class_of(i) if isinstance(i, Staged) else type(i)
+    if not issubclass(kind, int):
+        raise TypeError("Expected an int as second argument to ldexp.")
+    exponent = _to_int(wnp.clip(_as_integer(i), -_EXPONENTS, _EXPONENTS))
+    result = wnp.ldexp(_number(x), exponent)
     return checked_as_python(result, _overflow(result, x))
+
+
+_EXPONENTS = 4096  # beyond these, every number is 0 or too large
 
 
 # Of integers, of any numbers, or of sequences
@@ -319,8 +334,8 @@ _OTHERS: Mapping[str, Computed] = {
     "ceil": conversions.ceil,
     "trunc": conversions.trunc,
     "isqrt": _isqrt,
-    "gcd": lambda *xs: functools.reduce(wnp.gcd, map(_as_integer, xs)),
-    "lcm": lambda *xs: functools.reduce(wnp.lcm, map(_as_integer, xs)),
+    "gcd": lambda *xs: functools.reduce(wnp.gcd, map(_as_integer, xs), 0),
+    "lcm": lambda *xs: functools.reduce(wnp.lcm, map(_as_integer, xs), 1),
     "comb": _comb,
     "perm": _perm,
     "factorial": _factorial,

@@ -127,7 +127,7 @@ def is_library_module(value: Any) -> bool:
     """Return whether a value is a module that is not the user's."""
     if not issubclass(type(value), types.ModuleType):
         return False
-    file = getattr(value, "__file__", None)
-    return (file is None and getattr(value, "__spec__", None) is not None) or (
+    file = vars(value).get("__file__")
+    return (file is None and vars(value).get("__spec__") is not None) or (
         file is not None and is_library(os.path.abspath(file))
     )

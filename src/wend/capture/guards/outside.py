@@ -133,6 +133,13 @@ def read_missing_item(owner: Any, key: Any) -> None:
         recorder.read_contents(owner)
 
 
+def read_class_of(value: Any) -> None:
+    """Note that captured code asks for the class of a value."""
+    recorder = active_recorder()
+    if recorder is not None:
+        recorder.read_class_of(value)
+
+
 def read_descriptor(owner: Any, name: str) -> None:
     """Note that captured code finds a getter or method under a name, or nothing."""
     loaded_attribute(owner, name, MISSING)

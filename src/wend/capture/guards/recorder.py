@@ -127,6 +127,14 @@ class GuardRecorder(ReadLog):
             self.enter(held, label)
         return value
 
+    def read_class_of(self, value: Any) -> None:
+        """Note that captured code asks for the class of a value."""
+        label = self._outside.get(id(value))
+        if label is not None and is_users_class(type(value)):
+            self._note(
+                PartRead, value, "__class__", IdentitySnapshot(type(value)), f"{label}.__class__"
+            )
+
     def read_item(self, owner: Any, key: Any, value: Any, is_base: bool = False) -> Any:
         """Note that captured code reads an item of a container; return the value for it to use."""
         label = self._outside.get(id(owner))

@@ -80,7 +80,7 @@ class IdentitySnapshot(Snapshot):
 
 
 class SequenceSnapshot(Snapshot):
-    """A list or tuple, compared by its items."""
+    """A list, tuple, deque or set, compared by its items in their order."""
 
     __slots__ = ("kind", "snapshots", "text")
 
@@ -164,25 +164,6 @@ def _elements(array: Any) -> Any:
     return array.shape, array.dtype, contents
 
 
-class SetSnapshot(Snapshot):
-    """A set, compared by its elements and their classes."""
-
-    __slots__ = ("elements", "kind", "text")
-
-    def __init__(self, value: Any) -> None:
-        self.kind, self.elements, self.text = type(value), _typed(value), short_repr(value)
-
-    def matches(self, value: Any) -> bool:
-        return type(value) is self.kind and _typed(value) == self.elements
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def _typed(elements: Any) -> frozenset[Any]:
-    return frozenset((type(element), element) for element in frozenset(elements))
-
-
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, OrderedDict, defaultdict, Counter)
 _BASES = (list, tuple, dict, set, frozenset, deque)
 
@@ -236,8 +217,6 @@ def snapshot(value: Any, around: tuple[int, ...] = ()) -> Snapshot | None:
     base = container_kind(kind)
     if base is None or id(value) in around:
         return IdentitySnapshot(value)
-    if base in _SETS:
-        return SetSnapshot(value)
     item_snapshots = [snapshot(item, (*around, id(value))) for item in items_of(value)]
     known = [item_snapshot for item_snapshot in item_snapshots if item_snapshot is not None]
     if len(known) < len(item_snapshots):

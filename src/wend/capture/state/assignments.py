@@ -34,6 +34,7 @@ from wend.numpy.concatenators import Concatenator, concatenated
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import current
+from wend.trace.state import templates
 
 IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.iadd,
@@ -189,6 +190,9 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     tracer = recording.wrap(recording.lift(array))
     tracer.link_view(array)  # in NumPy, a write to the item would change the array
     return tracer[key]
+
+
+templates.item_of = get_item
 
 
 # Targets in the value of an expression: `items[0].x = v`, `of()[0] += v`

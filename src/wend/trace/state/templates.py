@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import re
+import operator
+from _string import formatter_field_name_split  # type: ignore[import-not-found]
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import Formatter
 from types import FunctionType
@@ -24,7 +25,6 @@ from wend.trace.recording.recording import current, is_traced_now
 from wend.trace.state.variable import Variable
 
 _FORMATTER = Formatter()
-_FIELD_ROOT = re.compile(r"[^.\[]*")
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 
 
@@ -198,18 +198,32 @@ class Template:
 
     def _format(self, format: str, values: Sequence[Any], fields: Mapping[str, Any]) -> None:
         numbers = itertools.count()
+
+        def field(name: str) -> Any:
+            root, path = formatter_field_name_split(name)
+            key: Any = next(numbers) if root == "" else root
+            try:
+                value = values[key] if isinstance(key, int) else fields[key]
+            except (KeyError, IndexError):
+                raise _missing_value_error(format, name, len(values), fields) from None
+            for is_attribute, part in path:
+                value = (attribute_of if is_attribute else item_of)(value, part)
+            return value
+
         for literal, name, spec, conversion in _FORMATTER.parse(format):
             self.literal(literal)
             if name is None:
                 continue
-            is_numbered = _FIELD_ROOT.match(name)[0] == ""  # type: ignore[index]
-            full = f"{next(numbers)}{name}" if is_numbered else name
-            try:
-                value, _ = _FORMATTER.get_field(full, values, fields)
-            except (KeyError, IndexError):
-                raise _missing_value_error(format, name, len(values), fields) from None
-            spec = _FORMATTER.vformat(spec, values, fields) if spec and "{" in spec else spec or ""
-            self.value(value, conversion, spec)
+            value, parts = field(name), []
+            # Fields of the spec are numbered on
+            for text, inner, inner_spec, inner_conversion in _FORMATTER.parse(spec or ""):
+                parts.append(text)
+                if inner is not None:
+                    shown = Text.of([(field(inner), inner_conversion, inner_spec or "")])
+                    if isinstance(shown, ShownText):
+                        raise shown.looked_at()
+                    parts.append(shown)
+            self.value(value, conversion, "".join(parts))
 
 
 def _is_array(x: Any) -> bool:
@@ -231,6 +245,9 @@ def _formatted(x: Any, conversion: str | None, spec: str) -> str:
     return format(_CONVERSIONS[conversion](x) if conversion else x, spec)
 
 
+# How a format string reads what its fields name, where code is captured
+attribute_of: Callable[[Any, str], Any] = getattr
+item_of: Callable[[Any, Any], Any] = operator.getitem
 # How a text calls a `__str__` or `__repr__` of the user's: captured, where code is captured
 capture_method: Callable[[Any], Any] = lambda method: method  # noqa: E731
 

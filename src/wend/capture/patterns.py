@@ -10,8 +10,8 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
+from wend.capture.attributes import attribute, get_attribute, has_attribute
 from wend.capture.builtins.builtins import is_instance
-from wend.capture.guards.outside import loaded_attribute
 from wend.eager.dispatch import Staged
 from wend.trace.control.tensor_list import TensorList
 
@@ -34,18 +34,18 @@ def is_of_class(subject: Any, kind: type, count: int, attributes: Sequence[str])
                 f"{kind.__name__}() accepts {len(names)} positional sub-patterns ({count} given)"
             )
         attributes = [*names[:count], *attributes]
-    return all(not name or hasattr(subject, name) for name in attributes)
+    return all(not name or has_attribute(subject, name) for name in attributes)
 
 
 def matched_part(subject: Any, kind: type, index: int) -> Any:
     """Return what a positional part of `case kind(…)` matches against."""
     name = _positional(kind)[index]
-    return loaded_attribute(subject, name, getattr(subject, name)) if name else subject
+    return attribute(subject, name) if name else subject
 
 
 def _positional(kind: type) -> Sequence[str]:
     is_self_matching = issubclass(kind, _SELF_MATCHING) and not hasattr(kind, "__match_args__")
-    return ("",) if is_self_matching else getattr(kind, "__match_args__", ())
+    return ("",) if is_self_matching else get_attribute(kind, "__match_args__", ())
 
 
 def is_sequence(subject: Any, count: int) -> bool:
