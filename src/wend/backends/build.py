@@ -6,11 +6,17 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from wend.backends.passthrough import compile_without_passthrough
-from wend.backends.protocol import Backend, Executable, LazyCompiler, choose
+from wend.backends.protocol import Backend, Executable, LazyCompiler, RunsChunks, choose
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
 from wend.ops.state import store
-from wend.passes.pipeline import REORDERS_SUMS, LazyOptimized
+from wend.passes.pipeline import (
+    OPTIMIZE,
+    OPTIMIZE_IN_CHUNKS,
+    REORDERS_SUMS,
+    LazyOptimized,
+    Transform,
+)
 from wend.runtime.storage import Storage
 
 
@@ -57,6 +63,14 @@ def _compile(backend: Backend, lazy: LazyOptimized) -> Executable:
     if isinstance(backend, LazyCompiler):
         return backend.compile_lazy(lazy)
     return backend.compile(lazy.optimized)
+
+
+def passes_of(backend: str) -> Sequence[Transform]:
+    """Return the passes before a run; what compares or measures nodes has them in one piece."""
+    options = settings()
+    is_whole = options.strict or options.compare or options.nans or options.profile
+    has_chunks = isinstance(choose(backend), RunsChunks) and not is_whole
+    return OPTIMIZE_IN_CHUNKS if has_chunks else OPTIMIZE
 
 
 def kind(backend: str) -> Hashable:

@@ -12,7 +12,7 @@ from wend.autodiff.forward_backward import ForwardBackward
 from wend.autodiff.jvp import JVP, jvp
 from wend.autodiff.linearize import Linearized, linearize
 from wend.autodiff.vjp import VJP, vjp
-from wend.backends.build import executable, kind
+from wend.backends.build import executable, kind, passes_of
 from wend.backends.protocol import Executable, choose
 from wend.base.gc_pause import gc_paused
 from wend.ir.graph import Graph
@@ -87,7 +87,7 @@ class CompiledGraph:
         key = kind(backend), graph or self.graph
         if key not in self._entries:
             with gc_paused():
-                lazy = LazyOptimized(key[1])
+                lazy = LazyOptimized(key[1], passes_of(backend))
                 run = executable(backend, lazy, forwards_inputs=forwards_inputs, shown=shown)
             self._entries[key] = Entry(run, choose(backend).boundary, lazy)
         return self._entries[key]

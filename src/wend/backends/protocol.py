@@ -61,6 +61,10 @@ class LazyCompiler(ABC):
         """
 
 
+class RunsChunks:
+    """A backend that runs `chunked_map` nodes, several chunks at a time."""
+
+
 class FastCallable(ABC):
     """An executable that can be called without any Python frame."""
 

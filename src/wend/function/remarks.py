@@ -117,6 +117,9 @@ def mapped(graphs: Sequence[Graph]) -> list[str]:
     """Return a line for each loop over elements of a `vmap`: how many run at a time."""
     lines = []
     for node in (node for graph in graphs for node in graph.walk()):
+        if node.remark is not None and node.remark.chunk is not None:
+            size = f"{node.remark.chunk:,} elements"
+            lines.append(f"runs vmap{at(node.source)} in chunks of {size}, on several threads")
         if node.remark is None or node.remark.lanes is None:
             continue
         if node.remark.lanes > 1:

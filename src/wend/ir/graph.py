@@ -49,6 +49,7 @@ class Remark:
         is_for_all_trips: it computes for all trips of the loop that it left, or for a block.
         lanes: a loop that runs for so many elements of a `vmap` at a time; 1: for one.
         trips: how many trips the program has of a loop; nothing reads what the others compute.
+        chunk: so many elements of a `vmap` are computed by one thread at a time.
     """
 
     loop: Source | None = None
@@ -56,6 +57,7 @@ class Remark:
     is_for_all_trips: bool = False
     lanes: int | None = None
     trips: int | None = None
+    chunk: int | None = None
 
 
 class Node:

@@ -13,6 +13,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import TABLE, Op
 from wend.ir.types import Dim, ListType, MaybeType, Shape, Symbol, TensorType, Type, without_maybe
 from wend.ops import (
+    chunked_map,
     contracting,
     control,
     creating,
@@ -63,6 +64,7 @@ FAMILIES = (
     hosting,
     control,
     parallel_map,
+    chunked_map,
     special,
     scanning,
     decompositions,
@@ -492,6 +494,19 @@ class Build(Builder):
         operands, count = (*mapped, *starts, *invariants), len(mapped)
         op, results = parallel_map.parallel_map, tuple(forms)
         return self.emit_node(op, operands, (body,), mapped=count, results=results)
+
+    def chunked_map(
+        self,
+        mapped: Sequence[Value],
+        invariants: Sequence[Value],
+        body: Graph,
+        chunk: int,
+        rows: Sequence[bool],
+    ) -> Node:
+        """A region applied to chunks of the mapped values; which results have a row an element."""
+        count, op = len(mapped), chunked_map.chunked_map
+        attrs = {"mapped": count, "chunk": chunk, "rows": tuple(rows)}
+        return self.emit_node(op, (*mapped, *invariants), (body,), **attrs)
 
     def linear_block(
         self, of: str, cotangents: Sequence[Value], forward: Sequence[Value], body: Graph

@@ -128,7 +128,7 @@ class _BatchedMap:
         return ruleless | (_dependents(body, ruleless) & above)
 
     def _append_map(self, remaining: Sequence[Node], after: Collection[Node]) -> None:
-        """Append the `parallel_map` of the nodes that remain."""
+        """Append the `parallel_map` of the nodes that remain, with the constants that they read."""
         p, states = self.p, self.batcher.states
         defined = {value for node in remaining for value in node.results}
         read_after = {value for node in after for value in node.operands}
@@ -136,6 +136,11 @@ class _BatchedMap:
         numbers = [k for k, x in enumerate(p.body.results) if x in defined]
         if not stacks and not numbers:
             return
+        read = {x for node in remaining for x in node.operands if x not in defined}
+        # An empty list from outside would be no tape of the loop that an element has
+        constants = [x for x in p.body.nodes if not x.operands and not read.isdisjoint(x.results)]
+        constants = [node for node in constants if node not in remaining]
+        defined.update(value for node in constants for value in node.results)
         reads = list(
             dict.fromkeys(x for node in remaining for x in node.operands if x not in defined)
         )
@@ -146,7 +151,7 @@ class _BatchedMap:
             elements.append(counting)
         inner = Build(p.body.name)
         mapping = {x: inner.param(x.type, x.name) for x in (*elements, *shared)}
-        inner.nodes += copy_nodes(remaining, mapping)
+        inner.nodes += copy_nodes([*constants, *remaining], mapping)
         node = self.b.parallel_map(
             [self.listed[x] if x in self.listed else states[x][0] for x in elements],
             [p.start_of(k) for k in numbers if p.forms[k] == SUM],

@@ -17,6 +17,7 @@ from wend.ir.verify import verify
 from wend.passes.algebra import algebra
 from wend.passes.batch_maps import batch_maps
 from wend.passes.canonicalize_loops import canonicalize_loops
+from wend.passes.chunk_maps import chunk_maps
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.dedup_callees import dedup_callees
@@ -59,6 +60,10 @@ OPTIMIZE: Sequence[Transform] = (
 )
 # Of these, those after which sums are computed in another order.
 REORDERS_SUMS: Sequence[Transform] = (batch_maps, push_out)
+# The same for a backend that runs chunks.
+OPTIMIZE_IN_CHUNKS: Sequence[Transform] = tuple(
+    part for x in OPTIMIZE for part in ((chunk_maps, x) if x is batch_maps else (x,))
+)
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:

@@ -11,7 +11,13 @@ from wend.backends.native.program import ENTRY, Program
 from wend.backends.native.run import threads
 from wend.backends.native.run.entry import guard_checker
 from wend.backends.native.run.executable import NativeExecutable
-from wend.backends.protocol import Backend, ChecksGuards, Executable, LazyCompiler
+from wend.backends.protocol import (
+    Backend,
+    ChecksGuards,
+    Executable,
+    LazyCompiler,
+    RunsChunks,
+)
 from wend.base.config import settings
 from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step, tell
@@ -21,7 +27,7 @@ from wend.passes.pipeline import LazyOptimized
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 
 
-class NativeBackend(LazyCompiler, ChecksGuards):
+class NativeBackend(LazyCompiler, ChecksGuards, RunsChunks):
     """The backend that runs graphs as machine code."""
 
     name = "native"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from wend.backends.native.analysis.list_classes import ListClasses
@@ -19,6 +20,7 @@ from wend.backends.native.codegen.outlined_parts import Parts
 from wend.backends.native.codegen.outlining import outline
 from wend.backends.native.codegen.traps import FrameState
 from wend.backends.native.emit.array.elementwise import computes_elements
+from wend.backends.native.emit.chunks import ChunkFunction, header_words
 from wend.backends.native.emit.control.failures import tell_failure
 from wend.backends.native.emit.control.host import (
     call_host,
@@ -38,26 +40,30 @@ from wend.backends.native.fusion.split_reductions import split_reductions
 from wend.backends.native.math import library as math
 from wend.backends.native.program import (
     ENTRY,
+    ChunkProgram,
     Field,
     HostCall,
     Layout,
     Program,
-    is_object,
-    param_size,
 )
 from wend.backends.native.rt import parallel, pool, python_callbacks, redzones
 from wend.backends.native.rt.linalg import blas, small_gemm
 from wend.backends.native.scalarize.split import scalarize_small_arrays
+from wend.backends.native.target.chunk_call import detach_maps
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.platform import platform
 from wend.backends.native.target.value_layout import (
     ARENA_BYTES,
+    DATA_OFFSET,
+    DIMS_OFFSET,
     SLOT_BYTES,
     Registers,
     UnknownTypeError,
     is_list,
+    is_object,
     is_scalar,
     list_location_bytes,
+    param_size,
     refuse,
     refuse_at,
     registers,
@@ -78,65 +84,57 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     Raises:
         UnsupportedError: the graph uses an operation or type without native code.
     """
-    graph = prepare_for_emission(graph)
-    list_classes = ListClasses(graph)
-    ownership = Ownership(list_classes)
-    ownership.find(graph, set())
-    low = Lowering(EMITTERS, emit_fallback, list_classes, ownership, threads=threads)
+    detached = detach_maps(graph)
+    chunks = [
+        _ModuleFunction.of(prepare_for_emission(p.body), threads, header_words(p))
+        for p in detached.maps
+    ]
+    own_words = sum(1 + chunk.threads for chunk in chunks)
+    main = _ModuleFunction.of(prepare_for_emission(detached.graph), threads, 0, own_words)
+    low = main.low
     if is_measured:
-        table = instrument.new_table(graph)
+        table = instrument.new_table(main.graph)
         low.instrumentation = instrument.Instrumentation(low.w, low.constant(table).pointer, table)
         low.arrays.instrumentation = low.instrumentation
-    params, results = graph.param_types, graph.result_types
-    layout = _layout(graph, len(list_classes.arenas))
-
-    low.w.start("entry")
-    for name, offset in (
-        ("arenas", layout.arenas),
-        ("python", layout.python),
-        ("host.number", layout.host_call_number),
-        ("frame", layout.frame),
-    ):
-        low.w.do(f"%{name} = getelementptr i8, ptr %block, i64 {offset}")
-    low.w.do(f"%pool.at = getelementptr i8, ptr %block, i64 {layout.pool}")
-    low.w.do("%pool = load ptr, ptr %pool.at")
-    if not platform().is_process:
-        low.w.do("%workspace = load ptr, ptr %python")
-    low.arenas.enter("%arenas")
-    low.w.open_entry()
-    param_registers = _load_params(low, graph.params)
-    for param in graph.params:
-        if is_object(param.type):
-            low.refcounts.mark_foreign(param)
-    result_registers = low.emit_graph(graph, param_registers)
-    offset = layout.results
-    for k, (type, slots) in enumerate(zip(results, result_registers, strict=True)):
-        offset = store_slots(low, "%block", offset, type, slots)
-        if is_list(type):
-            mark_shared(low, low.list_classes.of_use(graph, k), slots)
-    exit_block = low.w.block
-    low.w.jump("leave")
-    if platform().is_process:
-        status = low.traps.write(
-            exit_block,
-            lambda node, operands: prepare_host_call(low, node, operands),
-            lambda: call_host(low),
-            lambda state: _save_state(low, layout, state),
+    programs: list[ChunkProgram] = []
+    words = main.layout.chunks
+    for k, (chunk, p) in enumerate(zip(chunks, detached.maps, strict=True)):
+        chunk.low.join_module(low)
+        chunk.emit()
+        threads_of_chunk = 1 if chunk.low.slow_nodes else chunk.threads
+        low.chunk_functions.append(
+            ChunkFunction(
+                f"@wend_chunk{k}",
+                p,
+                chunk.layout.results,
+                chunk.layout.headers,
+                chunk.layout.python,
+                words,
+                threads_of_chunk,
+            )
         )
-    else:
-        status = low.traps.write_with_messages(exit_block, partial(tell_failure, low))
-    low.arenas.leave("%arenas", reset=True)
-    uses_pool = low.arrays.uses_pool or bool(low.host_nodes) or any(map(_needs_pool, params))
-    if uses_pool:
-        # The results stay readable there until the next call allocates.
-        low.w.do("call void @wend.reset(ptr %pool)")
-    low.w.do(f"ret i32 {status}")
-    attributes = _PREFER_512_BITS if low.calls.vectorizable_count else ""
+        programs.append(ChunkProgram(chunk.program(()), words, chunk.threads))
+        words += SLOT_BYTES * (1 + chunk.threads)
+    main.emit()
+    functions = [main, *chunks]
+    is_vectorized = any(function.low.calls.vectorizable_count for function in functions)
+    attributes = _PREFER_512_BITS if is_vectorized else ""
     parts = Parts(attributes, low.metadata.loop_definitions())
-    first_exit = next(iter(low.traps.blocks.values()), "leave")
-    lines = outline(*low.w.flat_lines(), first_exit, parts)
-
-    uses_python = bool(low.host_nodes) or low.safepoints.count > 0
+    definitions = [
+        line
+        for name, function in [
+            *((f"internal i32 @wend_chunk{k}", chunk) for k, chunk in enumerate(chunks)),
+            (f"i32 @{ENTRY}", main),
+        ]
+        for line in (
+            f"define {name}(ptr %block) nounwind {attributes}{{",
+            *function.lines(parts),
+            "}",
+        )
+    ]
+    uses_pool = any(function.uses_pool for function in functions)
+    uses_python = bool(chunks) or any(function.uses_python for function in functions)
+    uses_memchr = any(function.low.calls.uses_memchr for function in functions)
     declarations = [
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
         for name, count in sorted(low.calls.libm.items())
@@ -156,15 +154,13 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
                 for name, type in low.calls.row_functions.items()
             ),
             *(f"declare {text} nounwind" for text in low.calls.external.values()),
-            f"declare ptr @memchr(ptr, i32, i64) {_READ_ONLY}" if low.calls.uses_memchr else "",
+            f"declare ptr @memchr(ptr, i32, i64) {_READ_ONLY}" if uses_memchr else "",
             "" if platform().is_process else "declare i32 @snprintf(ptr, i64, ptr, ...)",
             *(string_definition(f"text{k}", text) for k, text in enumerate(low.calls.texts)),
             *(small_gemm.declaration(name) for name in sorted(low.calls.gemm_functions)),
             *(f"@const{k} = external {constant_linkage} i8" for k in range(len(low.constants))),
             *parts.lines,
-            f"define i32 @{ENTRY}(ptr %block) nounwind {attributes}{{",
-            *lines,
-            "}",
+            *definitions,
             *(
                 line
                 for params, body in low.outlined_functions
@@ -173,31 +169,143 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             *low.metadata.lines(),
         ]
     )
-    return Program(
-        text,
-        tuple(Field(v.type, list_classes.of_or_none(v)) for v in graph.params),
-        tuple(
-            Field(v.type, list_classes.of_use_or_none(graph, k))
-            for k, v in enumerate(graph.results)
-        ),
-        layout,
-        tuple(0 if a.is_argument else a.stride * SLOT_BYTES for a in list_classes.arenas),
-        tuple(low.constants),
-        tuple(_host_call(node, list_classes, has_results) for node, has_results in low.host_nodes),
-        tuple(low.slow_nodes),
-        tuple(fused_loops(graph)),
-        tuple(
-            (reason, node, None if state is None else _host_call(state, list_classes, False))
-            for reason, node, state in low.traps.reasons
-        ),
-        uses_pool,
-        uses_python,
-        low.safepoints.count > 0
-        or not low.calls.gemm_functions.isdisjoint(blas.NAMES)
-        or bool(low.calls.external),
-        low.instrumentation,
-        bool(low.outlined_functions),
+    own = main.program(programs)
+    return replace(
+        own,
+        text=text,
+        constants=tuple(low.constants),
+        slow_nodes=tuple(node for function in functions for node in function.low.slow_nodes),
+        fused_loops=tuple(loop for x in functions for loop in fused_loops(x.graph)),
+        uses_pool=uses_pool,
+        uses_python=uses_python,
+        may_take_long=bool(chunks) or own.may_take_long,
+        is_split=bool(low.outlined_functions),
     )
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class _ModuleFunction:
+    """A graph that becomes a function of the module.
+
+    Attributes:
+        graph: the graph.
+        threads: how many threads may run one of its loops.
+        list_classes: the alias classes of its lists.
+        layout: the layout of its block.
+        low: what emits it.
+    """
+
+    graph: Graph
+    threads: int
+    list_classes: ListClasses
+    layout: Layout
+    low: Lowering
+
+    @classmethod
+    def of(
+        cls, graph: Graph, threads: int, header_words: int = 0, chunk_words: int = 0
+    ) -> _ModuleFunction:
+        """Return the function of a graph that is prepared for emission."""
+        list_classes = ListClasses(graph)
+        ownership = Ownership(list_classes)
+        ownership.find(graph, set())
+        low = Lowering(EMITTERS, emit_fallback, list_classes, ownership, threads=threads)
+        arenas = len(list_classes.arenas)
+        layout = _layout(graph, arenas, SLOT_BYTES * header_words, SLOT_BYTES * chunk_words)
+        return cls(graph, threads, list_classes, layout, low)
+
+    def emit(self) -> None:
+        """Emit the function."""
+        low, graph, layout = self.low, self.graph, self.layout
+        low.w.start("entry")
+        for name, offset in (
+            ("arenas", layout.arenas),
+            ("python", layout.python),
+            ("host.number", layout.host_call_number),
+            ("frame", layout.frame),
+        ):
+            low.w.do(f"%{name} = getelementptr i8, ptr %block, i64 {offset}")
+        low.w.do(f"%pool.at = getelementptr i8, ptr %block, i64 {layout.pool}")
+        low.w.do("%pool = load ptr, ptr %pool.at")
+        if not platform().is_process:
+            low.w.do("%workspace = load ptr, ptr %python")
+        low.arenas.enter("%arenas")
+        low.w.open_entry()
+        param_registers = _load_params(low, graph.params)
+        for param in graph.params:
+            if is_object(param.type):
+                low.refcounts.mark_foreign(param)
+        result_registers = low.emit_graph(graph, param_registers)
+        offset = layout.results
+        types = graph.result_types
+        for k, (type, slots) in enumerate(zip(types, result_registers, strict=True)):
+            offset = store_slots(low, "%block", offset, type, slots)
+            if is_list(type):
+                mark_shared(low, low.list_classes.of_use(graph, k), slots)
+        exit_block = low.w.block
+        low.w.jump("leave")
+        if platform().is_process:
+            status = low.traps.write(
+                exit_block,
+                lambda node, operands: prepare_host_call(low, node, operands),
+                lambda: call_host(low),
+                lambda state: _save_state(low, layout, state),
+            )
+        else:
+            status = low.traps.write_with_messages(exit_block, partial(tell_failure, low))
+        low.arenas.leave("%arenas", reset=True)
+        if self.uses_pool:
+            # The results stay readable there until the next call allocates.
+            low.w.do("call void @wend.reset(ptr %pool)")
+        low.w.do(f"ret i32 {status}")
+
+    @property
+    def uses_pool(self) -> bool:
+        """Whether it allocates arrays from a pool, once it is emitted."""
+        low = self.low
+        return (
+            low.arrays.uses_pool
+            or bool(low.host_nodes)
+            or any(map(_needs_pool, self.graph.param_types))
+        )
+
+    @property
+    def uses_python(self) -> bool:
+        """Whether it calls the interpreter, once it is emitted."""
+        return bool(self.low.host_nodes) or self.low.safepoints.count > 0
+
+    def lines(self, parts: Parts) -> list[str]:
+        """Return the lines of its body, of which some may become functions of their own."""
+        first_exit = next(iter(self.low.traps.blocks.values()), "leave")
+        return outline(*self.low.w.flat_lines(), first_exit, parts)
+
+    def program(self, chunks: Sequence[ChunkProgram]) -> Program:
+        """Return its interface, without what concerns the module."""
+        low, classes = self.low, self.list_classes
+        results = enumerate(self.graph.results)
+        return Program(
+            "",
+            tuple(Field(v.type, classes.of_or_none(v)) for v in self.graph.params),
+            tuple(Field(v.type, classes.of_use_or_none(self.graph, k)) for k, v in results),
+            self.layout,
+            tuple(0 if a.is_argument else a.stride * SLOT_BYTES for a in classes.arenas),
+            (),
+            tuple(_host_call(node, classes, has_results) for node, has_results in low.host_nodes),
+            tuple(low.slow_nodes),
+            (),
+            tuple(
+                (reason, node, None if state is None else _host_call(state, classes, False))
+                for reason, node, state in low.traps.reasons
+            ),
+            self.uses_pool,
+            self.uses_python,
+            low.safepoints.count > 0
+            or not low.calls.gemm_functions.isdisjoint(blas.NAMES)
+            or bool(low.calls.external),
+            low.instrumentation,
+            False,
+            tuple(chunks),
+        )
 
 
 def _save_state(low: Lowering, layout: Layout, state: FrameState) -> None:
@@ -264,7 +372,7 @@ def _check_boundary(graph: Graph, what: str, value: Value) -> None:
         raise refuse_at(f"`{graph.name}`, {what}", f"it is {value.type}") from None
 
 
-def _layout(graph: Graph, arenas: int) -> Layout:
+def _layout(graph: Graph, arenas: int, header_bytes: int, chunk_bytes: int) -> Layout:
     results_at = sum(param_size(type) for type in graph.param_types)
     redzone = redzones.BYTES
     results = SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
@@ -275,8 +383,10 @@ def _layout(graph: Graph, arenas: int) -> Layout:
     frame = max(map(frame_size, kernel_nodes), default=0)
     contents_at = frame_at + frame
     states = (node for node in graph.walk() if node.op is frame_state)
-    end = contents_at + max(map(frame_size, states), default=0)
-    return Layout(results_at, arenas_at, pool_at, frame_at, contents_at, end + redzone)
+    headers_at = contents_at + max(map(frame_size, states), default=0)
+    chunks_at = headers_at + header_bytes
+    end = chunks_at + chunk_bytes + redzone
+    return Layout(results_at, arenas_at, pool_at, frame_at, contents_at, headers_at, chunks_at, end)
 
 
 def _needs_pool(type: Type) -> bool:
@@ -290,10 +400,6 @@ def _host_call(node: Node, list_classes: ListClasses, has_results: bool) -> Host
     )
     results = (Field(v.type, list_classes.of_or_none(v)) for v in node.results if has_results)
     return HostCall(node, tuple(operands), tuple(results))
-
-
-# Byte offsets of the fields of an ndarray object
-_DATA_OFFSET, _DIMS_OFFSET = object.__basicsize__, object.__basicsize__ + 16
 
 
 def _load_params(low: Lowering, params: Sequence[Value]) -> list[Registers]:
@@ -322,9 +428,9 @@ def _load_array(low: Lowering, type: TensorType, offset: int) -> Registers:
         return low.w.define(f"load {register}, ptr {address}")
 
     array = field("%block", offset, "ptr")
-    data = field(array, _DATA_OFFSET, "ptr")
+    data = field(array, DATA_OFFSET, "ptr")
     unknown = [k for k, dim in enumerate(type.dims) if isinstance(dim, Symbol)]
     if not unknown:
         return (data,)
-    dims = field(array, _DIMS_OFFSET, "ptr")
+    dims = field(array, DIMS_OFFSET, "ptr")
     return (data, *(field(dims, SLOT_BYTES * k, "i64") for k in unknown))

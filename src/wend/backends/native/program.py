@@ -14,13 +14,10 @@ from wend.backends.native.codegen.instrument import Instrumentation
 from wend.backends.native.rt import python_callbacks, redzones
 from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
-    is_array,
-    list_location_bytes,
-    registers,
 )
 from wend.backends.protocol import FusedLoop
 from wend.ir.graph import Node
-from wend.ir.types import TensorType, Type
+from wend.ir.types import Type
 
 ENTRY = "wend_run"
 
@@ -51,6 +48,8 @@ class Layout:
     pool: int
     frame: int
     contents: int
+    headers: int
+    chunks: int
     size: int
 
     @property
@@ -75,6 +74,22 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
+class ChunkProgram:
+    """A function that is called for chunks of elements.
+
+    Attributes:
+        program: its interface.
+        words: the offset, in the block of the caller, of the limit (the number of the first chunk
+            that has failed) and of the addresses of the blocks that follow, one for each thread.
+        threads: how many those are.
+    """
+
+    program: Program
+    words: int
+    threads: int
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Program:
     """An LLVM module and its interface.
 
@@ -94,6 +109,7 @@ class Program:
         may_take_long: whether its running time is unbounded by the sizes of its arguments.
         measures: the instrumentation, if the program is profiled.
         is_split: whether it has loops that several threads may run.
+        chunks: the functions that it calls for chunks of elements; their text is part of this one.
     """
 
     text: str
@@ -111,15 +127,4 @@ class Program:
     may_take_long: bool
     measures: Instrumentation | None
     is_split: bool
-
-
-def param_size(type: Type) -> int:
-    """Return the number of bytes of the block that an argument takes."""
-    if is_object(type):
-        return SLOT_BYTES
-    return SLOT_BYTES * len(registers(type)) + list_location_bytes(type)
-
-
-def is_object(type: Type) -> bool:
-    """Return whether an argument is passed as its Python object instead of in slots."""
-    return isinstance(type, TensorType) and is_array(type) and type.shape is not None
+    chunks: tuple[ChunkProgram, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,6 +75,7 @@ class Lowering:
         instrumentation: emits the measurements of nodes, if profiling is on.
         threads: how many threads may run one loop.
         outlined_functions: the functions outlined from parallel loops: their heads and lines.
+        chunk_functions: the functions of chunks that the code calls, by number.
         loop_depth: how many loops of the program enclose the current position.
     """
 
@@ -104,6 +105,7 @@ class Lowering:
     instrumentation: Instrumentation | None = None
     threads: int = 1
     outlined_functions: list[tuple[str, Sequence[str]]] = field(default_factory=list)
+    chunk_functions: list[Any] = field(default_factory=list)
     loop_depth: int = 0
 
     def __post_init__(self) -> None:
@@ -115,6 +117,12 @@ class Lowering:
         self.arenas = Arenas(self.w, self.traps, self.arrays, self.list_classes.arenas)
         self.refcounts = References(self.arrays)
         self.conversions = Conversions(self.w, self.traps, self.arrays)
+
+    def join_module(self, other: Lowering) -> None:
+        """Add to the constants, calls and definitions of another function of the module."""
+        self.constants, self.metadata = other.constants, other.metadata
+        self.outlined_functions = other.outlined_functions
+        self.calls = replace(other.calls, w=self.w)
 
     def emit_graph(
         self, graph: Graph, params: Sequence[Registers], held: Sequence[bool] | None = None

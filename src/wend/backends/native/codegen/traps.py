@@ -10,8 +10,8 @@ from wend.backends.native.target.value_layout import Registers
 from wend.backends.native.target.writer import Writer
 from wend.ir.graph import Node, Value
 
-# Reasons. HOST: Python raised an exception, which is stored.
-DONE, NO_MEMORY, BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED, HOST = range(7)
+# Reasons. HOST: Python raised an exception, which is stored. CHUNK: a chunk of a map has failed.
+DONE, NO_MEMORY, BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED, HOST, CHUNK = range(8)
 # Errors for which the NumPy kernel of the node raises the exception
 _RAISED_BY_KERNEL = (BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from wend.backends.native.codegen.lowering import Emit
 from wend.backends.native.emit import (
+    chunks,
     contracting,
     decompositions,
     fourier,
@@ -50,5 +51,6 @@ EMITTERS: Mapping[Op, Emit] = {
     **maybe.EMITTERS,
     **effects.EMITTERS,
     **control.EMITTERS,
+    **chunks.EMITTERS,
     **loop_nest.EMITTERS,
 }

@@ -21,11 +21,18 @@ from wend.backends.native.objects.interface import (
     StateField,
     World,
 )
-from wend.backends.native.program import Program, is_object, param_size
+from wend.backends.native.program import Program
 from wend.backends.native.rt.blocks import HEAD, NEXT
 from wend.backends.native.rt.pool import FIRST, LARGE, POOL_BYTES
 from wend.backends.native.target.kinds import REGISTERS, memory_type
-from wend.backends.native.target.value_layout import ARENA_BYTES, SLOT_BYTES, is_scalar, registers
+from wend.backends.native.target.value_layout import (
+    ARENA_BYTES,
+    SLOT_BYTES,
+    is_object,
+    is_scalar,
+    param_size,
+    registers,
+)
 from wend.backends.native.target.writer import Writer
 from wend.ir.types import Symbol, TensorType
 

@@ -1,7 +1,9 @@
 """Parallel loops: the scheduler that the calling thread and the helper threads share.
 
     void wend.parallel(function, context, count, cost, most)
-                               call function(context, from, size, thread) on chunks of a loop
+                               call function(context, from, size, thread) on parts of a loop
+    void wend.chunks(function, context, count, most, limit, words)
+                               the same on chunks that may take long, one at a time
     void wend.serve(thread)    the body of a helper thread: work until told to stop
     void wend.join(count)      set the number of helpers; 0 tells them to stop
     void wend.forget()         reset the state in a fork, where the helpers do not exist
@@ -10,21 +12,30 @@ The caller takes chunks like the helpers, and waits only for chunks that have be
 that wakes up late costs nothing. Only one loop at a time has helpers. A caller that finds them busy
 runs its loop alone, as does one with a small loop, so nobody waits for a lock.
 
+How long a chunk takes is not known before. So the caller computes the first ones by itself, until
+they have taken 0.05 ms. A caller that waits for helpers handles signals; the error of its handler
+sets the limit, an i64 below which chunks may go on, to -1.
+
 After a loop helpers spin for some microseconds, yielding to other threads; then they sleep.
 """
 
 from __future__ import annotations
 
-NAMES = ("wend.parallel", "wend.serve", "wend.join", "wend.forget")
+import time
+
+NAMES = ("wend.parallel", "wend.chunks", "wend.serve", "wend.join", "wend.forget")
 
 # The least cost of a loop that is worth waking up helpers, in units of `cost`: about 0.1 ms
 MIN_PARALLEL_COST = 1 << 20
 # The least cost of a chunk, and the most chunks for each thread
 _MIN_CHUNK_COST, _MAX_CHUNKS_PER_THREAD = 1 << 17, 4
+# Chunks that have run for so long on one thread are worth waking up helpers for the others
+_MIN_CHUNKS_NS = 50_000
 _MAX_SPINS = 40  # polls for work before a helper sleeps
 _OPEN_BIT = 1 << 32  # set in `inside` while there are chunks; the rest counts active helpers
 
-DECLARATION = "declare void @wend.parallel(ptr, ptr, i64, i64, i64) nounwind"
+DECLARATION = """declare void @wend.parallel(ptr, ptr, i64, i64, i64) nounwind
+declare void @wend.chunks(ptr, ptr, i64, i64, ptr, ptr) nounwind"""
 
 # 128 bytes hold a pthread_mutex_t or pthread_cond_t on every platform.
 LIBRARY = f"""
@@ -35,6 +46,8 @@ declare i32 @pthread_cond_init(ptr, ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @sched_yield()
+declare i32 @clock_gettime(i32, ptr)
+declare i64 @wend.safepoint(ptr, ptr)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 
@@ -82,6 +95,17 @@ post:
   %size1 = add i64 %size0, 63
   %size2 = and i64 %size1, -64
   %size = select i1 %long, i64 %size2, i64 %size0
+  call void @wend.post(ptr %function, ptr %context, i64 0, i64 %count, i64 %size, i64 %most,
+    ptr null, ptr null)
+  ret void
+}}
+
+; Run parts of so many steps on all threads, from the first step on; a signal sets the limit
+define internal void @wend.post(ptr %function, ptr %context, i64 %first, i64 %count, i64 %size,
+    i64 %most, ptr %limit, ptr %words) {{
+  %counter = alloca [2 x i64]
+  %trips.at = getelementptr i64, ptr %counter, i64 1
+  store i64 1, ptr %trips.at
   %f.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 0
   %c.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 1
   %n.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 2
@@ -92,7 +116,7 @@ post:
   store i64 %count, ptr %n.at
   store i64 %size, ptr %s.at
   store i64 %most, ptr %m.at
-  store atomic i64 0, ptr @next monotonic, align 8
+  store atomic i64 %first, ptr @next monotonic, align 8
   %opened = atomicrmw or ptr @inside, i64 {_OPEN_BIT} seq_cst
   %rung = atomicrmw add ptr @ticket, i64 1 seq_cst
   %asleep = load atomic i64, ptr @asleep seq_cst, align 8
@@ -108,15 +132,79 @@ work:
   %closed = atomicrmw and ptr @inside, i64 {_OPEN_BIT - 1} seq_cst
   br label %wait
 wait:
+  %watched = phi ptr [ %words, %work ], [ %watched, %yield ], [ %watched, %watch ], [ null, %end ]
   %left = load atomic i64, ptr @inside acquire, align 8
   %over = icmp eq i64 %left, 0
   br i1 %over, label %done, label %yield
 yield:
   %yielded = call i32 @sched_yield()
+  %deaf = icmp eq ptr %watched, null
+  br i1 %deaf, label %wait, label %watch
+watch:
+  store i64 0, ptr %counter
+  %trips = call i64 @wend.safepoint(ptr %watched, ptr %counter)
+  %raised = icmp eq i64 %trips, 0
+  br i1 %raised, label %end, label %wait
+end:
+  store atomic i64 -1, ptr %limit monotonic, align 8
   br label %wait
 done:
   store atomic i32 0, ptr @busy release, align 4
   ret void
+}}
+
+
+define void @wend.chunks(ptr %function, ptr %context, i64 %count, i64 %most, ptr %limit,
+    ptr %words) {{
+  %serving = load atomic i64, ptr @serving monotonic, align 8
+  %none = icmp eq i64 %serving, 0
+  %one = icmp slt i64 %most, 2
+  %alone = or i1 %none, %one
+  %began = call i64 @wend.clock()
+  br label %look
+look:
+  %k = phi i64 [ 0, %0 ], [ %k1, %time ]
+  %left = sub i64 %count, %k
+  %few = icmp slt i64 %left, 2
+  %last = or i1 %few, %alone
+  br i1 %last, label %rest, label %step
+step:
+  call void %function(ptr %context, i64 %k, i64 1, i64 0)
+  %k1 = add i64 %k, 1
+  br label %time
+time:
+  %now = call i64 @wend.clock()
+  %took = sub i64 %now, %began
+  %short = icmp ult i64 %took, {_MIN_CHUNKS_NS}
+  br i1 %short, label %look, label %ask
+ask:
+  %left1 = sub i64 %count, %k1
+  %few1 = icmp slt i64 %left1, 2
+  br i1 %few1, label %rest, label %try
+try:
+  %was = atomicrmw xchg ptr @busy, i32 1 acquire
+  %mine = icmp eq i32 %was, 0
+  br i1 %mine, label %post, label %rest
+post:
+  call void @wend.post(ptr %function, ptr %context, i64 %k1, i64 %count, i64 1, i64 %most,
+    ptr %limit, ptr %words)
+  ret void
+rest:
+  %from = phi i64 [ %k, %look ], [ %k1, %ask ], [ %k1, %try ]
+  %many = sub i64 %count, %from
+  call void %function(ptr %context, i64 %from, i64 %many, i64 0)
+  ret void
+}}
+
+define internal i64 @wend.clock() {{
+  %both = alloca [2 x i64]
+  %done = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %both)
+  %seconds = load i64, ptr %both
+  %rest.at = getelementptr i64, ptr %both, i64 1
+  %rest = load i64, ptr %rest.at
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  ret i64 %now
 }}
 
 ; Run parts as long as there are any

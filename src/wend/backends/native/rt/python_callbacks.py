@@ -6,6 +6,9 @@ block, and raised again when native code has returned.
     i32 wend.python(ptr words)              run the callable; 0, or 1: an exception is pending
     i64 wend.safepoint(ptr words, ptr counter)  trips until the next safepoint, or 0: likewise
 
+A safepoint of a chunk of elements also ends it where an earlier chunk has failed, or a signal has
+come: their limit is below its number.
+
 A safepoint adapts the number of trips to the next one so that a loop reads the clock about every
 0.1 ms, whatever a trip takes: it doubles the number if it came too soon, and scales it down if it
 came too late. It checks for signals every 10 ms, less often if acquiring the GIL takes long, and
@@ -25,11 +28,15 @@ import time
 from typing import Any
 
 # Words of the block: the callable; the number of the host call to run; the main thread; the time of
-# the next signal check; the pending exception (type, value and traceback)
+# the next signal check; the pending exception (type, value and traceback). Where chunks run: the
+# address of their limit, the number of this one, and the status that the last one ended with
 _CALLABLE, NUMBER, _THREAD, _DUE, _ERROR = range(0, 5 * 8, 8)
-BYTES = _ERROR + 3 * 8
+LIMIT, CHUNK, STATUS = range(_ERROR + 3 * 8, _ERROR + 6 * 8, 8)
+BYTES = STATUS + 8
 
 NAMES = ("wend.python", "wend.safepoint")
+# The limit of chunks where none has failed
+NO_LIMIT = (1 << 63) - 1
 
 # Between two clock readings
 _MIN_SAFEPOINT_NS, _TARGET_SAFEPOINT_NS, _MAX_SAFEPOINT_NS = 50_000, 100_000, 400_000
@@ -133,6 +140,18 @@ define i64 @wend.safepoint(ptr %words, ptr %counter) {{
 go:
   ret i64 %given
 look:
+{_word("limit.at", LIMIT)}{_word("chunk.at", CHUNK)}
+  %limit = load ptr, ptr %limit.at
+  %is.chunk = icmp ne ptr %limit, null
+  br i1 %is.chunk, label %compare, label %own
+compare:
+  %end = load atomic i64, ptr %limit monotonic, align 8
+  %chunk = load i64, ptr %chunk.at
+  %is.over = icmp slt i64 %end, %chunk
+  br i1 %is.over, label %leave, label %own
+leave:
+  ret i64 0
+own:
   %is.main = call i1 @wend.is_main(ptr %words)
   br i1 %is.main, label %check, label %later
 check:
@@ -143,7 +162,10 @@ check:
 keep:
 {_FETCH_ERROR}
   call void @PyGILState_Release(i32 %lock)
-  ret i64 0
+  br i1 %is.chunk, label %end.all, label %leave
+end.all:
+  store atomic i64 -1, ptr %limit monotonic, align 8
+  br label %leave
 release:
   call void @PyGILState_Release(i32 %lock)
   br label %later
@@ -191,6 +213,11 @@ def prepare(block: Any, offset: int, callable: object | None) -> None:
     """Fill in the words; the callable takes no arguments and must live as long as the block."""
     struct.pack_into("P", block, offset + _CALLABLE, 0 if callable is None else id(callable))
     struct.pack_into("Q", block, offset + _THREAD, threading.main_thread().ident or 0)
+
+
+def is_pending(block: Any, offset: int) -> bool:
+    """Return whether native code has left an exception."""
+    return bool(_POINTERS.unpack_from(block, offset + _ERROR)[0])
 
 
 def raise_pending(block: Any, offset: int) -> None:

@@ -20,13 +20,19 @@ from wend.backends.fastcall import (
 )
 from wend.backends.native.fastcall import descriptor as code
 from wend.backends.native.jit.llvm import Library, engine
-from wend.backends.native.program import ENTRY, HostCall, Program, is_object, param_size
+from wend.backends.native.program import ENTRY, HostCall, Program
 from wend.backends.native.run.guard_table import GuardTable, guard_table
 from wend.backends.native.run.marshal import struct_format
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.run.workspace_pool import WorkspacePool
 from wend.backends.native.target.numpy_capi import HANDLER_FUNCTIONS, MemoryHandler
-from wend.backends.native.target.value_layout import SLOT_BYTES, is_scalar, registers
+from wend.backends.native.target.value_layout import (
+    SLOT_BYTES,
+    is_object,
+    is_scalar,
+    param_size,
+    registers,
+)
 from wend.base.config import settings
 from wend.base.locks import Rank, lock_of
 from wend.ir.dtypes import BOOL, FLOAT64, INT64

@@ -11,7 +11,7 @@ import numpy as np
 
 from wend.backends.fastcall import FALLBACK, CallArgument, CallSignature, FastCall
 from wend.backends.native.jit.llvm import Library, engine
-from wend.backends.native.program import ENTRY, Field, Program, is_object
+from wend.backends.native.program import ENTRY, Field, Program
 from wend.backends.native.run.entry import array_reader, native_fast_call
 from wend.backends.native.run.host import HostNode
 from wend.backends.native.run.list_buffers import (
@@ -24,7 +24,13 @@ from wend.backends.native.run.list_buffers import (
 from wend.backends.native.run.marshal import Marshaller
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.run.workspace_pool import WorkspacePool
-from wend.backends.native.target.value_layout import SLOT_BYTES, is_list, is_scalar, registers
+from wend.backends.native.target.value_layout import (
+    SLOT_BYTES,
+    is_list,
+    is_object,
+    is_scalar,
+    registers,
+)
 from wend.backends.protocol import Explains, FastCallable, FusedLoop, HoldsMemory
 from wend.ir.graph import Node
 from wend.ir.types import TensorType, TokenType
@@ -76,9 +82,7 @@ class NativeExecutable(FastCallable, Explains, HoldsMemory):
         workspaces = self._workspaces.all()
         return {
             "lists": sum(workspace.arena_bytes() for workspace in workspaces),
-            "arrays": sum(
-                len(workspace.pool) for workspace in workspaces if workspace.pool is not None
-            ),
+            "arrays": sum(workspace.pool_bytes() for workspace in workspaces),
         }
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:

@@ -56,6 +56,7 @@ class Workspace:
         self.lease: Any = None  # set while results are read, if lists keep it alive
         self.run_host: Callable[[], None] | None = None  # the callback of host calls
         self.pool = Pool() if pool_take is not None else None
+        self.chunks: list[Workspace] = []  # those of the functions that it calls, for each thread
         if self.pool is not None:
             struct.pack_into("P", self.block, layout.pool, self.pool.address)
 
@@ -102,7 +103,12 @@ class Workspace:
 
     def bytes(self) -> int:
         """Return the bytes that arenas and pool hold."""
-        return self.arena_bytes() + (0 if self.pool is None else len(self.pool))
+        return self.arena_bytes() + self.pool_bytes()
+
+    def pool_bytes(self) -> int:
+        """Return the bytes that its pools hold."""
+        own = 0 if self.pool is None else len(self.pool)
+        return own + sum(chunk.pool_bytes() for chunk in self.chunks)
 
     def faults(self) -> Iterator[str]:
         """Describe each redzone that has been overwritten."""
@@ -121,7 +127,8 @@ class Workspace:
     def arena_bytes(self) -> int:
         """Return the bytes that the arenas hold."""
         strides = enumerate(self._strides)
-        return sum(self._arena_header(number)[1] * stride for number, stride in strides)
+        own = sum(self._arena_header(number)[1] * stride for number, stride in strides)
+        return own + sum(chunk.arena_bytes() for chunk in self.chunks)
 
     def release(self) -> None:
         """Free the arenas and the memory of the pool."""
@@ -133,6 +140,8 @@ class Workspace:
             _free(data)
         if self.pool is not None:
             self.pool.release()
+        for chunk in self.chunks:
+            chunk.release()
 
     def __del__(self, _is_over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not _is_over():

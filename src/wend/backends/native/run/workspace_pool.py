@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
 
 from wend.backends.native.codegen import traps
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.program import Program
+from wend.backends.native.program import ChunkProgram, Program
 from wend.backends.native.rt import python_callbacks
 from wend.backends.native.run.host import HostNode, host_runner, read_contents
 from wend.backends.native.run.workspace import Workspace
@@ -32,6 +33,7 @@ class WorkspacePool:
     def __init__(self, name: str, program: Program, host_nodes: Sequence[HostNode]) -> None:
         self.name, self.program, self._host_nodes = name, program, host_nodes
         self._pool_take = engine().pool_take if program.uses_pool else None
+        self._chunks = [_Chunks(name, chunk) for chunk in program.chunks]
         self.idle: list[Workspace] = []
         self._nodes: dict[int, tuple[Workspace, ctypes.Array[ctypes.c_int64]]] = {}
         self._top = ctypes.c_int64(0)
@@ -42,7 +44,7 @@ class WorkspacePool:
         try:
             return self.idle.pop()
         except IndexError:
-            return self._new_workspace()
+            return self.new_workspace()
 
     def give_back(self, workspace: Workspace) -> None:
         """Take a workspace back at the end of a call."""
@@ -80,13 +82,16 @@ class WorkspacePool:
         finally:
             self.give_back(workspace)
 
-    def _new_workspace(self) -> Workspace:
+    def new_workspace(self) -> Workspace:
+        """Make a workspace."""
         program = self.program
         workspace = Workspace(program.layout, program.strides, self._pool_take)
         if self._host_nodes:
             workspace.run_host = host_runner(workspace, self._host_nodes, program.layout)
         if program.uses_python:
             python_callbacks.prepare(workspace.block, program.layout.python, workspace.run_host)
+        for chunk in self._chunks:
+            chunk.add_workspaces(workspace)
         return workspace
 
     def error(self, status: int, workspace: Workspace) -> BaseException:
@@ -98,6 +103,10 @@ class WorkspacePool:
         return error
 
     def _error(self, reason: int, node: Node | None, workspace: Workspace) -> BaseException:
+        if reason == traps.CHUNK:
+            failed = [error for chunk in self._chunks for error in chunk.errors(workspace)]
+            if failed:
+                return failed[0]
         if self.program.uses_python:
             try:
                 python_callbacks.raise_pending(workspace.block, self.program.layout.python)
@@ -115,3 +124,37 @@ class WorkspacePool:
             case traps.BAD_LENGTH:
                 return ValueError(f"{where}: lists of different lengths were added")
         return ValueError(f"{where}: arrays whose sizes had to agree differ")
+
+
+class _Chunks:
+    """The workspaces of a function that is called for chunks, and the errors that it leaves."""
+
+    def __init__(self, name: str, chunk: ChunkProgram) -> None:
+        program = chunk.program
+        self._chunk, self._python = chunk, program.layout.python
+        self._pool = WorkspacePool(name, program, [HostNode(call) for call in program.host_calls])
+
+    def add_workspaces(self, caller: Workspace) -> None:
+        """Make the workspaces of the threads that run chunks for a caller."""
+        limit = caller.address + self._chunk.words
+        spaces = [self._pool.new_workspace() for _ in range(self._chunk.threads)]
+        for space in spaces:
+            struct.pack_into("P", space.block, self._python + python_callbacks.LIMIT, limit)
+        addresses = [space.address for space in spaces]
+        struct.pack_into(f"{len(spaces)}P", caller.block, self._chunk.words + 8, *addresses)
+        caller.chunks += spaces
+        self._first = len(caller.chunks) - len(spaces)
+
+    def errors(self, caller: Workspace) -> Iterator[BaseException]:
+        """Yield the error of the first chunk that has failed, or that of a signal handler."""
+        (limit,) = struct.unpack_from("q", caller.block, self._chunk.words)
+        struct.pack_into("q", caller.block, self._chunk.words, python_callbacks.NO_LIMIT)
+        for space in caller.chunks[self._first : self._first + self._chunk.threads]:
+            place = self._python + python_callbacks.CHUNK
+            number, status = struct.unpack_from("2q", space.block, place)
+            struct.pack_into("q", space.block, self._python + python_callbacks.STATUS, 0)
+            if status:
+                has_error = python_callbacks.is_pending(space.block, self._python)
+                error = self._pool.error(status, space)
+                if number == limit or (limit < 0 and has_error):
+                    yield error

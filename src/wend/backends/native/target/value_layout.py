@@ -28,6 +28,8 @@ from wend.ir.types import (
 Registers: TypeAlias = tuple[str, ...]  # the SSA name or literal of each slot
 
 SLOT_BYTES = 8
+# Byte offsets of the fields of an ndarray object
+DATA_OFFSET, DIMS_OFFSET = object.__basicsize__, object.__basicsize__ + 16
 # The header of an arena: on the stack while the function runs, otherwise in the caller's memory
 ARENA_FIELDS = (("ptr", "data"), ("i64", "room"), ("i64", "fill"))
 ARENA_BYTES = SLOT_BYTES * len(ARENA_FIELDS)
@@ -141,3 +143,15 @@ def is_list(type: Type) -> bool:
 def list_location_bytes(type: Type) -> int:
     """Return the bytes that locate the records of an argument and of the lists in it."""
     return 2 * SLOT_BYTES * len(list_layout(type))
+
+
+def param_size(type: Type) -> int:
+    """Return the number of bytes of the block that an argument takes."""
+    if is_object(type):
+        return SLOT_BYTES
+    return SLOT_BYTES * len(registers(type)) + list_location_bytes(type)
+
+
+def is_object(type: Type) -> bool:
+    """Return whether an argument is passed as its Python object instead of in slots."""
+    return isinstance(type, TensorType) and is_array(type) and type.shape is not None

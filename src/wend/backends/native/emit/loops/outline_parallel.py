@@ -84,56 +84,90 @@ class ParallelOutline:
         if not self.is_profitable or not axes:
             emit_loops(axes, offsets)
             return
-        w, first = self.low.w, axes[0]
-        label, start, size, thread = (
-            w.new_label(hint) for hint in ("part", "from", "size", "thread")
-        )
-        line_count, block_before = len(w.lines), w.block
-        w.start(label)
-        thread_offsets = dict(advance(self.low, first, offsets, f"%{start}"))
-        for index_map, stride in thread_strides.items():
-            thread_offset = self.low.sizes.mul(f"%{thread}", stride)
-            thread_offsets[index_map] = self.low.sizes.add(thread_offsets[index_map], thread_offset)
-        emit_loops([Axis(f"%{size}", first.steps), *axes[1:]], thread_offsets)
-        block_after = w.block
-        lines = w.extract_lines(line_count, block_before)
-        params = {f"%{name}" for name in (start, size, thread)}
-        captured = w.live_ins(lines, params)
-        if captured is None:
-            for name, value in ((start, "0"), (size, first.count), (thread, "0")):
-                w.do(f"%{name} = add i64 {value}, 0")
-            w.jump(label)
-            w.lines += lines
-            w.block = block_after
-            return
-        trip_elements = self.low.sizes.product([*(axis.count for axis in axes[1:]), *inner_dims])
-        cost = self.low.sizes.mul(str(self.element_cost), trip_elements)
-        self._emit_call(first.count, cost, captured, (label, start, size, thread), lines)
+        low, first = self.low, axes[0]
 
-    def _emit_call(
-        self,
-        count: str,
-        cost: str,
-        captured: Mapping[str, str],
-        names: Sequence[str],
-        lines: Sequence[str],
-    ) -> None:
-        """Emit the outlined function, and the call that runs it in parallel."""
-        low, w = self.low, self.low.w
-        label, start, size, thread = names
-        name = f"@wend_part{len(low.outlined_functions)}"
-        context = w.allocate(f"[{max(len(captured), 1)} x i64]")
-        loads = []
-        for k, (value, type) in enumerate(captured.items()):
-            address = w.define(f"getelementptr i8, ptr {context}, i64 {SLOT_BYTES * k}")
-            w.do(f"store {type} {value}, ptr {address}")
-            loads.append(f"  {value}.at = getelementptr i8, ptr %context, i64 {SLOT_BYTES * k}")
-            loads.append(f"  {value} = load {type}, ptr {value}.at")
-        w.do(
+        def emit_range(start: str, size: str, thread: str) -> None:
+            thread_offsets = dict(advance(low, first, offsets, start))
+            for index_map, stride in thread_strides.items():
+                thread_offset = low.sizes.mul(thread, stride)
+                thread_offsets[index_map] = low.sizes.add(thread_offsets[index_map], thread_offset)
+            emit_loops([Axis(size, first.steps), *axes[1:]], thread_offsets)
+
+        part = outlined(low, first.count, emit_range)
+        if part is None:
+            return
+        trip_elements = low.sizes.product([*(axis.count for axis in axes[1:]), *inner_dims])
+        cost = low.sizes.mul(str(self.element_cost), trip_elements)
+        name, context = call_part(low, part)
+        low.w.do(
             "call void @wend.parallel"
-            f"(ptr {name}, ptr {context}, i64 {count}, i64 {cost}, i64 {low.threads})"
+            f"(ptr {name}, ptr {context}, i64 {first.count}, i64 {cost}, i64 {low.threads})"
         )
-        head = f"{name}(ptr %context, i64 %{start}, i64 %{size}, i64 %{thread})"
-        low.outlined_functions.append(
-            (head, ["enter:", *loads, f"  br label %{label}", *lines, "  ret void"])
-        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class OutlinedRange:
+    """Code for a range of trips, taken out of a function.
+
+    Attributes:
+        names: the label of its first block, and the names of the first trip, of the number of trips
+            and of the thread.
+        lines: its lines.
+        captured: the values of the function that it uses, with their types.
+    """
+
+    names: Sequence[str]
+    lines: Sequence[str]
+    captured: Mapping[str, str]
+
+
+def outlined(
+    low: Lowering, count: str, emit_range: Callable[[str, str, str], None]
+) -> OutlinedRange | None:
+    """Take code for a range of trips out of the function.
+
+    Args:
+        low: the lowering of the function.
+        count: the number of all trips.
+        emit_range: emits the code, given the first trip, their number, and the thread.
+
+    Returns:
+        The code; None where it cannot leave the function, which then runs all trips.
+    """
+    w = low.w
+    names = [w.new_label(hint) for hint in ("part", "from", "size", "thread")]
+    label, *numbers = names
+    line_count, block_before = len(w.lines), w.block
+    w.start(label)
+    start, size, thread = (f"%{name}" for name in numbers)
+    emit_range(start, size, thread)
+    block_after = w.block
+    lines = w.extract_lines(line_count, block_before)
+    captured = w.live_ins(lines, {start, size, thread})
+    if captured is not None:
+        return OutlinedRange(names, lines, captured)
+    for name, value in zip((start, size, thread), ("0", count, "0"), strict=True):
+        w.do(f"{name} = add i64 {value}, 0")
+    w.jump(label)
+    w.lines += lines
+    w.block = block_after
+    return None
+
+
+def call_part(low: Lowering, part: OutlinedRange) -> tuple[str, str]:
+    """Define the function of a range; return its name, and the address of the values it reads."""
+    w = low.w
+    label, start, size, thread = part.names
+    name = f"@wend_part{len(low.outlined_functions)}"
+    context = w.allocate(f"[{max(len(part.captured), 1)} x i64]")
+    loads = []
+    for k, (value, type) in enumerate(part.captured.items()):
+        address = w.define(f"getelementptr i8, ptr {context}, i64 {SLOT_BYTES * k}")
+        w.do(f"store {type} {value}, ptr {address}")
+        loads.append(f"  {value}.at = getelementptr i8, ptr %context, i64 {SLOT_BYTES * k}")
+        loads.append(f"  {value} = load {type}, ptr {value}.at")
+    head = f"{name}(ptr %context, i64 %{start}, i64 %{size}, i64 %{thread})"
+    low.outlined_functions.append(
+        (head, ["enter:", *loads, f"  br label %{label}", *part.lines, "  ret void"])
+    )
+    return name, context
