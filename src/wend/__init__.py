@@ -20,6 +20,7 @@ with _gc_paused():
     from wend.base.config import config as config
     from wend.base.config import settings as _settings
     from wend.base.errors import RetraceWarning as RetraceWarning
+    from wend.base.errors import SpillError as SpillError
     from wend.base.errors import TapeLimitError as TapeLimitError
     from wend.base.errors import WendError as WendError
     from wend.base.memory import Checkpoints as Checkpoints

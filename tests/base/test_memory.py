@@ -51,8 +51,6 @@ def test_misuse_is_refused_by_name(use: Any) -> None:
     assert '"recompute"' in str(caught.value)
     with pytest.raises(TypeError, match="memory must be a policy, not 3"):
         use(3)
-    with pytest.raises(NotImplementedError, match="memory='spill' is not built yet"):
-        use("spill")
 
 
 def test_the_environment_sets_the_policy_of_the_process() -> None:

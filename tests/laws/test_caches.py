@@ -70,6 +70,7 @@ KNOWN = {
     "function/retraces.py:_redefinitions": "the last pieces of code",
     "numpy/public.py:STAGED": "filled when wend is imported",
     "ops/contracting.py:_orders": "the last kinds of products",
+    "runtime/spool.py:_spools": "weak: goes with the segments",
     "runtime/cache_secret.py:_read": "one for each folder of caches",
     "base/locks.py:_locks": "one for each rank",
     "base/locks.py:_held": "those that a fork holds",

@@ -257,10 +257,6 @@ def parallel_zero():
     wend.while_loop(lambda c: c < 3, lambda c: c + 1, 0, parallel_iterations=0)
 
 
-def memory_not_built():
-    wend.while_loop(lambda c: c < 3, lambda c: c + 1, 0, memory="spill")
-
-
 def unroll_not_built():
     wend.scan(lambda c, x: (c, x), 0, np.arange(3), unroll=2)
 
@@ -497,7 +493,6 @@ CASES = {
         signature_too_many,
     ],
     NotImplementedError: [
-        memory_not_built,
         unroll_not_built,
     ],
     LeakedValueError: [
@@ -553,7 +548,6 @@ def test_errors_are_the_built_in_ones_too():
         (predicate_int, TypeError),
         (truth, TypeError),
         (leaked_carry, TypeError),
-        (memory_not_built, NotImplementedError),
     ]:
         with pytest.raises(kind):
             mistake()

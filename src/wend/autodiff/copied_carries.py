@@ -14,7 +14,7 @@ from wend.base.memory import shown
 from wend.base.refusals import refusal
 from wend.base.source import at, places
 from wend.ir.graph import Node
-from wend.ir.types import ListType, TensorType
+from wend.ir.types import ListType, TensorType, Type
 from wend.ops import lists
 from wend.ops.control import WhileParts, while_
 
@@ -95,9 +95,13 @@ def _too_large(node: Node, by_policy: str, by_keep: float) -> Exception:
 
 def _bytes_a_trip(loop: Node) -> float:
     """Return about how many bytes the regions of a loop record in a trip."""
+    return sum(map(estimated_bytes, pushed_types(loop)))
+
+
+def pushed_types(loop: Node) -> list[Type]:
+    """Return the types of what the regions of a loop record in a trip."""
     nodes = [node for region in loop.regions for node in region.nodes]
-    pushed = [node.operands[1].type for node in nodes if node.op is lists.list_push]
-    return sum(map(estimated_bytes, pushed))
+    return [node.operands[1].type for node in nodes if node.op is lists.list_push]
 
 
 def _loops(node: Node) -> list[Node]:

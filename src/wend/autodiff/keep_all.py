@@ -71,10 +71,10 @@ def keep_all(t: Transposer, loop: DifferentiatedLoop) -> LoopAdjoint:
     before = BackwardRegion("before", transposed_before, w)
     after = BackwardRegion("after", transposed_after, w)
     count = before.mapping[transposed_before.count]
-    before.fill(before_reader(before, count, plan, forward.lists))
+    before.fill(before_reader(before, count, plan, forward))
     next_trip = after.mapping[transposed_after.params[0]]
     trip = after.b.sub(next_trip, after.b.integer(1))
-    after.fill(after_reader(after, trip, next_trip, plan, forward.lists))
+    after.fill(after_reader(after, trip, next_trip, plan, forward))
     predicate = before.b.gt(count, before.b.integer(0))
     outer = [*dict.fromkeys([*before.outer_params, *after.outer_params])]
     regions = [

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from wend.autodiff.loop_tape import TapePlan
+from wend.autodiff.loop_tape import RecordingLoop, TapePlan, record_type
 from wend.autodiff.loop_transpose import Transposed
 from wend.autodiff.residuals import rematerialize
+from wend.base.source import at
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import operands_first
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedValues:
+    """The recorded values that one region reads.
+
+    Attributes:
+        lists: the list of each value that was recorded.
+        segments: for each spilled value the list of segments, and its index in each of them.
+    """
+
+    lists: Mapping[Value, Value]
+    segments: Mapping[Value, tuple[Value, int]]
+
+    @staticmethod
+    def of(
+        forward: RecordingLoop, records: Sequence[Value], spilled: Sequence[Value]
+    ) -> RecordedValues:
+        """Return those of some of the values that a loop records and spills."""
+        return RecordedValues(
+            {value: forward.lists[value] for value in records},
+            {value: forward.segments[value] for value in spilled},
+        )
 
 
 class Reader:
@@ -20,7 +45,7 @@ class Reader:
     Args:
         region: the backward region that reads.
         index: the position of the trip's records.
-        lists: the list of each recorded value.
+        tape: the recorded values, and where their records are.
         elsewhere: returns a value that another region holds, or None.
     """
 
@@ -28,10 +53,11 @@ class Reader:
         self,
         region: BackwardRegion,
         index: Value,
-        lists: Mapping[Value, Value],
+        tape: RecordedValues,
         elsewhere: Callable[[Value], Value | None],
     ) -> None:
-        self.region, self.index, self.lists, self.elsewhere = region, index, lists, elsewhere
+        self.region, self.index, self.tape, self.elsewhere = region, index, tape, elsewhere
+        self.segments: dict[Value, Value] = {}
         self.available: dict[Value, Value] = {}
 
     def __call__(self, value: Value) -> Value:
@@ -55,10 +81,20 @@ class Reader:
         b, region = self.region.b, self.region
         if value in region.invariants:
             return region.outer(region.invariants[value])
-        if value in self.lists:
-            record = b.list_get(region.outer(self.lists[value]), self.index)
+        if value in self.tape.lists:
+            record = b.list_get(region.outer(self.tape.lists[value]), self.index)
             return b.refine(record, value.type)
+        if value in self.tape.segments:
+            return self._read_segment(value, *self.tape.segments[value])
         return self.elsewhere(value)
+
+    def _read_segment(self, value: Value, handles: Value, index: int) -> Value:
+        b = self.region.b
+        if handles not in self.segments:
+            self.segments[handles] = b.list_get(self.region.outer(handles), self.index)
+        loop = at(self.region.source)
+        record = b.unspill(self.segments[handles], index, record_type(value), loop=loop)
+        return b.refine(record, value.type)
 
     def _recompute(self, value: Value) -> Value:
         b, node = self.region.b, value.node
@@ -68,7 +104,7 @@ class Reader:
 
 
 def before_reader(
-    region: BackwardRegion, index: Value, plan: TapePlan, lists: Mapping[Value, Value]
+    region: BackwardRegion, index: Value, plan: TapePlan, forward: RecordingLoop
 ) -> Reader:
     """Return the reader of `before` at a trip; counters are computed from the trip number."""
 
@@ -80,8 +116,8 @@ def before_reader(
         start = region.outer(counter.start)
         return b.sub(start, steps) if counter.is_down else b.add(start, steps)
 
-    records = {value: lists[value] for value in plan.before_records}
-    return Reader(region, index, records, read_counter)
+    tape = RecordedValues.of(forward, plan.before_records, plan.before_spilled)
+    return Reader(region, index, tape, read_counter)
 
 
 def after_reader(
@@ -89,32 +125,33 @@ def after_reader(
     index: Value,
     next_index: Value,
     plan: TapePlan,
-    lists: Mapping[Value, Value],
+    forward: RecordingLoop,
 ) -> Reader:
     """Return the reader of `after`; `before` holds its params, and later its results."""
-    this_before = before_reader(region, index, plan, lists)
-    next_before = before_reader(region, next_index, plan, lists)
+    this_before = before_reader(region, index, plan, forward)
+    next_before = before_reader(region, next_index, plan, forward)
 
     def read_from_before(value: Value) -> Value | None:
         if value in plan.forwarded:
             return this_before(plan.forwarded[value])
         return next_before(plan.next_carries[value]) if value in plan.next_carries else None
 
-    records = {value: lists[value] for value in plan.after_records}
-    return Reader(region, index, records, read_from_before)
+    tape = RecordedValues.of(forward, plan.after_records, plan.after_spilled)
+    return Reader(region, index, tape, read_from_before)
 
 
 class BackwardRegion:
     """A backward region under construction, with the outer values that it reads.
 
     Attributes:
+        source: the line of the loop.
         invariants: the outer value of each invariant param of the forward regions.
         outer_params: the param for each outer value.
     """
 
     def __init__(self, name: str, transposed: Transposed, w: WhileParts) -> None:
         self.b = Build(name)
-        self.b.source = w.source
+        self.b.source = self.source = w.source
         self.transposed = transposed
         self.mapping = {param: self.b.param(param.type) for param in transposed.params}
         self.invariants = dict(zip(w.before_invariants, w.invariants, strict=True))

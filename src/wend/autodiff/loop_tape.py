@@ -8,20 +8,23 @@ are never recorded. A value that `after` receives was forwarded by `before`, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
 from wend.autodiff.residuals import min_cut_residuals
 from wend.autodiff.tape_limit import limited
+from wend.base.memory import SPILL
+from wend.base.source import at
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
-from wend.ir.types import ListType, Symbol, Type, substitute, symbols
+from wend.ir.types import HOST, ListType, Symbol, Type, substitute, symbols
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 from wend.ops.creating import is_constant
 from wend.ops.loop_counters import Counter
 from wend.ops.loop_counters import counters as counters_of
+from wend.ops.spilling import is_spilled
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class TapePlan:
             `before` that holds it in the next trip.
         before_records: the values recorded in each run of `before`.
         after_records: the values recorded in each run of `after`.
+        before_spilled: the values that each run of `before` writes to a segment.
+        after_spilled: likewise of `after`.
     """
 
     counters: dict[Value, Counter]
@@ -42,6 +47,8 @@ class TapePlan:
     next_carries: dict[Value, Value]
     before_records: Sequence[Value]
     after_records: Sequence[Value]
+    before_spilled: Sequence[Value] = ()
+    after_spilled: Sequence[Value] = ()
 
 
 def plan_tape(w: WhileParts, before: Transposed, after: Transposed) -> TapePlan:
@@ -72,12 +79,27 @@ def plan_tape(w: WhileParts, before: Transposed, after: Transposed) -> TapePlan:
 
     from_before = [value for value in after_residuals if is_recorded_by_before(value)]
     needed = [*before_reads, *(forwarded[value] for value in from_before)]
-    return TapePlan(
-        counters,
-        forwarded,
-        next_carries,
-        before_records=min_cut_residuals(needed, before_available),
-        after_records=[value for value in after_residuals if value not in from_before],
+    before_records = min_cut_residuals(needed, before_available)
+    after_records = [value for value in after_residuals if value not in from_before]
+    plan = TapePlan(counters, forwarded, next_carries, before_records, after_records)
+    return _with_segments(plan) if w.applied == SPILL else plan
+
+
+def _with_segments(plan: TapePlan) -> TapePlan:
+    """Return a plan whose larger records are written to segments."""
+
+    def split(records: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        spilled = [value for value in records if is_spilled(value.type)]
+        return [value for value in records if value not in spilled], spilled
+
+    before, before_spilled = split(plan.before_records)
+    after, after_spilled = split(plan.after_records)
+    return replace(
+        plan,
+        before_records=before,
+        after_records=after,
+        before_spilled=before_spilled,
+        after_spilled=after_spilled,
     )
 
 
@@ -89,11 +111,13 @@ class RecordingLoop:
         nodes: the nodes that replace the forward loop; the last is the loop itself.
         trips: its trip count.
         lists: the list of each recorded value.
+        segments: for each spilled value the list of segments, and its index in each of them.
     """
 
     nodes: Sequence[Node]
     trips: Value
     lists: dict[Value, Value]
+    segments: dict[Value, tuple[Value, int]]
 
 
 def recording_loop(
@@ -110,14 +134,19 @@ class _RecordingLoopBuilder:
         self, w: WhileParts, plan: TapePlan, before: Transposed, after: Transposed
     ) -> None:
         self.w, self.plan, self.before, self.after = w, plan, before, after
-        self.before_types = [record_type(value) for value in plan.before_records]
-        self.after_types = [record_type(value) for value in plan.after_records]
+        self.before_types = _record_types(plan.before_records, plan.before_spilled)
+        self.after_types = _record_types(plan.after_records, plan.after_spilled)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the loop stops at its limit, which a loop that spills does not reach."""
+        return self.w.limit > 0 and self.w.applied != SPILL
 
     def build(self, node: Node) -> RecordingLoop:
         b, w, plan = Build(""), self.w, self.plan
         b.source = node.source
-        lists = [b.list_new(type) for type in (*self.before_types, *self.after_types)]
-        carry = [*w.carry, b.integer(0), *lists]
+        new_lists = [b.list_new(type) for type in (*self.before_types, *self.after_types)]
+        carry = [*w.carry, b.integer(0), *new_lists]
         before, after = self._before_region(), self._after_region()
         loop = b.while_(
             carry,
@@ -129,23 +158,35 @@ class _RecordingLoopBuilder:
             parallel_iterations=w.parallel_iterations,
         )
         trips, *final_lists = loop.results[len(w.forwarded) :]
-        recorded = (*plan.before_records, *plan.after_records)
-        return RecordingLoop(b.nodes, trips, dict(zip(recorded, final_lists, strict=True)))
+        lists: dict[Value, Value] = {}
+        segments: dict[Value, tuple[Value, int]] = {}
+        remaining = iter(final_lists)
+        for records, spilled in (
+            (plan.before_records, plan.before_spilled),
+            (plan.after_records, plan.after_spilled),
+        ):
+            lists.update(zip(records, remaining, strict=False))
+            if spilled:
+                handles = next(remaining)
+                segments.update({value: (handles, k) for k, value in enumerate(spilled)})
+        return RecordingLoop(b.nodes, trips, lists, segments)
 
     def _before_region(self) -> Graph:
         region = _RecordingRegion(self, self.w.before, len(self.w.carry), self.before)
-        pushed = region.push(region.before_lists, self.plan.before_records)
+        plan = self.plan
+        pushed = region.push(region.before_lists, plan.before_records, plan.before_spilled)
         trips = region.trips
-        if self.w.limit:
+        if self.is_limited:
             records = [region.mapping[value] for value in self.plan.before_records]
             trips = limited(region.b, trips, records, self.after_types, self.w)
         return region.finish([trips, *pushed, *region.after_lists])
 
     def _after_region(self) -> Graph:
         region = _RecordingRegion(self, self.w.after, len(self.w.forwarded), self.after)
-        pushed = region.push(region.after_lists, self.plan.after_records)
+        plan = self.plan
+        pushed = region.push(region.after_lists, plan.after_records, plan.after_spilled)
         trips = region.b.add(region.trips, region.b.integer(1))
-        if self.w.limit:
+        if self.is_limited:
             records = [region.mapping[value] for value in self.plan.after_records]
             trips = limited(region.b, trips, records, self.before_types, self.w)
         return region.finish([trips, *region.before_lists, *pushed])
@@ -159,7 +200,7 @@ class _RecordingRegion:
     ) -> None:
         b = self.b = Build(region.name)
         b.source = loop.w.source
-        self.region = region
+        self.loop, self.region = loop, region
         self.mapping = {v: b.param(v.type, v.name) for v in region.params[:varying]}
         self.trips = b.param(TRIP_COUNT)
         self.before_lists = [b.param(ListType(type)) for type in loop.before_types]
@@ -168,12 +209,28 @@ class _RecordingRegion:
         b.nodes += copy_nodes(region.nodes, self.mapping, transposed.bwd.replaced)
         b.nodes += copy_nodes(transposed.b.forward_shape_reads, self.mapping)
 
-    def push(self, lists: Sequence[Value], records: Sequence[Value]) -> list[Value]:
-        pairs = zip(lists, records, strict=True)
-        return [self.b.list_push(list, self.mapping[value]) for list, value in pairs]
+    def push(
+        self, lists: Sequence[Value], records: Sequence[Value], spilled: Sequence[Value]
+    ) -> list[Value]:
+        values = [self.mapping[value] for value in records]
+        if spilled:
+            values.append(
+                self.b.spill(
+                    [self.mapping[value] for value in spilled],
+                    limit=self.loop.w.limit,
+                    loop=at(self.loop.w.source),
+                )
+            )
+        pairs = zip(lists, values, strict=True)
+        return [self.b.list_push(list, value) for list, value in pairs]
 
     def finish(self, recorded: Sequence[Value]) -> Graph:
         return self.b.finish([*(self.mapping[v] for v in self.region.results), *recorded])
+
+
+def _record_types(records: Sequence[Value], spilled: Sequence[Value]) -> list[Type]:
+    """Return the types of what a region records in a trip."""
+    return [*map(record_type, records), *([HOST] if spilled else [])]
 
 
 def record_type(value: Value) -> Type:

@@ -6,10 +6,10 @@ Both are ordinary loops. To differentiate through a schedule would tape it, so t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wend.autodiff.activity import region_activity
+from wend.autodiff.activity import RegionActivity, region_activity
 from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
 from wend.autodiff.loop_transpose import (
     LoopCotangentActivity,
@@ -34,7 +34,7 @@ _LEVELS = 2  # of the strip-mined form
 
 
 @dataclass(frozen=True, slots=True)
-class _ScheduledLoop:
+class ScheduledLoop:
     """A loop with slots, and its backward pass.
 
     Attributes:
@@ -55,13 +55,44 @@ def pull_back_by_schedule(
     t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent], schedule: Schedule
 ) -> None:
     """Append the backward pass of a rotated loop that keeps states by a schedule."""
+
+    def make(nonzero: LoopCotangentActivity, activity: RegionActivity) -> ScheduledLoop:
+        w = WhileParts.of(node)
+        loop = _steps(w, nonzero, transpose_after(t, w, activity, nonzero))
+        forward = _forward(node, loop, schedule)
+        backward = _backward(t, node, loop, schedule, forward)
+        plain = plain_backward(t, node, nonzero, backward, schedule.segment)
+        return ScheduledLoop(forward, nonzero, backward, plain)
+
+    pull_back_scheduled_loop(t, bwd, node, cts, make)
+
+
+def pull_back_scheduled_loop(
+    t: Transposer,
+    bwd: BackwardPass,
+    node: Node,
+    cts: Sequence[Cotangent],
+    make: Callable[[LoopCotangentActivity, RegionActivity], ScheduledLoop],
+) -> None:
+    """Append the backward pass of a loop, as scheduled calls.
+
+    Args:
+        t: the transposer.
+        bwd: the backward pass.
+        node: the loop.
+        cts: the cotangents of its results.
+        make: gives the calls, from which cotangents may be nonzero and what is active.
+    """
     active_operands = tuple(operand in bwd.active for operand in node.operands)
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
     key = "schedule", node, active_operands, arrived
     memo = {} if t.known is None else t.known
     if key not in memo:
-        memo[key] = _scheduled_loop(t, node, active_operands, arrived, schedule)
-    adjoint: _ScheduledLoop | None = memo[key]
+        w, activity = WhileParts.of(node), region_activity(node, active_operands)
+        seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.regions[0])
+        nonzero = cotangent_activity(t, node, activity, seeded)
+        memo[key] = make(nonzero, activity) if nonzero.forwarded else None
+    adjoint: ScheduledLoop | None = memo[key]
     if adjoint is None:
         return
     b, nonzero = bwd.b, adjoint.nonzero
@@ -71,33 +102,15 @@ def pull_back_by_schedule(
     operands = [*node.operands, *slot_values, *seeds]
     count = len(adjoint.backward.results)
     results = b.scheduled(operands, adjoint.backward, adjoint.plain, outs=count).results
-    carry = len(node.results) + 1
-    positions = [*nonzero.carry, *(carry + j for j in nonzero.invariants)]
-    for k, ct in zip(positions, results, strict=True):
+    for k, ct in zip(operand_positions(node, nonzero), results, strict=True):
         if node.operands[k] in bwd.active:
             bwd.cts.add(b, node.operands[k], ct)
 
 
-def _scheduled_loop(
-    t: Transposer,
-    node: Node,
-    active_operands: tuple[bool, ...],
-    arrived: frozenset[int],
-    schedule: Schedule,
-) -> _ScheduledLoop | None:
-    """Return the adjoint of a loop; None where every cotangent is zero."""
-    w = WhileParts.of(node)
-    activity = region_activity(node, active_operands)
-    seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.regions[0])
-    nonzero = cotangent_activity(t, node, activity, seeded)
-    if not nonzero.forwarded:
-        return None
-    transposed = transpose_after(t, w, activity, nonzero)
-    loop = _steps(w, nonzero, transposed)
-    forward = _forward(node, loop, schedule)
-    backward = _backward(t, node, loop, schedule, forward)
-    plain = _plain_backward(t, node, nonzero, backward, schedule.segment)
-    return _ScheduledLoop(forward, nonzero, backward, plain)
+def operand_positions(node: Node, nonzero: LoopCotangentActivity) -> list[int]:
+    """Return the positions of the operands of a loop that get cotangents."""
+    first = len(WhileParts.of(node).carry)
+    return [*nonzero.carry, *(first + j for j in nonzero.invariants)]
 
 
 def _steps(w: WhileParts, nonzero: LoopCotangentActivity, transposed: Transposed) -> LoopSteps:
@@ -149,15 +162,19 @@ def _forward(node: Node, loop: LoopSteps, schedule: Schedule) -> Node:
     b.source = node.source
     params = params_like(b, w.before.params)
     forwarded, placed = schedule.place(b, w, params, loop.state_positions)
-    callee = b.finish([*forwarded, *placed])
+    return scheduled_forward(node, b.finish([*forwarded, *placed]))
+
+
+def scheduled_forward(node: Node, callee: Graph) -> Node:
+    """Return the call that replaces a loop; further results of the callee are what it keeps."""
     b = Build("plain")
     b.source = node.source
-    params = params_like(b, w.before.params)
+    params = params_like(b, callee.params)
     (copy,) = copy_nodes([node], dict(zip(node.operands, params, strict=True)))
     b.nodes.append(copy)
     placeholders = [
         b.list_new(value.type.element) if isinstance(value.type, ListType) else b.zeros_like(value)
-        for value in placed
+        for value in callee.results[len(node.results) :]
     ]
     plain = b.finish([*copy.results, *placeholders])
     scratch = Build("")
@@ -179,7 +196,7 @@ def _backward(
     return b.finish(schedule.go_back(t, b, loop, slots, [*seeds, *sums], invariants))
 
 
-def _plain_backward(
+def plain_backward(
     t: Transposer, node: Node, nonzero: LoopCotangentActivity, backward: Graph, segment: int
 ) -> Graph:
     """Return the backward pass of the strip-mined loop, with the params of `backward`."""
@@ -190,8 +207,7 @@ def _plain_backward(
     cts: list[Cotangent] = [ZERO] * len(w.forwarded)
     for i, seed in zip(nonzero.forwarded, seeds, strict=True):
         cts[i] = seed
-    first = len(w.carry)
-    positions = [*nonzero.carry, *(first + j for j in nonzero.invariants)]
+    positions = operand_positions(node, nonzero)
     loop = _nested(node, segment)
     transposed = recompute_and_transpose(t, loop, positions, cts)
     grads: dict[int, Value] = {}

@@ -13,13 +13,19 @@ from collections.abc import Callable, Sequence
 
 from wend.autodiff.activity import region_activity
 from wend.autodiff.checkpoints import CheckpointSchedule
-from wend.autodiff.copied_carries import check_copies, check_thinned, updates_of_carries
+from wend.autodiff.copied_carries import (
+    check_copies,
+    check_thinned,
+    pushed_types,
+    updates_of_carries,
+)
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, cotangent_activity
 from wend.autodiff.rotate import is_rotated, rotated
 from wend.autodiff.rule_if import pull_back_call
 from wend.autodiff.rule_schedule import pull_back_by_schedule
+from wend.autodiff.rule_spill import pull_back_spilled
 from wend.autodiff.strip_mine import strip_mined
 from wend.autodiff.thin import ThinSchedule
 from wend.autodiff.transpose import BackwardPass, Transposer
@@ -46,6 +52,8 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
             _pull_back_as(t, bwd, node, cts, rotated)
         case Every(trips=trips):
             _pull_back_mined(t, bwd, node, cts, trips)
+        case "spill":
+            _pull_back_spilled(t, bwd, node, cts)
         case "recompute":
             _pull_back_mined(t, bwd, node, cts, 1)
         case _:
@@ -88,6 +96,17 @@ def _pull_back_thinned(
         check_thinned(node, bwd.replaced[node][-1], kept_nodes)
 
 
+def _pull_back_spilled(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> None:
+    """Write what `"keep"` records to segments; where it records nothing, there is no need."""
+    adjoint = _kept_adjoint(t, bwd, node, cts)
+    if adjoint is None or not pushed_types(adjoint.forward_nodes[-1]):
+        _pull_back_kept(t, bwd, node, cts)
+    else:
+        pull_back_spilled(t, bwd, node, cts, adjoint.forward_nodes)
+
+
 def _compared(
     t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
 ) -> Sequence[Node]:
@@ -100,8 +119,10 @@ def _compared(
     return [] if adjoint is None else adjoint.forward_nodes
 
 
-def _pull_back_kept(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
-    """Keep the records of every trip."""
+def _kept_adjoint(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> LoopAdjoint | None:
+    """Return the backward loop that reads the records of every trip, if there is any."""
     active_operands = tuple(operand in bwd.active for operand in node.operands)
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
     # The body of an enclosing loop is pulled back more than once.
@@ -110,6 +131,12 @@ def _pull_back_kept(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
     if key not in adjoints:
         adjoints[key] = _adjoint(t, node, active_operands, arrived)
     adjoint: LoopAdjoint | None = adjoints[key]
+    return adjoint
+
+
+def _pull_back_kept(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
+    """Keep the records of every trip."""
+    adjoint = _kept_adjoint(t, bwd, node, cts)
     if adjoint is not None:
         bwd.replaced[node] = adjoint.forward_nodes
         _append_backward(bwd, node, cts, adjoint)

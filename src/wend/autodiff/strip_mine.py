@@ -15,13 +15,19 @@ from wend.ops.build import Build
 from wend.ops.control import PREDICATE
 
 
-def strip_mined(node: Node, trips: int) -> Graph:
-    """Return a graph with the operands and results of a loop, which keeps a record per segment."""
+def strip_mined(node: Node, trips: int, *, recompute: bool = True) -> Graph:
+    """Return a graph with the operands and results of a loop, which keeps a record per segment.
+
+    Args:
+        node: the loop.
+        trips: those of a segment.
+        recompute: whether the record is what a segment starts from; else it is its whole tape.
+    """
     rotation = Rotation(node)
     b = rotation.build("after")
     params = params_like(b, [*rotation.forwarded, *rotation.invariants])
     segment = rotation.trip("trip") if trips == 1 else _segment(rotation, trips)
-    return rotation.graph(b.finish(b.call(segment, params, recompute=True).results))
+    return rotation.graph(b.finish(b.call(segment, params, recompute=recompute).results))
 
 
 def _segment(rotation: Rotation, trips: int) -> Graph:

@@ -9,6 +9,9 @@ from wend.backends.passthrough import compile_without_passthrough
 from wend.backends.protocol import Backend, Executable, LazyCompiler, RunsChunks, choose
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
+from wend.base.errors import UnsupportedError, explain
+from wend.ir.graph import Graph
+from wend.ops.spilling import spill
 from wend.ops.state import store
 from wend.passes.pipeline import (
     OPTIMIZE,
@@ -18,6 +21,9 @@ from wend.passes.pipeline import (
     Transform,
 )
 from wend.runtime.storage import Storage
+
+# The backends whose loops may keep their tapes in files
+_SPILLING = frozenset({"native"})
 
 
 def executable(
@@ -35,6 +41,8 @@ def executable(
         UnsupportedError: the graph needs something that the backend does not support.
     """
     options, chosen = settings(), choose(backend)
+    if backend not in _SPILLING:
+        _check_spills(backend, lazy.graph)
     if options.strict:
         from wend.backends.strict import strict  # seldom used, as are the others
 
@@ -57,6 +65,19 @@ def executable(
     stores = (node for node in lazy.graph.walk() if node.op is store)
     variables = dict.fromkeys(node.attrs["variable"] for node in stores)
     return StoreCommit(execute, [*variables]) if variables else execute
+
+
+def _check_spills(backend: str, graph: Graph) -> None:
+    """Raise an error if a loop of the graph keeps its tape in files."""
+    for node in graph.walk():
+        if node.op is spill:
+            raise UnsupportedError(
+                explain(
+                    f'the loop{node.attrs["loop"]} has memory="spill", but the {backend} backend '
+                    "keeps all of a tape in memory.",
+                    cure='use backend="native", or memory="thin", or wend.Checkpoints(slots).',
+                )
+            )
 
 
 def _compile(backend: Backend, lazy: LazyOptimized) -> Executable:

@@ -22,6 +22,7 @@ class Settings:
     verify_memory: bool = False  # check after each native call for writes past its arrays
     memory: Memory = "keep"  # what loops keep for their backward pass: a policy
     tape_limit: int | str | None = None  # bytes that a loop may record: 1000, "2GiB"; None: any
+    spill_dir: str = ""  # folder for tapes of memory="spill"; empty: the one for temporary files
     guards: bool = True  # check at each call what a trace has read; else its values are frozen
     tape_keep: int = 1 << 27  # bytes of tape memory that a compiled function keeps between runs
     threads: int = 0  # threads for one large array loop; 0: the number of processors
@@ -78,10 +79,22 @@ def settings() -> Settings:
     return _current.get(_process[0])
 
 
-def traced_settings() -> tuple[str, int]:
-    """Return the settings that a trace reads: the policy of loops, and the limit of their tapes."""
+def traced_settings() -> tuple[str, int, bool]:
+    """Return the settings that a trace reads.
+
+    They are the policy of loops, the limit of their tapes, and whether tapes spill past it.
+    """
     in_force = settings()
-    return memory_text(in_force.memory), tape_limit_bytes(in_force.tape_limit)
+    limit = tape_limit_bytes(in_force.tape_limit)
+    return memory_text(in_force.memory), limit, spills_past_limit()
+
+
+def spills_past_limit() -> bool:
+    """Return whether what a tape has beyond its limit goes to `spill_dir`."""
+    in_force = settings()
+    if in_force.tape_limit is None or not in_force.spill_dir or in_force.backend != "native":
+        return False
+    return os.access(in_force.spill_dir, os.W_OK | os.X_OK)
 
 
 def settings_storage() -> tuple[ContextVar[Settings], list[Settings]]:
@@ -108,7 +121,6 @@ class config:  # noqa: N801 - used like a function, and as a context manager
     Raises:
         TypeError: a name is not a setting.
         ValueError: there is no backend, or no policy of `memory`, of that name.
-        NotImplementedError: it is not built yet.
 
     Example:
         >>> import wend

@@ -82,6 +82,24 @@ class TapeLimitError(WendError, MemoryError):
     is_refusal = False
 
 
+class SpillError(WendError, OSError):
+    """The tape of a loop could not be written to `config(spill_dir=…)`, or read back from it.
+
+    Example:
+        >>> import wend
+        >>> def fun(x):
+        ...     return wend.fori_loop(0, 9, lambda k, y: y * y, x, memory="spill")
+        >>> with wend.config(spill_dir="/no/such/folder"):
+        ...     try:
+        ...         wend.grad(fun)(1.0)
+        ...     except wend.SpillError as error:
+        ...         print(str(error).rpartition("'/no")[2].splitlines()[0])
+        /such/folder': No such file or directory.
+    """
+
+    is_refusal = False
+
+
 class LeakedValueError(WendError, TypeError):
     """A traced value was used outside the trace that made it."""
 

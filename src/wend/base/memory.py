@@ -80,8 +80,8 @@ class Checkpoints:
 
 Memory: TypeAlias = str | Every | Checkpoints
 
-_NAMES = ("keep", "recompute", "thin")
-_RESERVED = ("spill",)
+SPILL = "spill"
+_NAMES = ("keep", "recompute", SPILL, "thin")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?i?B)?")
 _UNITS = {
     "B": 1,
@@ -97,14 +97,11 @@ def memory_text(memory: object) -> str:
     Raises:
         ValueError: there is no policy of that name.
         TypeError: it is neither a name nor a policy.
-        NotImplementedError: it is not built yet.
     """
     if isinstance(memory, (Every, Checkpoints)):
         return str(memory)
     if not isinstance(memory, str):
         raise TypeError(f"memory must be a policy, not {memory!r:.60}")
-    if memory in _RESERVED:
-        raise NotImplementedError(f"memory={memory!r} is not built yet")
     if memory not in _NAMES and isinstance(parsed(memory), str):
         raise ValueError(
             explain(

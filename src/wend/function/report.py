@@ -10,7 +10,7 @@ from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
 from wend.base.config import traced_settings
 from wend.base.keys import ByIdentity
-from wend.base.memory import Checkpoints, Every, parsed, shown, shown_size
+from wend.base.memory import SPILL, Checkpoints, Every, parsed, shown, shown_size
 from wend.base.source import at
 from wend.function.remarks import copied, counted, fused_loops, hoisted, largest, mapped, recomputed
 from wend.function.signature.shape_relaxation import subsumes
@@ -21,6 +21,7 @@ from wend.ir.types import Dim
 from wend.ops.control import AGAIN, WhileParts
 from wend.ops.effects import host_action
 from wend.ops.records import Record, records
+from wend.ops.spilling import SEGMENTS
 from wend.trace.recording.arguments import LeafType
 
 _PYTHON_KINDS = {"b": "bool", "i": "int", "f": "float", "c": "complex"}
@@ -46,6 +47,7 @@ class ArgumentSummary:
         parameters: the names of the positional parameters.
         memory: the policy of `memory=` in force.
         tape_limit: the limit of the tape of a loop, in bytes; 0: none.
+        spills: whether tapes go on in files past it.
     """
 
     leaves: dict[str, LeafType | Hashable]
@@ -54,6 +56,7 @@ class ArgumentSummary:
     parameters: tuple[str, ...]
     memory: str
     tape_limit: int
+    spills: bool
 
     def __str__(self) -> str:
         if not self.leaves:
@@ -123,6 +126,8 @@ def differences(new: ArgumentSummary, old: ArgumentSummary) -> list[str]:
     if new.tape_limit != old.tape_limit:
         limits = [shown_size(x) if x else "none" for x in (new.tape_limit, old.tape_limit)]
         texts.append(f"tape_limit is {limits[0]}, not {limits[1]}")
+    if new.spills != old.spills:
+        texts.append("tapes spill past the limit" if new.spills else "tapes stop at the limit")
     if not texts and new.leaves != old.leaves:
         texts.append("sizes that are one there differ")
     return texts
@@ -212,7 +217,8 @@ def costs(graphs: Sequence[Graph], executables: Sequence[Executable]) -> list[st
     """
     explaining = [run for run in executables if isinstance(run, Explains)]
     loops = [loop for run in explaining for loop in run.fused_loops]
-    calls = [node for run in explaining for node in run.host_nodes if not _remark_of(node)]
+    hosted = [node for run in explaining for node in run.host_nodes if node.op not in SEGMENTS]
+    calls = [node for node in hosted if not _remark_of(node)]
     in_python = [f"runs in Python: {node.op.name}{at(node.source)}" for node in calls]
     noted = [
         f"{_remark_of(node)}{at(node.source)}"
@@ -244,6 +250,9 @@ def _kept_records(graphs: Sequence[Graph]) -> list[str]:
         of_loops.setdefault(record.loop, []).append(record)
     sized_lines = []
     for loop, loop_records in of_loops.items():
+        if WhileParts.of(loop).applied == SPILL:
+            sized_lines.append((0, f"spills the tape of the loop{at(loop.source)} to a file"))
+            continue
         loop_records.sort(key=lambda record: (record.variable_part == "records", -record.min_bytes))
         names = [*dict.fromkeys(map(str, loop_records))]
         more = len(names) - _MAX_RECORDS_PER_LINE

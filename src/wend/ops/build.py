@@ -38,6 +38,7 @@ from wend.ops import (
     searching,
     shaping,
     special,
+    spilling,
     state,
     updating,
 )
@@ -73,6 +74,7 @@ FAMILIES = (
     random,
     custom,
     schedules,
+    spilling,
 )
 for _family in FAMILIES:
     TABLE.add(value for value in vars(_family).values() if isinstance(value, Op))
@@ -524,6 +526,17 @@ class Build(Builder):
     ) -> Node:
         """A call of `callee`, whose derivatives are those of `plain`."""
         return self.emit_node(schedules.scheduled, operands, (callee, plain), outs=outs)
+
+    def spill(self, values: Sequence[Value], *, limit: int, loop: str) -> Value:
+        """A segment of some values; lists of arrays of one shape become arrays first."""
+        stacked = [self.list_stack(x) if spilling.is_stacked(x.type) else x for x in values]
+        return self.emit(spilling.spill, *stacked, limit=limit, loop=loop)
+
+    def unspill(self, segment: Value, index: int, type: Type, *, loop: str) -> Value:
+        """The value at an index of a segment, of a type like that it had."""
+        rows = spilling.is_stacked(type)
+        x = self.emit(spilling.unspill, segment, index=index, type=type, is_stacked=rows, loop=loop)
+        return self.list_unstack(x) if rows else x
 
     def custom_vjp_forward(self, parts: custom.CustomVjpParts, operands: Sequence[Value]) -> Node:
         """The forward form of a call with a rule: it also gives residuals, perhaps more results."""

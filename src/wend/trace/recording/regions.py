@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from wend.base.config import set_here, settings
+from wend.base.config import set_here, settings, spills_past_limit
 from wend.base.errors import NotDifferentiableError, explain
-from wend.base.memory import memory_text, shown, tape_limit_bytes
+from wend.base.memory import SPILL, memory_text, shown, tape_limit_bytes
 from wend.base.refusals import refusal
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
@@ -57,6 +57,9 @@ def join_loop(
             region.world()
     before_results = [*before_results, *region_values[0]]
     policy = memory_text(settings().memory if memory is None else memory)
+    effects = _effects([*before.b.nodes, *after.b.nodes])
+    if policy == "keep" and spills_past_limit() and not effects:
+        policy = SPILL
     node = outer.b.while_(
         [*carry, *outer_values, *world],
         invariants,
@@ -66,8 +69,8 @@ def join_loop(
         limit=tape_limit_bytes(settings().tape_limit),
         parallel_iterations=parallel_iterations or 0,
     )
-    if policy != "keep":
-        _refuse_effects(node, policy)
+    if policy != "keep" and effects:
+        raise _refused(node, policy, effects[0])
     if has_world:
         outer.set_world(node.results[-1])
     first = len(before_results) - 1 - len(refs)
@@ -77,25 +80,31 @@ def join_loop(
     return node
 
 
-def _refuse_effects(loop: Node, policy: str) -> None:
-    """Refuse to run trips again that have effects other than checks (D36)."""
-    for node in (node for region in loop.regions for node in region.walk()):
-        if node.op.effect in (Effect.WORLD, Effect.STATE):
-            raise refusal(
-                NotDifferentiableError(
-                    explain(
-                        f"the loop{at(loop.source)} has memory={shown(policy)}, and an effect: "
-                        f"{node.op.name}{at(node.source)}.",
-                        "it would happen again when the backward pass runs the trip again",
-                        cure='leave the effect out of the loop, or give it memory="keep".',
-                    )
-                )
+def _effects(nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes, also those in regions, that have effects other than checks (D36)."""
+    inner = [node for n in nodes for region in n.regions for node in region.walk()]
+    return [node for node in (*nodes, *inner) if node.op.effect in (Effect.WORLD, Effect.STATE)]
+
+
+def _refused(loop: Node, policy: str, effect: Node) -> Exception:
+    """Return the refusal of a policy that would repeat an effect."""
+    return refusal(
+        NotDifferentiableError(
+            explain(
+                f"the loop{at(loop.source)} has memory={shown(policy)}, and an effect: "
+                f"{effect.op.name}{at(effect.source)}.",
+                "it would happen again when the backward pass runs the trip again",
+                cure='leave the effect out of the loop, or give it memory="keep".',
             )
+        )
+    )
 
 
 def inner_loops_keep() -> AbstractContextManager[None]:
     """Return a context for the body of a loop: loops in it do not inherit its policy."""
-    return nullcontext() if settings().memory == "keep" else set_here(memory="keep")
+    if settings().memory == "keep" and not settings().spill_dir:
+        return nullcontext()
+    return set_here(memory="keep", spill_dir="")
 
 
 def _finish_trip_counters(outer: Recording, refs: Sequence[Tracer]) -> None:
