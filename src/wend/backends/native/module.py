@@ -34,6 +34,7 @@ from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.expand.expand import expand_operations
 from wend.backends.native.fusion.fuse import fuse_loops
 from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
+from wend.backends.native.fusion.outer_products import spread_outer_products
 from wend.backends.native.fusion.report import fused_loops
 from wend.backends.native.fusion.sink_broadcasts import sink_broadcasts
 from wend.backends.native.fusion.split_reductions import split_reductions
@@ -335,6 +336,7 @@ def prepare_for_emission(graph: Graph) -> Graph:
 
 def fuse_array_loops(graph: Graph) -> Graph:
     """Fuse array operations into loop nests."""
+    graph = spread_outer_products(graph, computes_elements)
     graph = split_reductions(
         sink_broadcasts(fuse_masked_reductions(graph), computes_elements), computes_elements
     )
