@@ -54,7 +54,9 @@ def test_another_structure_is_none_or_has_containers_for_leaves(tree: Any, other
 Pair = namedtuple("Pair", "a b")
 
 
-@pytest.mark.parametrize("tree", [Pair(0, 1), [Pair(0, 1)], OrderedDict(a=0), "text"])
+@pytest.mark.parametrize(
+    "tree", [Pair(0, 1), [Pair(0, 1)], OrderedDict(a=0), "text", 10**30, [0, -(10**30)]]
+)
 def test_other_containers_are_left_to_others(tree: Any) -> None:
     assert compile_flatten(tree) is None
     assert compile_unflatten(tree) is None

@@ -19,6 +19,7 @@ from tests.helpers.built import C_LIBRARY, compiler, library_of, undefined_symbo
 from tests.helpers.programs import PROGRAMS, Program
 from wend.base.errors import UnsupportedError
 from wend.build import build
+from wend.build.c_types import LIBRARY
 from wend.build.caller import StateArrays
 from wend.cli.demo import START, Parameters, negative_log_likelihood, read_pelts
 
@@ -335,3 +336,33 @@ def test_code_for_other_processors_and_machines(tmp_path: Path) -> None:
     assert undefined_symbols(arm.object) <= C_LIBRARY
     with pytest.raises(UnsupportedError, match="there is no code for wasm32-wasi"):
         build(wave, "f64[n]", target="wasm32-wasi", out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("target", "cpu"),
+    [(None, "nonsense"), (None, "pentium"), ("aarch64-linux-gnu", "x86-64-v3")],
+    ids=["unknown", "of 32 bits", "of another machine"],
+)
+def test_processors_that_the_machine_has_not_are_refused(
+    target: str | None, cpu: str, tmp_path: Path
+) -> None:
+    target = target or "x86_64-unknown-linux-gnu"
+    with pytest.raises(UnsupportedError, match=f"'{cpu}' is no processor of {target}"):
+        build(lambda x: x, "f64", cpu=cpu, target=target, name="f", out=tmp_path)
+
+
+def test_processors_by_their_names(tmp_path: Path) -> None:
+    for target, cpu in (("x86_64-linux-gnu", "znver3"), ("aarch64-linux-gnu", "cortex-a72")):
+        built = build(lambda x: x, "f64", cpu=cpu, target=target, name="f", out=tmp_path)
+        assert built.object.stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", ["exp", "erff", "malloc", "printf", "main", "double", "a b"])
+def test_names_that_programs_in_c_have_already_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"(C library|no name in C)\.\n.*--name"):
+        build(lambda x: x[x > 0.0], "f64[n]", name=name, out=tmp_path)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_all_that_object_files_call_are_names_of_the_c_library() -> None:
+    assert C_LIBRARY <= LIBRARY

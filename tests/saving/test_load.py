@@ -16,7 +16,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from tests.helpers.saved import again, is_same, saved
-from wend.base.errors import LoadError
+from wend.base.errors import LoadError, TypeMismatchError
 
 
 def members(data: bytes) -> dict[str, bytes]:
@@ -130,6 +130,8 @@ def test_a_manifest_that_does_not_fit_is_refused(contents, path, value, message)
         (lambda t: t.update(leaves=[]), "of which 1 are arrays"),
         (lambda t: t.update(result="*", weak_results=[4]), "expected positions"),
         (lambda t: t.update(captures=[{"array": "graphs/g0.txt"}]), "is no .npy file"),
+        (lambda t: t.update(result={"tuple": ["*", {"constant": 3}]}), "no constant of a result"),
+        (lambda t: t.update(result={"constant": {"set": [{"list": []}]}}), "is no value"),
     ],
 )
 def test_a_trace_that_does_not_fit_its_graph_is_refused(contents, change, message):
@@ -304,6 +306,29 @@ def test_structures_of_arguments_and_results():
     assert is_same(list(result["b"]), list(value["b"]))
     assert type(result["a"][1]) is collections.OrderedDict
     assert result[3].maxlen == 2
+
+
+@pytest.mark.parametrize("constant", ["text", b"bytes", 10**30, {1, 2}, frozenset(["a"]), None])
+def test_constants_in_results(constant):
+    fun = wend.function(lambda x: {"x": 2.0 * x, "why": (constant,)}, name="fun")
+    fun(1.0)
+    loaded = again(fun=fun).fun
+    assert loaded(3.0) == {"x": 6.0, "why": (constant,)}
+    assert again(fun=loaded).fun(3.0) == loaded(3.0)
+    assert loaded(3.0)["why"][0] is not loaded(3.0)["why"][0] or not isinstance(constant, set)
+
+
+def test_records_are_named_by_their_attributes():
+    fun = wend.function(lambda s: s.x * s.v, name="fun")
+    fun(State(1.0, 2.0, "m"))
+    with pytest.raises(TypeMismatchError, match=r"saved for \(s\.x float, s\.v float\)"):
+        again(fun=fun).fun(3.0)
+
+
+def test_types_are_classes():
+    for types in ("State", [State(1.0, 2.0, "m")]):
+        with pytest.raises(TypeMismatchError, match=r"is no class.\n.*types=\[State\]"):
+            wend.load("unread.wend", types=types)
 
 
 def test_registered_classes_by_name():

@@ -12,7 +12,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from tests.helpers.saved import again, is_same
-from wend.base.errors import SaveError
+from wend.base.errors import SaveError, TypeMismatchError
 
 
 class Color(Enum):
@@ -80,6 +80,56 @@ def test_what_is_not_in_the_file():
     with pytest.raises(AttributeError, match=r"Layer\.plain is not in the file"):
         m.plain()
     assert not hasattr(m, "__len__")
+
+
+class Fitted:
+    scale = wend.Variable(3.0)
+    rate = 0.5
+
+    def __init__(self):
+        self.w = wend.Variable(2.0)
+
+    @wend.function
+    def __call__(self, x):
+        return self.w * x * self.scale
+
+    @staticmethod
+    @wend.function
+    def doubled(x):
+        return 2.0 * x
+
+    @classmethod
+    @wend.function
+    def slowed(cls, x):
+        return cls.rate * x
+
+    @property
+    def half(self):
+        return 0.5 * self.w
+
+
+class Refitted(Fitted):
+    rate = 0.25
+
+
+def test_what_the_class_has_is_saved_with_an_object():
+    model = Refitted()
+    values = model(1.0), model.doubled(1.0), model.slowed(1.0)
+    m = again(model)
+    assert (m(1.0), m.doubled(1.0), m.slowed(1.0)) == values == (6.0, 2.0, 0.25)
+    assert (m.rate, m.scale.value, wend.grad(m)(1.0)) == (0.25, 3.0, 6.0)
+    m.scale.assign(1.0)
+    assert (m(1.0), model(1.0)) == (2.0, 6.0)
+    assert (
+        repr(again(m)) == repr(m) == "<loaded Refitted: w, rate, scale, __call__, doubled, slowed>"
+    )
+
+
+def test_an_object_without_a_saved_call_is_not_callable():
+    layer = Layer(np.ones(2))
+    layer.apply(np.ones(2))
+    with pytest.raises(TypeMismatchError, match=r"Layer is not callable: the file has no __call__"):
+        again(layer)(1.0)
 
 
 def test_attributes_that_files_cannot_hold_are_left_out_with_a_warning():

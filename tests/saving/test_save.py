@@ -42,7 +42,40 @@ def test_values_that_a_file_cannot_hold(golden):
     golden.check("saving/nothing.txt", refused())
 
 
-def test_a_class_of_the_user_is_saved_as_a_runtime_error():
+def spilled(x, n):
+    for _ in wend.loop(range(n), memory="spill"):
+        x = np.sin(x) + 0.1 * x
+    return x.sum()
+
+
+def test_tapes_that_spill_are_not_saved_but_their_functions_are():
+    args = np.ones(3), np.int64(4)
+    fun, slope = wend.function(spilled), wend.grad(spilled)
+    fun(*args), slope(*args)
+    refusal = refused(slope=slope)
+    assert (
+        "grad_spilled cannot be saved, for a loop of it spills its tape at test_save.py:" in refusal
+    )
+    assert "take its derivatives where it is loaded" in refusal
+    np.testing.assert_array_equal(wend.grad(again(fun=fun).fun)(*args), slope(*args))
+
+
+@pytest.mark.parametrize("name", ["two words", "class", "__call__"])
+def test_names_that_are_no_attributes_are_refused(name):
+    fun = wend.function(lambda x: x, name="fun")
+    fun(1.0)
+    assert "is no name of an attribute" in refused(**{name: fun})
+    assert again({name: fun})[name](1.0) == 1.0
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    path = tmp_path / "absent" / "x.wend"
+    with pytest.raises(FileNotFoundError) as error:
+        wend.save(path, {"x": 1})
+    assert error.value.filename == str(path)
+
+
+def test_a_class_of_the_user_is_saved_as_a_runtime_error(tmp_path):
     class TooLargeError(Exception):
         pass
 
@@ -53,8 +86,10 @@ def test_a_class_of_the_user_is_saved_as_a_runtime_error():
         return x
 
     checked(1.0)
-    with pytest.warns(UserWarning, match="TooLargeError, raised at test_save.py:"):
-        loaded = again(checked=checked).checked
+    with pytest.warns(UserWarning, match="TooLargeError, raised at test_save.py:") as warned:
+        wend.save(tmp_path / "checked.wend", checked=checked)
+    assert [warning.filename for warning in warned] == [__file__]  # not a line of wend's
+    loaded = wend.load(tmp_path / "checked.wend").checked
     assert loaded(2.0) == 2.0
     with pytest.raises(RuntimeError, match=r"TooLargeError: 4\.0 is too large"):
         loaded(4.0)

@@ -5,6 +5,7 @@ Ten times as fast per call as comparing structures. Supports tuples, lists, dict
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -73,7 +74,7 @@ class _CodeBuilder:
 
     def emit_flatten(self, name: str, tree: Any) -> bool:
         """Generate code that flattens the tree in a variable; return whether it is supported."""
-        if type(tree) is int:
+        if _is_leaf(tree):
             self.leaves[tree] = name
             return True
         if tree is None:
@@ -100,7 +101,7 @@ class _CodeBuilder:
 
     def text(self, tree: Any) -> str | None:
         """Return an expression for the tree, with leaves from `x`."""
-        if type(tree) is int:
+        if _is_leaf(tree):
             return f"x[{tree}]"
         if tree is None:
             return "None"
@@ -125,6 +126,11 @@ class _CodeBuilder:
     def _name(self, hint: str) -> str:
         self._count += 1
         return f"{hint}{self._count}"
+
+
+def _is_leaf(tree: Any) -> bool:
+    """Return whether it is the number of a leaf; larger integers are constants."""
+    return type(tree) is int and 0 <= tree < sys.maxsize
 
 
 def _have_keys(container: dict[Any, Any], expected: Sequence[Any]) -> bool:

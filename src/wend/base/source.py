@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -91,6 +92,13 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
     while frame is not None and not is_users_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line."""
+    where = user_source()
+    file, line = (where.file, where.line) if where is not None else (__file__, 1)
+    warnings.warn_explicit(text, category, file, line)
 
 
 # The code that calls the traced function; frames outside it are not searched. By identity: the

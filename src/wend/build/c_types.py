@@ -42,3 +42,24 @@ _WORDS = """
     uint8_t uint16_t uint32_t uint64_t union unsigned using virtual void volatile while
 """
 RESERVED = frozenset(_WORDS.split())
+_MATH = """
+    acos acosh asin asinh atan atan2 atanh cabs carg cbrt ceil cexp cimag clog conj copysign cos
+    cosh cpow creal csin csqrt erf erfc exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod
+    frexp gamma hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint
+    lround modf nan nearbyint nextafter nexttoward pow remainder remquo rint round scalb scalbln
+    scalbn significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn
+"""
+_SYSTEM = """
+    abort abs accept access alarm aligned_alloc atexit atof atoi atol bcmp bcopy bind bsearch bzero
+    calloc chdir chmod clock close connect ctime daemon difftime div dup environ errno execv exit
+    fclose feof fflush fgets fopen fork fprintf fputs fread free fscanf fseek ftell fwrite getc
+    getenv getpid gets getw gmtime index ioctl kill labs ldiv link listen localtime longjmp malloc
+    mblen memchr memcmp memcpy memmove memset mkdir mktime nice open pause perror pipe poll printf
+    putc putenv puts putw qsort raise rand random read realloc recv remove rename rewind rindex
+    rmdir scanf select send setbuf setjmp setenv shutdown signal sleep snprintf socket sprintf srand
+    srandom sscanf stat stderr stdin stdout strcat strchr strcmp strcpy strdup strlen strncpy strstr
+    strtod strtok strtol sync syscall system tee time times tmpfile truncate umask uname ungetc
+    unlink usleep vfork vprintf wait wcslen write
+"""
+# What programs in C link with: a function of that name would take the place of the library's.
+LIBRARY = frozenset([*(x + end for x in _MATH.split() for end in ("", "f", "l")), *_SYSTEM.split()])

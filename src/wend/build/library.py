@@ -15,7 +15,7 @@ from wend.backends.native.objects.object_file import ObjectFile, object_file
 from wend.backends.native.objects.targets import target_platform
 from wend.base.errors import UnsupportedError, explain
 from wend.build.built import Built
-from wend.build.c_types import RESERVED
+from wend.build.c_types import LIBRARY, RESERVED
 from wend.build.header import header
 from wend.build.interfaces import interface_of, state_of
 from wend.build.layout import layout_of
@@ -26,6 +26,8 @@ from wend.function.derivatives.gradient import value_and_grad
 from wend.function.function import BoundFunction, Function, function
 from wend.ir.types import Symbol
 from wend.runtime.storage import Storage
+
+_OTHER_NAME = 'pass another one: name="…", or --name on the command line.'
 
 
 def build(
@@ -78,7 +80,10 @@ def build(
     concrete = _concrete(fun, specs)
     name = name or re.sub(r"\W", "_", concrete.name)
     if not re.fullmatch(r"[A-Za-z_]\w*", name) or name in RESERVED:
-        raise ValueError(explain(f"name={name!r} is no name in C.", cure="pass another one."))
+        raise ValueError(explain(f"name={name!r} is no name in C.", cure=_OTHER_NAME))
+    if name in LIBRARY:
+        what = f"name={name!r} is that of a function of the C library."
+        raise ValueError(explain(what, cure=_OTHER_NAME))
     concretes: dict[str, ConcreteFunction] = {name: concrete}
     labels: dict[str, list[str] | None] = {name: None}
     if gradient:

@@ -1,4 +1,4 @@
-"""The target of `wend show`: `FILE.py:CALL`, a function with arguments to trace it with."""
+"""Targets of commands: `FILE.py:CALL`, a function with arguments to trace it with."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def _parsed(text: str) -> tuple[ast.expr, Mapping[str, Any], Path]:
     path, colon, expression = text.partition(".py:")
     file = Path(path + ".py")
     if not colon or not expression:
-        what = f"wend show takes FILE.py:CALL, not {text!r}."
+        what = f"{text!r} is not of the form FILE.py:CALL."
         raise TargetError(explain(what, cure="write 'newton.py:root(2.0)', for example."))
     if not file.is_file():
-        raise TargetError(f"wend show: there is no file {str(file)!r}")
+        raise TargetError(f"there is no file {str(file)!r}")
     names = {"np": np, "wend": wend, "wnp": wend.numpy, **_import_file(file)}
     try:
         return ast.parse(expression, mode="eval").body, names, file
     except SyntaxError as error:
-        raise TargetError(f"wend show: {expression!r} is not valid Python: {error.msg}") from None
+        raise TargetError(f"{expression!r} is not valid Python: {error.msg}") from None
 
 
 def _trace(
@@ -97,7 +97,7 @@ def _value(tree: ast.expr, names: Mapping[str, Any], file: Path) -> Any:
     except NameError as error:
         functions = [name for name, thing in names.items() if _is_defined_in(thing, file)]
         known = f"it has {listed(functions)}" if functions else None
-        raise TargetError(explain(f"wend show: {error} in {file}", known)) from None
+        raise TargetError(explain(f"{error} in {file}", known)) from None
 
 
 def _is_defined_in(thing: Any, file: Path) -> bool:
@@ -131,9 +131,7 @@ def _function(fun: Any, expression: str) -> wend.Function | BoundFunction:
     if isinstance(fun, (wend.Function, BoundFunction)):
         return fun
     if not callable(fun):
-        raise TargetError(
-            f"wend show: {expression} is not a function, but of type {type(fun).__name__}"
-        )
+        raise TargetError(f"{expression} is not a function, but of type {type(fun).__name__}")
     staged: wend.Function = wend.function(fun)
     return staged
 
@@ -151,8 +149,8 @@ def _trace_without_arguments(
     example = ", ".join(["2.0", "np.ones(3)", "1"][k % 3] for k in range(len(parameters)))
     raise TargetError(
         explain(
-            f"wend show: {text} needs arguments to be traced: {', '.join(parameters)}.",
-            cure=f"write a call, which is traced and not run: wend show '{text}({example})'; or "
+            f"{text} needs arguments to be traced: {', '.join(parameters)}.",
+            cure=f"write a call, which is traced and not run: '{text}({example})'; or "
             "wend.TensorSpec([None, 3]) for an argument; or give the function an input_signature.",
         )
     )

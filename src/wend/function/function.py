@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from wend.backends.protocol import check_backend
 from wend.base import trees
 from wend.base.errors import RetraceWarning, listed
-from wend.base.source import is_wend_file, user_source
+from wend.base.source import is_wend_file, warn
 from wend.capture.guards.guards import include_guards
 from wend.function.cache import Trace, TraceCache
 from wend.function.call_path import CallPath
@@ -253,7 +252,7 @@ class Function:
                 key, self._binding.with_declared_types(arguments)
             )
             if warning is not None:
-                _warn(warning)
+                warn(warning, RetraceWarning)
         if current() is not None:
             include_guards(trace.guards)
         return trace
@@ -317,13 +316,6 @@ def _is_pickled_by_value() -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _warn(text: str) -> None:
-    """Warn at the user's line that a function is traced too often."""
-    where = user_source()
-    file, line = (where.file, where.line) if where is not None else (__file__, 1)
-    warnings.warn_explicit(text, RetraceWarning, file, line)
 
 
 def _is_wend_code(fun: Callable[..., Any]) -> bool:

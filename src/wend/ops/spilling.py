@@ -45,7 +45,9 @@ def _kernel_spill(*values: Any, limit: int, loop: str) -> SpoolSegment:
 
 # The segment of the values. `limit`: the bytes of the whole tape that may be in memory; `loop`: the
 # place of the loop in a message.
-spill = Op("spill", _infer_spill, _kernel_spill, no_gradient(), raises=(SpillError,))
+spill = Op(
+    "spill", _infer_spill, _kernel_spill, no_gradient(), raises=(SpillError,), is_portable=False
+)
 
 
 def _infer_unspill(handle: Type, *, index: int, type: Type, is_stacked: bool, loop: str) -> Type:
@@ -67,7 +69,14 @@ def _kernel_unspill(
 
 
 # The value at an index, of a type; a list whose items have been stacked is an array of them
-unspill = Op("unspill", _infer_unspill, _kernel_unspill, no_gradient(), raises=(SpillError,))
+unspill = Op(
+    "unspill",
+    _infer_unspill,
+    _kernel_unspill,
+    no_gradient(),
+    raises=(SpillError,),
+    is_portable=False,
+)
 
 SEGMENTS = frozenset({spill, unspill})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import LoadError, ParseError, SaveError, WendError, explain
-from wend.base.source import Source, at
+from wend.base.source import Source, at, warn
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.parser import parse
@@ -21,6 +20,7 @@ from wend.ir.verify import verify
 from wend.ops import effects
 from wend.ops.control import call
 from wend.ops.custom import RULED, RecursiveRule
+from wend.ops.spilling import SEGMENTS
 from wend.runtime.storage import Storage
 from wend.saving.archive import ArchiveReader, ArchiveWriter
 from wend.saving.checks import check_graph
@@ -85,6 +85,10 @@ class GraphWriter:
     def _write_callees(self, graph: Graph, user: str) -> None:
         for node in graph.nodes:
             self.versions[node.op.name] = node.op.version
+            if node.op in SEGMENTS:
+                what = f"{user} cannot be saved, for a loop of it spills its tape{at(node.source)}."
+                cure = "save the function, and take its derivatives where it is loaded."
+                raise SaveError(explain(what, cure=cure))
             if not node.op.is_portable:
                 raise SaveError(
                     explain(
@@ -170,11 +174,10 @@ def _portable_error(node: Node) -> tuple[str, str]:
         text = ", ".join("{}" for _ in node.operands[2:])
     text = f"{error.__name__}: {text}" if text else error.__name__
     known = effects.error_name(error)
-    warnings.warn(
+    warn(
         f"{error.__name__}, raised{at(node.source)}, is saved as "
         f"{known if isinstance(known, str) else 'RuntimeError'} with the text {text!r:.60}: files "
         "hold no classes.",
-        stacklevel=2,
     )
     return (known if isinstance(known, str) else "RuntimeError"), text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from wend.ir.dtypes import LONG_NAMES, SHORT_NAMES
 from wend.saving.fields import tagged
 
 _PLAIN = (type(None), bool, int, str)
+_COLLECTIONS: Mapping[str, Callable[[Iterable[Any]], Any]] = {
+    kind.__name__: kind for kind in (tuple, list, set, frozenset)
+}
 
 
 def literal_to_json(value: Any, what: str) -> Any:
@@ -27,9 +31,9 @@ def literal_to_json(value: Any, what: str) -> Any:
         return {"float": str(value)}
     if kind is complex:
         return {"complex": [literal_to_json(part, what) for part in (value.real, value.imag)]}
-    if kind in (tuple, list, frozenset):
+    if kind in (tuple, list, set, frozenset):
         items = [literal_to_json(item, what) for item in value]
-        return {kind.__name__: sorted(items, key=repr) if kind is frozenset else items}
+        return {kind.__name__: sorted(items, key=repr) if kind in (set, frozenset) else items}
     if kind is dict:
         return {
             "dict": [[literal_to_json(x, what) for x in (key, item)] for key, item in value.items()]
@@ -93,8 +97,8 @@ def _of(tag: str, contents: Any, where: str) -> Any:
         if tag == "range" and items[2] == 0:
             raise LoadError(f"{where}: a range has no step")
         return {"slice": slice, "range": range, "complex": complex}[tag](*items)
-    if tag in ("tuple", "list", "frozenset"):
-        return {"tuple": tuple, "list": list, "frozenset": frozenset}[tag](items)
+    if tag in _COLLECTIONS:
+        return _COLLECTIONS[tag](items)
     raise LoadError(f"{where}: there are no values of kind {tag!r:.40}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from wend.base.errors import LoadError, explain
+from wend.base.errors import LoadError, TypeMismatchError, explain
 from wend.function.function import Function
 from wend.ir.graph import Graph
 from wend.ir.op import TABLE
@@ -79,9 +79,14 @@ def load_file(
     path: str | os.PathLike[str] | BinaryIO, *, types: Iterable[type] = (), verify: bool = True
 ) -> LoadedFile:
     """Return the contents of a file; see `load`."""
+    classes: list[Any] = [*types] if isinstance(types, Iterable) else [types]
+    for cls in classes:
+        if not isinstance(cls, type):
+            what = f"wend.load: types={cls!r:.40} is no class."
+            raise TypeMismatchError(explain(what, cure="pass a list of classes: types=[State]."))
     archive = ArchiveReader(path, verify=verify)
     try:
-        return _read(archive, {class_name(cls): cls for cls in types})
+        return _read(archive, {class_name(cls): cls for cls in classes})
     except RecursionError:
         raise LoadError(f"{archive.name} is nested too deeply") from None
 

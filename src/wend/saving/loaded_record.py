@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wend.tree.registry import register
+from wend.base import trees
 
 
 class LoadedRecord:
@@ -39,4 +39,5 @@ def _unflatten(metadata: Any, values: Sequence[Any]) -> LoadedRecord:
     return LoadedRecord(class_name, names, values, of_class)
 
 
-register(LoadedRecord, _flatten, _unflatten)
+# Its children are attributes, and are called so in messages.
+trees.register_node(LoadedRecord, _flatten, _unflatten, by_attributes=True)

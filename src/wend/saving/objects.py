@@ -6,14 +6,14 @@ import enum
 import functools
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import LoadError, SaveError, explain, listed
+from wend.base.errors import LoadError, SaveError, TypeMismatchError, explain, listed
+from wend.base.source import warn
 from wend.function.concrete import ConcreteFunction
 from wend.function.function import BoundFunction, Function
 from wend.ir.dtypes import is_supported
@@ -26,6 +26,9 @@ from wend.saving.variables import ArrayTable, ArrayWriter, LoadedVariable, Varia
 from wend.trace.state.variable import Variable
 
 _FUNCTIONS = (Function, BoundFunction, ConcreteFunction)
+_NUMBERS = (bool, int, float, complex, str)  # and texts, as attributes of classes
+_CALL = "__call__"
+_PLAIN_PYTHON = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, np.ufunc)
 _LIBRARIES = ("wend.", "numpy.", "scipy.", "builtins")
 # Instances of these have no attributes of the user's.
 _NO_OBJECTS = (
@@ -68,6 +71,15 @@ class LoadedObject:
                 cure="save it again after a call of that function; plain Python is not saved.",
             )
         )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the `__call__` that was saved."""
+        call = self.__dict__.get(_CALL)
+        if call is None:
+            what = f"{self._loaded_as[0]} is not callable: the file has no __call__ of it."
+            cure = "make that a wend.function, and save the object again after a call."
+            raise TypeMismatchError(explain(what, cure=cure))
+        return call(*args, **kwargs)
 
     def __repr__(self) -> str:
         names = ", ".join(name for name in vars(self) if name != "_loaded_as")
@@ -116,6 +128,9 @@ class ObjectWriter:
             return {"generator": self._variables.number(leaf.state.storage)}
         if isinstance(leaf, np.ndarray) and is_supported(leaf.dtype):
             return {"array": self._array(leaf)}
+        if isinstance(leaf, _PLAIN_PYTHON):
+            what = f"{path} is plain Python, {leaf.__name__}: a file holds functions of wend."
+            raise LeftOutError(explain(what, cure="make it a wend.function, and call it once."))
         try:
             return {"literal": literal_to_json(leaf, path)}
         except SaveError as error:
@@ -144,7 +159,7 @@ class ObjectWriter:
         plain = [name for name in new if not isinstance(getattr(x, name), _FUNCTIONS)]
         if plain:
             names = listed(f"{path}.{name}" for name in plain)
-            warnings.warn(f"{names}: left out, since files cannot hold them", stacklevel=2)
+            warn(f"{names}: left out, since files cannot hold them")
         return number
 
 
@@ -165,10 +180,26 @@ def _attributes(x: Any) -> Iterator[tuple[str, Any]]:
     for cls in type(x).__mro__:
         slots = cls.__dict__.get("__slots__", ())
         names |= dict.fromkeys((slots,) if isinstance(slots, str) else slots)
-        names |= dict.fromkeys(name for name, y in vars(cls).items() if isinstance(y, Function))
+        names |= dict.fromkeys(name for name, y in vars(cls).items() if _is_saved_of_class(y))
     for name in names:
-        if not name.startswith("__") and name != "_loaded_as" and hasattr(x, name):
-            yield name, getattr(x, name)
+        is_plain = not name.startswith("__") and name != "_loaded_as"
+        if (is_plain or name == _CALL) and hasattr(x, name):
+            yield name, _as_function(getattr(x, name))
+
+
+def _is_saved_of_class(y: Any) -> bool:
+    """Return whether an attribute of a class is one of its instances: a function, or a value."""
+    if isinstance(y, (staticmethod, classmethod)):
+        y = y.__func__
+    is_value = isinstance(y, (Variable, Generator, np.ndarray, *_NUMBERS))
+    return is_value or isinstance(y, _FUNCTIONS)
+
+
+def _as_function(x: Any) -> Any:
+    """Return a bound function for a method that Python has bound, as that of a class."""
+    if isinstance(x, types.MethodType) and isinstance(x.__func__, Function):
+        return x.__func__.__get__(x.__self__, type(x.__self__))
+    return x
 
 
 class ObjectReader:
@@ -199,7 +230,8 @@ class ObjectReader:
             pairs = record.get("attributes", list)
             if any(type(pair) is not list or len(pair) != 2 for pair in pairs):
                 raise LoadError(f"{record.where}: attributes are no names with values")
-            names = check_names([name for name, _ in pairs], record.where)
+            names = [name for name, _ in pairs]
+            check_names([name for name in names if name != _CALL], record.where)
             if "_loaded_as" in names:
                 raise LoadError(f"{record.where}: '_loaded_as' is no name of an attribute")
             for name, (_, value) in zip(names, pairs, strict=True):

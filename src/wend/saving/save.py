@@ -10,8 +10,8 @@ from wend.base.version import VERSION
 from wend.saving.archive import ArchiveWriter
 from wend.saving.functions import FunctionWriter
 from wend.saving.graphs import GraphWriter
-from wend.saving.objects import ObjectWriter
-from wend.saving.structures import check_names
+from wend.saving.objects import LeftOutError, ObjectWriter
+from wend.saving.structures import is_attribute
 from wend.saving.traces import TraceWriter
 from wend.saving.variables import ArrayWriter, VariableWriter
 
@@ -55,11 +55,18 @@ def save(
     graphs = GraphWriter(archive, array, variables.number)
     writer = FunctionWriter(TraceWriter(array, variables, graphs))
     objects = ObjectWriter(array, variables, writer)
-    if functions:
-        check_names([*functions], "wend.save")
-        root = {name: objects.value(fun, name) for name, fun in functions.items()}
-    else:
-        root = objects.value(value, type(value).__name__)
+    for name in functions:
+        if not is_attribute(name):
+            what = f"wend.save: {name!r:.40} is no name of an attribute."
+            cure = "choose another; or save a dict: wend.save(path, {name: f})."
+            raise SaveError(explain(what, cure=cure))
+    try:
+        if functions:
+            root = {name: objects.value(fun, name) for name, fun in functions.items()}
+        else:
+            root = objects.value(value, type(value).__name__)
+    except LeftOutError as error:  # it is all that was to be saved
+        raise SaveError(*error.args) from None
     entries = graphs.entries()
     manifest = {
         "format": FORMAT,

@@ -12,8 +12,10 @@ from wend.base.errors import LoadError, SaveError, explain
 from wend.saving.fields import tagged
 from wend.saving.literals import literal_from_json, literal_to_json
 from wend.saving.loaded_record import LoadedRecord
+from wend.trace.control.returned_constants import ReturnedConstant
 
 LEAF = "*"
+CONSTANT = "constant"  # the tag of a text or the like in a result
 # Classes that files name: those that `wend.load` is given, by module and name
 Classes = Mapping[str, type]
 
@@ -51,6 +53,8 @@ def tree_to_json(treedef: trees.TreeDef, what: str, leaves: Iterator[Any] | None
         return {"deque": [trees.root_metadata(treedef), children]}
     if trees.is_namedtuple(kind):
         return {"namedtuple": [class_name(kind), list(kind._fields), children]}
+    if kind is ReturnedConstant:
+        return {CONSTANT: literal_to_json(trees.root_metadata(treedef), what)}
     if kind is LoadedRecord:
         name, names, metadata = trees.root_metadata(treedef)
         return {"class": [name, list(names), literal_to_json(metadata, what), children]}
@@ -185,6 +189,12 @@ def _list(data: Any, where: str) -> list[Any]:
     return data
 
 
+def is_attribute(name: Any) -> bool:
+    """Return whether a name may be that of an attribute: it has no meaning for Python."""
+    is_name = type(name) is str and name.isidentifier() and not keyword.iskeyword(name)
+    return is_name and not name.startswith("__")
+
+
 def check_names(names: Sequence[Any], where: str) -> list[str]:
     """Return names that are to be attributes.
 
@@ -192,8 +202,7 @@ def check_names(names: Sequence[Any], where: str) -> list[str]:
         LoadError: one is no name, has a meaning for Python, or is listed twice.
     """
     for name in names:
-        is_name = type(name) is str and name.isidentifier() and not keyword.iskeyword(name)
-        if not is_name or name.startswith("__"):
+        if not is_attribute(name):
             raise LoadError(f"{where}: {name!r:.40} is no name of an attribute")
     if len({*names}) < len(names):
         raise LoadError(f"{where}: a name is listed twice: {names!r:.60}")

@@ -24,8 +24,9 @@ from wend.saving.checks import check_error
 from wend.saving.fields import Fields, pick, tagged
 from wend.saving.graphs import GraphWriter
 from wend.saving.literals import literal_from_json, literal_to_json
-from wend.saving.structures import LEAF, Classes, tree_from_json, tree_to_json
+from wend.saving.structures import CONSTANT, LEAF, Classes, tree_from_json, tree_to_json
 from wend.saving.variables import ArrayTable, ArrayWriter, LoadedVariable, VariableWriter
+from wend.trace.control.returned_constants import ReturnedConstant, returned_constant
 from wend.trace.recording.arguments import LeafType
 from wend.trace.traced import Traced
 
@@ -168,7 +169,9 @@ class TraceReader:
     def _traced(self, record: Fields, graph: Graph, arguments: Arguments) -> Traced:
         where = record.where
         leaves, result_tree = trees.flatten(
-            tree_from_json(record.data.get("result"), where, self.classes)
+            tree_from_json(
+                record.data.get("result"), where, self.classes, lambda x: _result(x, where)
+            )
         )
         count = len(leaves)
         if any(leaf is not LEAF for leaf in leaves) or count > len(graph.results):
@@ -219,6 +222,16 @@ class TraceReader:
         if variable.is_placeholder:
             raise LoadError(f"{where}: variable {number} stands for an argument")
         return variable.variable.storage
+
+
+def _result(data: Any, where: str) -> Any:
+    """Return a leaf of a result, or a constant that every run returns."""
+    if type(data) is not dict or [*data] != [CONSTANT]:
+        return LEAF
+    constant = returned_constant(literal_from_json(data[CONSTANT], where))
+    if not isinstance(constant, ReturnedConstant):
+        raise LoadError(f"{where}: {data!r:.60} is no constant of a result")
+    return constant
 
 
 def _leaf_type(type: Type, fields: Fields) -> LeafType:

@@ -79,7 +79,8 @@ def check(case: Case, operands: Any) -> bool:
 
 WRAPPING = {"pow", "reduce_sum", "reduce_prod", "dot_general"}
 NO_SAMPLES = {
-    *("while", "if", "list_new", "list_zeros", "store", "raise_if", "frame_state", "after", "token")
+    *("while", "if", "call", "list_new", "list_zeros", "store", "raise_if", "frame_state"),
+    *("after", "token"),
 }
 EXPORTED = sorted(EMITTERS)
 

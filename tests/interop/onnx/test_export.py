@@ -312,3 +312,37 @@ def test_the_gradient_of_a_long_loop_is_linear_in_its_trips() -> None:
     assert len(nodes) < 60
     args = np.asarray(0.3), np.asarray(20_000)
     close(results(model, args), wend.grad(repeated)(*args))
+
+
+def test_tapes_that_spill_are_refused() -> None:
+    def spilled(x, n):
+        for _ in wend.loop(range(n), memory="spill"):
+            x = wnp.sin(x) + 0.1 * x
+        return x.sum()
+
+    with pytest.raises(UnsupportedError, match=r"as a tape does that spills\.\n.*memory="):
+        export(wend.grad(spilled), None, np.ones(3), np.int64(4))
+
+
+def test_calls_that_are_recomputed_are_exported() -> None:
+    @wend.checkpoint
+    def step(x):
+        return wnp.sin(wnp.sin(x))
+
+    def repeated(x, n):
+        for _ in range(n):
+            x = step(x)
+        return wnp.sum(x)
+
+    slope, x = wend.grad(repeated), np.linspace(0.0, 1.0, 3)
+    for n in (0, 1, 4):
+        close(results(export(slope, None, x, 3), [x, n]), slope(x, n))
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_every_constant_of_a_model_is_read(program: Program) -> None:
+    """Of others onnxruntime warns, whoever runs the model."""
+    model = export(wend.function(program.fun), None, *program.args)
+    read = {name for node in nodes_of(model.graph) for name in node.input}
+    assert {tensor.name for tensor in model.graph.initializer} <= read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at
 from wend.ir.graph import Node
-from wend.ir.types import Dim, ListType, MaybeType, Symbol, TensorType, Type
+from wend.ir.types import Dim, HostType, ListType, MaybeType, Symbol, TensorType, Type
 
 # Of other dtypes onnxruntime lacks most operators.
 ELEMENT_TYPES = {
@@ -75,6 +75,11 @@ class ModelBuilder:
                 numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
             )
         return self._constants[key]
+
+    def used_initializers(self) -> list[onnx.TensorProto]:
+        """Return the constants that a node reads; of others onnxruntime warns."""
+        used = set(_names_read(self.nodes))
+        return [tensor for tensor in self.initializers if tensor.name in used]
 
     def integers(self, *values: int) -> str:
         """Return the name of a constant vector of i64."""
@@ -159,12 +164,15 @@ class ModelBuilder:
         """Refuse values that ONNX has not.
 
         Raises:
-            UnsupportedError: a value of the node is complex, or a list of lists of lists.
+            UnsupportedError: a value is complex, of Python, or a list of lists of lists.
         """
         inner, depth = type, 0
         while isinstance(inner, (MaybeType, ListType)):
             depth += isinstance(inner, ListType)
             inner = inner.element if isinstance(inner, ListType) else inner.of
+        if isinstance(inner, HostType):
+            why = "it keeps objects of Python, as a tape does that spills"
+            raise unsupported(node, why, "export the value; or choose another memory= of the loop.")
         if not isinstance(inner, TensorType):
             return
         if inner.dtype not in ELEMENT_TYPES:
@@ -176,6 +184,15 @@ class ModelBuilder:
                 "it keeps lists of lists of arrays that differ in shape",
                 "export the value without its gradient, or make an inner loop one of fixed length.",
             )
+
+
+def _names_read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """Yield what nodes and the graphs in them read."""
+    for node in nodes:
+        yield from node.input
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _names_read(attribute.g.node)
 
 
 def element_of(type: Type) -> Type:

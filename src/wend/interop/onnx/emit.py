@@ -203,6 +203,7 @@ EMITTERS: Mapping[str, Emitter] = {
     **INDEXING,
     "while": _emit_while,
     "if": _emit_if,
+    "call": lambda m, node, x: emit_graph(m, node.regions[0], x),
     **LISTS,
     "any_nonzero": lambda m, node, x: m.constant(True, np.bool_),
     "is_zero": lambda m, node, x: m.constant(False, np.bool_),

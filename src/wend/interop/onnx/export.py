@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from onnx import helper
 
 from wend.base import trees
 from wend.base.errors import UnsupportedError, explain
+from wend.base.source import warn
 from wend.base.version import VERSION
 from wend.function.concrete import ConcreteFunction
 from wend.function.function import BoundFunction, Function, function
@@ -104,7 +104,7 @@ def export(
     _warn(m, concrete.name)
     title = re.sub(r"\W", "_", concrete.name)
     model = helper.make_model(
-        helper.make_graph(m.nodes, title, inputs, outputs, initializer=m.initializers),
+        helper.make_graph(m.nodes, title, inputs, outputs, initializer=m.used_initializers()),
         opset_imports=[helper.make_opsetid("", opset)],
         ir_version=_IR_VERSION,
         producer_name="wend",
@@ -166,11 +166,10 @@ def _declared(name: str, type: TensorType) -> onnx.ValueInfoProto:
 def _warn(m: ModelBuilder, name: str) -> None:
     if m.dropped_checks:
         lines = ", ".join(sorted({line for line in m.dropped_checks if line}))
-        warnings.warn(f"{name}: the model makes no checks, as at {lines}", stacklevel=3)
+        warn(f"{name}: the model makes no checks, as at {lines}")
     if m.quadratic_lists:
         lines = ", ".join(sorted({line for line in m.quadratic_lists if line}))
-        warnings.warn(
+        warn(
             f"{name}: lists that the loop reads, or appends to in some trips only, take time "
             f"quadratic in their length: {lines}",
-            stacklevel=3,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 
 from llvmlite import binding
@@ -46,8 +48,35 @@ def target_platform(triple: str | None, cpu: str | None, *, has_blas: bool) -> P
             what = f"the processor of {triple} is not this one."
             raise UnsupportedError(explain(what, cure="name it, as in --cpu x86-64-v3."))
         return Platform(triple, host_cpu.name(), host_features(), False, has_blas)
+    if cpu is not None:
+        _check_cpu(triple, cpu)
     features = frozenset(LEVELS.get(cpu or "", ()))
     return Platform(triple, cpu or "generic", features, False, has_blas)
+
+
+def _check_cpu(triple: str, cpu: str) -> None:
+    """Refuse a processor that LLVM does not know, or that has no code of 64 bits.
+
+    LLVM ends the process for such names; so one of its own asks.
+    """
+    if cpu in LEVELS and triple.startswith("x86_64"):
+        return
+    command = [sys.executable, "-c", _ASK, triple, cpu]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    if asked.returncode != 0 or "not a recognized processor" in asked.stderr:
+        what = f"{cpu!r:.40} is no processor of {triple}."
+        cure = "give one of LLVM's names, such as x86-64-v3 or cortex-a72; or leave cpu out."
+        raise UnsupportedError(explain(what, cure=cure))
+
+
+_ASK = """
+import sys
+from llvmlite import binding
+binding.initialize_all_targets()
+binding.initialize_all_asmprinters()
+machine = binding.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2])
+machine.emit_object(binding.parse_assembly("define void @f() { ret void }"))
+"""
 
 
 def machine_of(platform: Platform) -> object:
