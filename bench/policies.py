@@ -20,7 +20,7 @@ from typing import Any
 from bench.memory import growth
 
 POINTS = 10_000
-POLICIES = ("keep", "recompute", "Every(32)", "thin", "Checkpoints(8)", "Checkpoints(32)")
+POLICIES = ("keep", "spill", "recompute", "Every(32)", "thin", "Checkpoints(8)", "Checkpoints(32)")
 OTHERS = {
     "jax, scan of checkpoints": "jax",
     "equinox, checkpointed, 32": "equinox",

@@ -56,3 +56,20 @@ def test_what_is_replaced_as_a_whole_is_not_a_copy() -> None:
 
     with wend.config(memory="recompute"):
         assert np.isfinite(wend.grad(fun)(0.7))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slots", [1, 3, 8])
+def test_a_long_loop_keeps_an_array_for_each_slot_and_one_to_work_on(slots: int) -> None:
+    size = 100_000
+    held = {}
+    with wend.config(backend="native", tape_keep=1 << 40):
+        for policy in ("keep", "spill", wend.Checkpoints(slots)):
+            slope = wend.grad(recurrence(size))
+            with wend.config(memory=policy):
+                assert np.isclose(slope(0.7), 8.268427568295472, rtol=1e-12)
+                runs = slope.get_concrete_function(0.7).compiled.executables()
+            held[str(policy)] = sum(sum(run.held_memory().values()) for run in runs)
+    array = 1.05 * 8 * size  # blocks come in size classes
+    assert held["spill"] <= held["keep"] + 3 * array
+    assert held[f"Checkpoints({slots})"] <= held["keep"] + (slots + 1) * array

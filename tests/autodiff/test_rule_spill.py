@@ -106,8 +106,6 @@ def test_a_tape_of_eight_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     slope = wend.grad(lstm, (0, 1, 2))
     with wend.config(backend="native", tape_keep=1 << 40, spill_dir=str(tmp_path)):
         expected = slope(*args, "keep")
-        with pytest.raises(wend.TapeLimitError), wend.config(tape_limit=8 * limit, spill_dir=""):
-            slope(*args, "keep")
         with wend.config(tape_limit=limit):
             actual = slope(*args, "keep")
             total = held(slope, *args, "keep")

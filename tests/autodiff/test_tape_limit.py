@@ -98,3 +98,41 @@ def test_it_is_part_of_the_key_of_a_trace() -> None:
     explanation = str(slope.explain())
     assert explanation.startswith("grad_sines: 2 traces")
     assert "unlike trace 1: tape_limit is 800 bytes, not none" in explanation
+
+
+def vectors(trips: int, *, prints: bool = False) -> Any:
+    def fun(x: Any) -> Any:
+        for k in range(trips):
+            x = np.sin(x)
+            if prints and k < 0:
+                print(x)
+        return np.sum(x)
+
+    return fun
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_thin_is_chosen_where_the_tape_is_known_to_be_too_large(backend: str) -> None:
+    x = np.linspace(0.1, 1.0, 50)
+    expected = [wend.grad(vectors(trips))(x) for trips in (20, 400)]
+    with wend.config(tape_limit=10_000, backend=backend):
+        slopes = [wend.grad(vectors(trips)) for trips in (20, 400)]
+        actual = [slope(x) for slope in slopes]
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+    small, large = (str(slope.explain()) for slope in slopes)
+    assert 'memory="thin"' not in small
+    assert '(memory="thin": runs each trip once more)' in large
+
+
+def test_thin_is_not_chosen_for_loops_that_it_refuses() -> None:
+    def in_place(x: Any) -> Any:
+        y = np.zeros(3000) + x
+        for k in range(2999):
+            y[k + 1] = np.sin(y[k])
+        return y[-1]
+
+    x = np.linspace(0.1, 1.0, 50)
+    with wend.config(tape_limit=10_000):
+        for fun, argument in ((vectors(400, prints=True), x), (in_place, 0.3)):
+            with pytest.raises(wend.TapeLimitError):
+                wend.grad(fun)(argument)

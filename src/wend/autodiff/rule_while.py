@@ -22,7 +22,7 @@ from wend.autodiff.copied_carries import (
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, cotangent_activity
-from wend.autodiff.rotate import is_rotated, rotated
+from wend.autodiff.rotate import is_rotated, params_like, rotated
 from wend.autodiff.rule_if import pull_back_call
 from wend.autodiff.rule_schedule import pull_back_by_schedule
 from wend.autodiff.rule_spill import pull_back_spilled
@@ -32,8 +32,11 @@ from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.memory import Checkpoints, Every, parsed
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Effect
+from wend.ir.types import TensorType
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
+from wend.ops.loop_counters import trip_count
 
 _nonzero: Memo[LoopCotangentActivity] = Memo()
 _rewritten: Memo[Graph] = Memo()
@@ -56,8 +59,49 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
             _pull_back_spilled(t, bwd, node, cts)
         case "recompute":
             _pull_back_mined(t, bwd, node, cts, 1)
+        case _ if _exceeds_limit(t, bwd, node, cts):
+            _pull_back_as(t, bwd, node, cts, _as_thin)
         case _:
             _pull_back_kept(t, bwd, node, cts)
+
+
+def _exceeds_limit(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> bool:
+    """Return whether a loop is known to record more than its limit, and `"thin"` can keep less."""
+    w = WhileParts.of(node)
+    trips = trip_count(w) if w.limit and not w.applied else None
+    if not isinstance(trips, int) or updates_of_carries(node) or _has_effects(node):
+        return False
+    adjoint = _kept_adjoint(t, bwd, node, cts)
+    if adjoint is None:
+        return False
+    types = pushed_types(adjoint.forward_nodes[-1])
+    sizes = [type.nbytes for type in types if isinstance(type, TensorType)]
+    known = [size for size in sizes if size is not None]
+    return len(known) == len(types) and trips * sum(known) > w.limit
+
+
+def _has_effects(node: Node) -> bool:
+    """Return whether trips that run again would repeat more than checks."""
+    effects = {inner.op.effect for region in node.regions for inner in region.walk()}
+    return not effects.isdisjoint({Effect.WORLD, Effect.STATE})
+
+
+def _as_thin(node: Node) -> Graph:
+    """Return a graph of a loop with the policy `"thin"`."""
+    w, b = WhileParts.of(node), Build("thin")
+    b.source = node.source
+    params = params_like(b, node.operands)
+    count = len(w.carry)
+    carry, invariants = params[:count], params[count:]
+    loop = b.while_(
+        carry,
+        invariants,
+        w.before,
+        w.after,
+        memory="thin",
+        parallel_iterations=w.parallel_iterations,
+    )
+    return b.finish(loop.results)
 
 
 def _pull_back_as(
