@@ -136,3 +136,17 @@ def test_thin_is_not_chosen_for_loops_that_it_refuses() -> None:
         for fun, argument in ((vectors(400, prints=True), x), (in_place, 0.3)):
             with pytest.raises(wend.TapeLimitError):
                 wend.grad(fun)(argument)
+
+
+def test_explain_tells_what_a_call_has_needed() -> None:
+    x = np.linspace(0.1, 1.0, 1000)
+    needed = {}
+    for tape_keep in (0, 1 << 30):
+        with wend.config(backend="native", tape_keep=tape_keep):
+            slope = wend.grad(vectors(300))
+            slope(x)
+            text = str(slope.get_concrete_function(x).explain())
+        (line,) = [line for line in text.splitlines() if "needed up to" in line]
+        needed[tape_keep] = int(line.split()[3].replace(",", ""))
+    assert needed[0] == needed[1 << 30]
+    assert 300 * 8000 <= needed[0] <= 1.4 * 300 * 8000

@@ -136,6 +136,10 @@ class HoldsMemory(ABC):
     def held_memory(self) -> Mapping[str, int]:
         """Return the bytes held for the next call, by purpose."""
 
+    @abstractmethod
+    def peak_memory(self) -> int:
+        """Return the most bytes that a call has needed."""
+
 
 class CompilesClusters(ABC):
     """A backend that leaves parts of graphs to another one, which `choose` tells it of."""

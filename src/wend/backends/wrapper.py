@@ -31,3 +31,6 @@ class ExecutableWrapper(Explains, HoldsMemory):
 
     def held_memory(self) -> Mapping[str, int]:
         return self._execute.held_memory() if isinstance(self._execute, HoldsMemory) else {}
+
+    def peak_memory(self) -> int:
+        return self._execute.peak_memory() if isinstance(self._execute, HoldsMemory) else 0

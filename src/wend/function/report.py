@@ -293,8 +293,10 @@ def _policy(loop: Node) -> str:
 
 
 def memory(executables: Sequence[Executable]) -> list[str]:
-    """Return a line about the memory held for the next call, if there is any."""
+    """Return lines about the memory that a call needed, and that is held for the next one."""
     holding = [run for run in executables if isinstance(run, HoldsMemory)]
     sizes = [item for run in holding for item in run.held_memory().items()]
     texts = [f"{size:,} bytes of {what}" for what, size in sizes if size]
-    return [f"holds for the next call: {', '.join(texts)}"] if texts else []
+    held = [f"holds for the next call: {', '.join(texts)}"] if texts else []
+    peak = max((run.peak_memory() for run in holding), default=0)
+    return [f"needed up to {peak:,} bytes of lists and arrays in a call", *held] if peak else held

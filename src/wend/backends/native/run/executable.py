@@ -85,6 +85,10 @@ class NativeExecutable(FastCallable, Explains, HoldsMemory):
             "arrays": sum(workspace.pool_bytes() for workspace in workspaces),
         }
 
+    def peak_memory(self) -> int:
+        """Return the most bytes of lists and arrays that a call has needed, as far as is known."""
+        return max((workspace.peak() for workspace in self._workspaces.all()), default=0)
+
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         results = self._call(*arguments)
         return self._run(arguments) if results is FALLBACK else [*results]

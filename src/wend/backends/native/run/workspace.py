@@ -51,7 +51,7 @@ class Workspace:
         if settings().verify_memory:
             CHECKED.add(self)
         self._layout, self._strides, self._pool_take = layout, strides, pool_take
-        self._idle_bytes = 0  # bytes held when it last became idle
+        self._idle_bytes = self._peak = 0  # bytes held when it became idle: last, and at most
         self.objects: list[Any] = []
         self.lease: Any = None  # set while results are read, if lists keep it alive
         self.run_host: Callable[[], None] | None = None  # the callback of host calls
@@ -95,6 +95,7 @@ class Workspace:
         if len(idle) >= MAX_IDLE:
             return
         self._idle_bytes = self.bytes()
+        self._peak = max(self._peak, self._idle_bytes)
         if sum([space._idle_bytes for space in idle]) + self._idle_bytes > settings().tape_keep:
             self.release()
             self._idle_bytes = 0
@@ -109,6 +110,10 @@ class Workspace:
         """Return the bytes that its pools hold."""
         own = 0 if self.pool is None else len(self.pool)
         return own + sum(chunk.pool_bytes() for chunk in self.chunks)
+
+    def peak(self) -> int:
+        """Return the most bytes that arenas and pool have needed for a call."""
+        return max(self._peak, self.bytes())
 
     def faults(self) -> Iterator[str]:
         """Describe each redzone that has been overwritten."""
