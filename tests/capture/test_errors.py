@@ -234,7 +234,7 @@ def test_async_and_generators() -> None:
         "`later` is an async function.\n"
         "  To fix it: wend.function takes plain functions; await around the call, not in it."
     )
-    assert message_of(each, 1.0) == (
+    assert message_of(wend.grad(each), 1.0) == (
         "`each` is a generator function: it has `yield`.\n"
         "  To fix it: collect the values in a list (out.append(x)) and return them."
     )

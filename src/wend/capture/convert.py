@@ -67,6 +67,8 @@ from wend.capture.state.assignments import (
     set_item,
     set_item_in_place,
     set_item_of,
+    store_item,
+    store_item_in_place,
 )
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import check_bound, is_maybe_bound, require_bound, unwrap
@@ -193,6 +195,8 @@ vars(RUNTIME_FUNCTIONS).update(
     returned=evaluate,
     set_attribute=set_attribute,
     set_item=set_item,
+    store_item=store_item,
+    store_item_in_place=store_item_in_place,
     set_item_of=set_item_of,
     set_item_in_place=set_item_in_place,
     slice=slice,

@@ -10,6 +10,7 @@ from wend.backends.fastcall import FALLBACK
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import ShapeError
+from wend.capture.calls import call
 from wend.capture.heap.locations import log_write_contents
 from wend.capture.stage.guard import user_traceback, without_head
 from wend.capture.state.paths import deciding_test
@@ -99,6 +100,8 @@ def _call_by_shape(function: Function, args: Sequence[Any], kwargs: dict[str, An
 
 def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Bind the arguments, find or make their trace, and run it or record a call of it."""
+    if function.makes_generators:
+        return _make_generator(function, args, kwargs)
     if function.eagerly is not None and runs_eagerly():
         if function.input_signature is not None:
             args, kwargs = function._binding.coerce(args, kwargs)
@@ -135,6 +138,15 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         if not trace.accepts_zero_one:
             _raise_static_shape_error(function, arguments)
         raise
+
+
+def _make_generator(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Return a generator, which Python runs: its caller decides when it goes on, and when it ends.
+
+    What it calls is compiled. In a trace, it is what the function that is not decorated makes.
+    """
+    make = function.python_function
+    return (make if current() is None else call(make))(*args, **kwargs)
 
 
 def _call_on_path(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import types
 import weakref
@@ -85,6 +86,7 @@ class Function:
         )
         # Runs in eager mode; functions that wend makes are traced there, too, unless they pass one.
         self.eagerly = eagerly or (None if _is_wend_code(python_function) else python_function)
+        self.makes_generators = inspect.isgeneratorfunction(python_function)
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._binding = Binding(self.name, self.signature, self.input_signature)
         self._tracing = Tracing(
@@ -354,6 +356,8 @@ def function(
     name: str | None = None,
 ) -> Function | Callable[[Callable[..., Any]], Function]:
     """Trace a Python function over NumPy arrays once per signature, and run it compiled.
+
+    A generator function makes generators that Python runs; what they call is compiled.
 
     Args:
         fun: the function; without it, a decorator is returned.

@@ -8,11 +8,11 @@ from typing import Any
 
 from wend.base.errors import StructureError, explain, listed
 from wend.base.refusals import is_refusal, refusal
-from wend.capture.state.paths import PathChanged, Site, deciding_test
+from wend.capture.state.paths import Decision, PathChanged, Site, deciding_test
 from wend.function.cache import Trace
 from wend.function.signature.signature import Arguments
 
-Decisions = dict[Site, bool]
+Decisions = dict[Site, Decision]
 
 _MAX_TESTS = 12  # whose outcomes are part of one trace
 _MAX_PATHS = 32  # that are remembered for one signature, the latest first
@@ -69,14 +69,20 @@ class PathTraces:
                     raise
                 if site is None:
                     raise failure or error from None
-                following = {**decisions, site: True}
+                following = {**decisions, site: _first_decision(site)}
                 continue
             trace.notes = trace.notes or (f"for one path: {_described(decisions)}",)
-            self._remember(arguments.key, paths, decisions)
+            is_whole = None not in decisions.values()
+            if is_whole:
+                self._remember(arguments.key, paths, decisions)
             try:
-                return run(trace)
+                result = run(trace)
             except PathChanged as changed:
                 known = max(known, _shown(decisions, changed), key=len)
+                continue
+            if is_whole:
+                return result
+            known = {**decisions, [*decisions][-1]: int(result)}
 
     def _remember(self, key: Hashable, paths: deque[Decisions], decisions: Decisions) -> None:
         """Put a path first."""
@@ -90,7 +96,12 @@ class PathTraces:
 
 def _first_decisions(failure: Exception | None) -> Decisions | None:
     site = None if failure is None else deciding_test(failure)
-    return None if site is None else {site: True}
+    return None if site is None else {site: _first_decision(site)}
+
+
+def _first_decision(site: Site) -> Decision:
+    """Return what the first trace for a test or integer is for: one that returns the integer."""
+    return None if site.is_integer else True
 
 
 def _agree(path: Decisions, known: Decisions) -> bool:
@@ -99,10 +110,10 @@ def _agree(path: Decisions, known: Decisions) -> bool:
 
 def _shown(decisions: Decisions, changed: PathChanged) -> Decisions:
     """Return the outcomes of tests that a run on a path has shown: one is not that of the path."""
-    number = int(str(changed).split()[0])
+    number, *value = map(int, str(changed).split()[:2])
     before = dict([*decisions.items()][:number])
     site = [*decisions][number]
-    return {**before, site: not decisions[site]}
+    return {**before, site: value[0] if site.is_integer else not decisions[site]}
 
 
 def _too_many_tests() -> StructureError:
@@ -112,7 +123,12 @@ def _too_many_tests() -> StructureError:
 
 
 def _described(decisions: Decisions) -> str:
-    return listed(
-        f"the test{where} {'holds' if outcome else 'fails'}"
-        for (where, _), outcome in decisions.items()
-    )
+    return listed(_outcome(site, decision) for site, decision in decisions.items())
+
+
+def _outcome(site: Site, decision: Decision) -> str:
+    if not site.is_integer:
+        return f"the test{site.where} {'holds' if decision else 'fails'}"
+    if decision is None:
+        return f"it returns the integer that Python needs{site.where}"
+    return f"the integer that Python needs{site.where} is {decision}"

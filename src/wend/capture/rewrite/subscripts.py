@@ -47,6 +47,9 @@ class _RewriteAssignments(StatementTransformer):
                     "set_item_of", node.value, target.value, key_expression(target.slice)
                 )
                 return ast.copy_location(ast.Expr(call), node)
+            case [ast.Subscript(value=owner, slice=key)] if not isinstance(owner, ast.Name):
+                call = runtime("store_item", node.value, owner, key_expression(key))
+                return ast.copy_location(ast.Expr(call), node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
@@ -67,6 +70,10 @@ class _RewriteAssignments(StatementTransformer):
                 call = runtime(
                     "change_item", owner, key_expression(key), operator, thunk(node.value)
                 )
+                return ast.copy_location(ast.Expr(call), node)
+            case ast.Subscript(value=owner, slice=key) if not isinstance(owner, ast.Name):
+                item = runtime("item_before", owner, key_expression(key))
+                call = runtime("store_item_in_place", item, operator, node.value)
                 return ast.copy_location(ast.Expr(call), node)
             case _:
                 return node

@@ -11,6 +11,7 @@ import numpy as np
 from wend.base.errors import ConcreteValueError, StructureError, explain
 from wend.base.memory import Memory, memory_text
 from wend.base.source import at, user_source
+from wend.capture.state.paths import keep_deciding_test
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, apply, recorder
 from wend.eager.promotion import tensor_type, wrapped
@@ -20,6 +21,7 @@ from wend.numpy.shaping import stack
 from wend.numpy.slices import as_position
 from wend.ops import lists, shaping
 from wend.trace.arrays.attributes import class_name, class_of
+from wend.trace.arrays.decided_integers import decided_integer
 from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
@@ -154,9 +156,21 @@ class TracedRange:
         """
         try:
             bounds = [operator.index(bound) for bound in (self.start, self.stop, self.step)]
-        except ConcreteValueError:
-            raise self._unknown_length() from None
+        except ConcreteValueError as error:
+            unknown = self._unknown_length()
+            keep_deciding_test(error, unknown)
+            raise unknown from None
         return iter(range(*bounds))
+
+    def with_decided(self) -> range | TracedRange:
+        """Return the range with the bounds whose values are part of the trace (D37)."""
+        bounds = [
+            bound if value is None else value
+            for bound in (self.start, self.stop, self.step)
+            for value in (decided_integer(bound) if isinstance(bound, Tracer) else None,)
+        ]
+        are_known = all(isinstance(bound, int) for bound in bounds)
+        return range(*bounds) if are_known else TracedRange(*bounds)
 
     def _unknown_length(self) -> ConcreteValueError:
         error = ConcreteValueError(
@@ -340,7 +354,9 @@ class ZippedIterable:
 
 def as_indexed(iterable: Any) -> IndexedIterable | None:
     """Return an iterable with access by index; None if Python iterates over it."""
-    if isinstance(iterable, (range, TracedRange)):
+    if isinstance(iterable, TracedRange):
+        return _index_range(iterable.with_decided())
+    if isinstance(iterable, range):
         return _index_range(iterable)
     if isinstance(iterable, (Staged, np.ndarray)) and tensor_type(iterable).dims:
         return _index_rows(iterable)

@@ -27,9 +27,11 @@ from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
 from wend.capture.state import one_shot_iterators, unbound, unsure_iterators
+from wend.capture.state.paths import deciding_test
 from wend.capture.state.state import State, holds_staged
 from wend.capture.state.traced_index import python_may_run
 from wend.eager.dispatch import Staged
+from wend.trace.arrays.decided_integers import marked
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording, current
@@ -216,6 +218,9 @@ class _IndexedFor:
                 f"the loop has {self.indexed.count} trips; wend.unroll(...) around what it "
                 "iterates over runs it in Python"
             )
+        for bound in self.indexed.numbers or ():
+            if isinstance(bound, Tracer) and deciding_test(failure) is None:
+                marked(failure, bound)
         raise refusals.noted_again(self._with_advice(failure))
 
     def _with_advice(self, failure: Exception) -> Exception:

@@ -26,7 +26,7 @@ from wend.capture.heap.locations import (
     log_write_contents,
 )
 from wend.capture.state import one_shot_iterators
-from wend.capture.state.traced_index import item_at
+from wend.capture.state.traced_index import is_at_traced_index, item_at, set_item_at
 from wend.eager.dispatch import Staged, any_staged
 from wend.ir.types import TensorType
 from wend.numpy import parts
@@ -93,9 +93,26 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
     """Run `target[key] = value`, `value` evaluated first; return the target's new value."""
     if isinstance(key, slice):
         one_shot_iterators.consume(value)
+    if is_at_traced_index(target, key):
+        set_item_at(target, key, value)
+        return target
     target = _writable(target, (value, key))
     target[key] = value
     return target
+
+
+def store_item(value: Any, owner: Any, key: Any) -> None:
+    """Run `owner[key] = value` for an owner that is no local name; `value` is evaluated first."""
+    if is_at_traced_index(owner, key):
+        set_item_at(owner, key, value)
+    else:
+        owner[key] = value
+
+
+def store_item_in_place(before: ItemBefore, name: str, value: Any) -> None:
+    """Run `owner[key] += value`, or another in-place operator, for such an owner."""
+    item = before.item_in(before.target)
+    store_item(IN_PLACE[name](item, value), before.target, before.key)
 
 
 class ItemBefore:
@@ -105,19 +122,20 @@ class ItemBefore:
         key: the key.
         item: the item; `MISSING` if it is a view, or is read of `array`.
         array: the traced array as it was, or None.
+        target: the target.
     """
 
-    __slots__ = ("array", "item", "key")
+    __slots__ = ("array", "item", "key", "target")
 
     def __init__(self, target: Any, key: Any) -> None:
-        self.key, self.item, self.array = key, MISSING, None
+        self.target, self.key, self.item, self.array = target, key, MISSING, None
         recording, traced = current(), _as_traced(target, key)
         if traced is not None and recording is not None:
             self.array = recording.lift(traced)
         elif isinstance(target, Staged):
             return
         elif not isinstance(target, np.ndarray):
-            self.item = target[key]
+            self.item = item_at(target, key) if type(target) is list else target[key]
         else:
             item = np.ndarray.__getitem__(target, key)
             is_view = isinstance(item, np.ndarray) and np.may_share_memory(item, target)
@@ -153,9 +171,10 @@ def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     before = key if type(key) is ItemBefore else None
     key = key if before is None else before.key
     target = _writable(target, (value, key))
+    if before is None:
+        before = ItemBefore(target, key) if type(target) is list else None
     item = target[key] if before is None else before.item_in(target)
-    target[key] = IN_PLACE[name](item, value)
-    return target
+    return set_item(IN_PLACE[name](item, value), target, key)
 
 
 def in_place(target: Any, name: str, value: Any) -> Any:

@@ -1,8 +1,11 @@
-"""Tests whose outcome is part of a trace, since what follows has another structure on each path.
+"""Tests and integers whose values are part of a trace, since structure depends on them.
 
 A branch is refused if its paths leave values of different structures. The refusal tells which test
 decides. A trace for one outcome of it records the path that is taken
 then, with a check that the test has this outcome; where it has not, the call needs another trace.
+
+An integer that Python needs, as the length of a list, is refused likewise. A trace that ends there
+returns the number; the next one is for this number, and checks it.
 """
 
 from __future__ import annotations
@@ -11,41 +14,138 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from wend.base import refusals
 from wend.base.context_values import scoped
 from wend.base.source import at, user_source
+from wend.ir.graph import Value
 from wend.ir.op import Effect
-from wend.numpy.elementwise import logical_not
+from wend.numpy.elementwise import logical_not, not_equal
+from wend.trace.arrays.decided_integers import deciding_integers
+from wend.trace.arrays.provenance import source_arguments
+from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording, current
 
 T = TypeVar("T")
 
-# The line of a test, and how many tests of the line the trace has met before
-Site = tuple[str, int]
+
+class Site(NamedTuple):
+    """A test, or an integer that Python needs.
+
+    Attributes:
+        where: the line.
+        number: how many tests of the line the trace has met, with this one; of an integer, its
+            position among the values of the trace.
+        is_integer: whether it is an integer.
+    """
+
+    where: str
+    number: int
+    is_integer: bool = False
+
+
+# What a trace is for: outcomes of tests and values of integers; None where it ends, and returns one
+Decision = bool | int | None
 
 
 class PathChanged(BaseException):
-    """A test of a trace for one path has another outcome; the text is its number in the path."""
+    """A test or integer of a trace for one path has another value.
+
+    The text is its number in the path, and for an integer its value.
+    """
+
+
+class IntegerReached(BaseException):
+    """A trace has reached the integer that it is to return."""
+
+    def __init__(self, integer: Tracer) -> None:
+        super().__init__()
+        self.integer = integer
 
 
 class TracedPath:
-    """The tests of one trace.
+    """The tests and integers of one trace.
 
     Attributes:
-        decisions: the outcomes that the trace is for.
+        decisions: the values that the trace is for.
     """
 
-    def __init__(self, decisions: Mapping[Site, bool]) -> None:
+    def __init__(self, decisions: Mapping[Site, Decision]) -> None:
         self.decisions = dict(decisions)
         self._counts: Counter[str] = Counter()
+        self._positions = {
+            site.number: number
+            for number, site in enumerate(self.decisions)
+            if len(site) > 2 and site.is_integer
+        }
+        self._checked: set[Value] = set()
 
     def next_site(self) -> Site:
         """Return the site of the test that the trace meets now."""
         where = at(user_source())
         self._counts[where] += 1
-        return where, self._counts[where]
+        return Site(where, self._counts[where])
+
+    # The integers that Python needs
+    def value_of(self, integer: Tracer) -> int | None:
+        """Return the value of an integer that is part of the trace; None of others."""
+        if not self._positions:
+            return None
+        value, recording = _outermost(integer)
+        position = None if recording is None else _position(value, recording)
+        if recording is None or position not in self._positions:
+            return None
+        number = self._positions[position]
+        decision = [*self.decisions.values()][number]
+        if decision is None:
+            raise IntegerReached(recording.wrap(value, weak=True))
+        if value not in self._checked:
+            self._checked.add(value)
+            with recording.active():
+                x = recording.wrap(value, weak=True)
+                text = f"{number} {{}}"
+                recording.emit_raise(PathChanged, text, not_equal(x, int(decision)), [x])
+        return int(decision)
+
+    def mark(self, error: Exception, integer: Tracer) -> None:
+        """Note on the refusal of an integer that a trace for its value may help.
+
+        One that was computed from integer arguments alone is not marked: they can be static.
+        """
+        value, recording = _outermost(integer)
+        if recording is None or source_arguments(value, recording):
+            return
+        if not _has_effects(recording):
+            site = Site(at(user_source()), _position(value, recording), is_integer=True)
+            error.deciding_test = site  # type: ignore[attr-defined]
+
+
+def _outermost(integer: Tracer) -> tuple[Value, Recording | None]:
+    """Return a value with its recording, if it is computed once, outside loops and branches."""
+    value, recording = integer.value, integer.recording
+    while recording.is_region:
+        outer = recording.outer_value(value)
+        if outer is None or recording.parent is None:
+            return value, None
+        value, recording = outer, recording.parent
+    return value, recording if _runs_once(recording) and _is_current(recording) else None
+
+
+def _is_current(recording: Recording) -> bool:
+    """Return whether a function's recording goes on, perhaps in its loops and branches."""
+    innermost = current()
+    while innermost is not None and innermost.is_region:
+        innermost = innermost.parent
+    return innermost is recording
+
+
+def _position(value: Value, recording: Recording) -> int:
+    """Return the position of a value among those of a recording."""
+    if value.node is None:
+        params = recording.b.params
+        return -1 - next(k for k, param in enumerate(params) if param is value)
+    return next(k for k, node in enumerate(recording.b.nodes) if node is value.node)
 
 
 _path: ContextVar[TracedPath | None] = ContextVar("wend_path", default=None)
@@ -54,7 +154,7 @@ _path: ContextVar[TracedPath | None] = ContextVar("wend_path", default=None)
 @contextmanager
 def traced_path(path: TracedPath | None) -> Iterator[None]:
     """Trace with the outcomes of a path in a block."""
-    with scoped(_path, path):
+    with scoped(_path, path), deciding_integers(path):
         yield
 
 
@@ -84,13 +184,13 @@ def decided(
         return record()
     except Exception as error:
         may_help = refusals.is_refusal(error) or isinstance(error, RecursionError)
-        if may_help and is_eligible:
+        if may_help and is_eligible and deciding_test(error) is None:
             error.deciding_test = site  # type: ignore[attr-defined]
         raise
 
 
 def deciding_test(error: BaseException) -> Site | None:
-    """Return the test whose outcome a trace needs instead of what was refused, if it may help."""
+    """Return the test or integer that a trace needs instead of what was refused, if it may help."""
     site: Site | None = getattr(error, "deciding_test", None)
     return site
 

@@ -1,4 +1,4 @@
-"""`items[k]` of a list or tuple at a traced index."""
+"""`items[k]` of a list or tuple at a traced index, and `items[k] = value` of a list."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from wend.base.errors import ConcreteValueError, listed
 from wend.eager import raising
+from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, read
 from wend.eager.promotion import PYTHON_SCALARS, cast, result_dtype
 from wend.ir.graph import Value
+from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
@@ -50,6 +52,47 @@ def item_at(items: Sequence[Any], index: Any) -> Any:
         with raising.checked():
             return _item_at(items, index, dtype, weak=weak)
     return _item_at(items, index, dtype, weak=weak)
+
+
+def is_at_traced_index(items: Any, index: Any) -> bool:
+    """Return whether `items[index] = value` is a store into a list that the trace knows."""
+    return type(items) is list and current() is not None and _is_traced_integer(index)
+
+
+def set_item_at(items: list[Any], index: Any, value: Any) -> None:
+    """Run `items[index] = value` of a list for a traced index: each item is the value or remains.
+
+    Raises:
+        ConcreteValueError: Python needs the index, since the items are not of one type, or many.
+    """
+    recording = current()
+    assert recording is not None
+    is_of_arrays = bool(items) and all(map(_is_array, (value, *items)))
+    counts_trips = python_may_run.get() and _depends_on_carry(read(index))
+    if counts_trips or not is_of_arrays or len(items) > _MAX_STORED or not _are_alike(items, value):
+        items[index] = value  # raises the error of an unknown number, or takes its known value
+        return
+    count, text = len(items), "list assignment index out of range"
+    raising.may_raise("items[k] = value", (IndexError,))
+    is_outside = ew.logical_or(index < -count, index >= count)
+    _set_item_at(items, checked(index, (is_outside, IndexError, text)), value, recording)
+
+
+def _set_item_at(items: list[Any], index: Any, value: Any, recording: Recording) -> None:
+    position = ew.where(index < 0, index + len(items), index)
+    for k, item in enumerate(items):
+        weak = leaf_type(item).weak and leaf_type(value).weak
+        chosen = read(ew.where(ew.equal(position, k), value, item))
+        items[k] = recording.wrap(recording.lift(chosen), weak=weak)
+
+
+def _are_alike(items: Sequence[Any], value: Any) -> bool:
+    """Return whether items and a value are numbers of one dtype."""
+    types, dtype = [leaf_type(x) for x in (value, *items)], result_dtype(value, *items)
+    return all(type.type.dims == () and _fits(type, types[0], dtype) for type in types)
+
+
+_MAX_STORED = 256  # items of a list that a store at a traced index may reach
 
 
 def _item_at(items: Sequence[Any], index: Any, dtype: np.dtype, *, weak: bool) -> Any:

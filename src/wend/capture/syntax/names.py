@@ -33,7 +33,14 @@ MUTATORS = frozenset(
     }
 )
 # Runtime functions for `x[k] = v` and the like, each with the position of what it mutates.
-SETTERS = {"set_item": 1, "set_item_in_place": 0, "in_place": 0}
+SETTERS = {
+    "set_item": 1,
+    "set_item_in_place": 0,
+    "in_place": 0,
+    "store_item": 1,
+    "store_item_in_place": 0,
+}
+_WHOLE_ITEM_SETTERS = ("set_item", "store_item")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -116,7 +123,10 @@ class Changes(Visitor):
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
             self.mutate(container_path(node.func.value))
         if isinstance(node.func, ast.Attribute) and node.func.attr in SETTERS:
-            target, changes_item = node.args[SETTERS[node.func.attr]], node.func.attr != "set_item"
+            target = node.args[SETTERS[node.func.attr]]
+            if node.func.attr == "store_item_in_place" and isinstance(target, ast.Call):
+                target = target.args[0]  # of `item_before`
+            changes_item = node.func.attr not in _WHOLE_ITEM_SETTERS
             is_nested = changes_item or isinstance(target, ast.Subscript)
             self.store(container_path(target), is_nested=is_nested)
         for inner in getattr(node, CONTINUATION, ()):

@@ -14,6 +14,7 @@ from wend.base import trees
 from wend.base.cached_property import cached_property
 from wend.base.errors import NotDifferentiableError, StructureError, TypeMismatchError, explain
 from wend.capture.convert import capture
+from wend.capture.state.paths import IntegerReached
 from wend.eager.promotion import tensor_type
 from wend.function.function import Function
 from wend.function.signature.signature import Arguments, Signature
@@ -142,13 +143,26 @@ class DifferentiatedCall:
         return traced
 
     def _trace(self, arguments: Arguments) -> Traced:
-        return trace_function(
+        reached: list[IntegerReached] = []
+
+        def call(fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+            try:
+                return arguments.call(fun, arrays)
+            except IntegerReached as integer:
+                reached.append(integer)
+                return integer.integer
+
+        traced = trace_function(
             capture(self.fun) if self.capture else self.fun,
             arguments.types,
-            arguments.call,
+            call,
             self.name,
             [f"argument {name}" for name in arguments.names()],
         )
+        recording = current()
+        if reached and recording is not None:  # the trace around this one returns the integer
+            raise IntegerReached(traced.call_in(recording, arguments.arrays))
+        return traced
 
     def _chosen_positions(self) -> set[int]:
         """Return the indices, among all leaves, of those of the chosen arguments."""

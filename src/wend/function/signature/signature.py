@@ -17,7 +17,7 @@ from wend.base.config import traced_settings
 from wend.base.errors import StructureError, TypeMismatchError, explain, listed
 from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
 from wend.base.refusals import refusal
-from wend.capture.state.paths import Site
+from wend.capture.state.paths import Decision, IntegerReached, Site
 from wend.eager.dispatch import Staged
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
@@ -54,7 +54,7 @@ class Arguments:
     parameters: tuple[str, ...] = ()
     metadata: Hashable = ()
     aliases: tuple[int, ...] = ()
-    path: tuple[tuple[Site, bool], ...] = ()
+    path: tuple[tuple[Site, Decision], ...] = ()
 
     @property
     def key(self) -> Hashable:
@@ -88,8 +88,8 @@ class Arguments:
             traced_settings(),
         )
 
-    def on_path(self, decisions: Mapping[Site, bool]) -> Arguments:
-        """Return these arguments for a trace in which tests have these outcomes."""
+    def on_path(self, decisions: Mapping[Site, Decision]) -> Arguments:
+        """Return these arguments for a trace in which tests and integers have these values."""
         return replace(self, path=tuple(decisions.items()))
 
     def with_types(self, types: Sequence[LeafType]) -> Arguments:
@@ -138,8 +138,13 @@ class Arguments:
         """Call a function in a trace whose results change lists and dicts of the caller, too."""
         leaves, args, kwargs = self._rebuilt(arrays)
         passed = PassedContainers(args, kwargs, leaves)
-        with tracing_containers(passed):
-            result = call_with(fun, args, kwargs)
+        try:
+            with tracing_containers(passed):
+                result = call_with(fun, args, kwargs)
+        except IntegerReached as reached:  # the trace that returns an integer changes nothing
+            if not reached.integer.is_reachable():
+                raise refusal(reached.integer.leaked()) from None
+            return reached.integer
         return with_changes(passed, result)
 
     def _rebuilt(self, arrays: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:

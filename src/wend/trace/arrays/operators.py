@@ -21,6 +21,7 @@ from wend.numpy import elementwise as ew
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays import python_numbers
 from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.foreign_operands import (
     SEQUENCES,
     check_number,
@@ -64,6 +65,8 @@ def _binary(
         if isinstance(other, SEQUENCES):
             if self.weak and function in _EQUALITIES:
                 return NotImplemented  # a number equals no list
+            if function is ew.multiply and (count := decided_integer(self)) is not None:
+                return other * count
             _check_list(self, other)
         if self.weak and reflected_name is not None and _is_asked(other, reflected_name, self):
             return NotImplemented
@@ -79,6 +82,8 @@ def _binary(
 
     def reflected(self: Operators, other: Any) -> Any:
         if isinstance(other, SEQUENCES):
+            if function is ew.multiply and (count := decided_integer(self)) is not None:
+                return other * count
             _check_list(self, other)
         if _is_operand(other):
             return run(_list_as_array(other), self)
@@ -149,15 +154,14 @@ def _check_list(x: Any, other: Sequence[Any]) -> None:
     if x.type.shape == () and (x.weak or x.type.dtype.kind in "bi"):
         advice = static_advice(x.value, x.recording) if hasattr(x, "value") else None
         cure = "make an array: np.full(n, value), or np.array(items) * n for a product"
-        raise refusal(
-            TypeError(
-                explain(
-                    f"a {type(other).__name__} of {len(other)} items meets {x!r}, which Python "
-                    "would use as a repeat count.",
-                    cure=f"{advice}; or {cure}." if advice else f"{cure}.",
-                )
+        error = TypeError(
+            explain(
+                f"a {type(other).__name__} of {len(other)} items meets {x!r}, which Python "
+                "would use as a repeat count.",
+                cure=f"{advice}; or {cure}." if advice else f"{cure}.",
             )
         )
+        raise refusal(marked(error, x))
 
 
 def _as_number(x: Any) -> Any:

@@ -35,6 +35,7 @@ from wend.trace.arrays.attributes import (
     not_iterable,
     unsized,
 )
+from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.in_place_methods import InPlaceMethods
 from wend.trace.arrays.methods import Methods
 from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufuncs
@@ -202,15 +203,20 @@ class Tracer(Operators, Methods, InPlaceMethods):
     def __int__(self) -> int:
         if (known := self._known()) is not None:
             return int(known)
-        raise self._concrete_error("int()", _CAST.format("int"))
+        if (value := decided_integer(self)) is not None:
+            return value
+        raise marked(self._concrete_error("int()", _CAST.format("int")), self)
 
     def __index__(self) -> int:
         if (known := self._known()) is not None:
             return operator.index(known.item() if self.weak else known[()])
-        raise self._concrete_error(
+        if (value := decided_integer(self)) is not None:
+            return value
+        error = self._concrete_error(
             "the integer",
             "read arrays and lists by wnp.take(values, i), use wend.fori_loop instead of range.",
         )
+        raise marked(error, self)
 
     def __hash__(self) -> int:
         if getattr(self.value.type, "shape", None) != ():
