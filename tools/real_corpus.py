@@ -129,6 +129,9 @@ def load(entry: Entry, folder: Path) -> tuple[types.ModuleType, Any]:
     sys.meta_path.insert(0, _MissingFinder())
     for name, other in _NUMPY_BY_OTHER_NAMES.items():
         sys.modules[name] = importlib.import_module(other)
+        parent, _, attribute = name.rpartition(".")
+        if parent == "autograd":  # as `import autograd.numpy as np` reads it
+            setattr(importlib.import_module(parent), attribute, sys.modules[name])
     for name in ("Hashable", "Iterable", "Mapping", "Sequence", "Callable"):  # their old place
         setattr(collections, name, getattr(collections.abc, name))
     checkout = folder / entry.repository.replace("/", "+")

@@ -22,6 +22,7 @@ from wend.capture.attributes import (
     run_getter,
     run_setter,
 )
+from wend.capture.builtins.along_axis import apply_along_axis, call_vectorized
 from wend.capture.builtins.world import check_arguments, check_uncaptured
 from wend.capture.conversion import (
     captured,
@@ -69,8 +70,8 @@ from wend.capture.stage.float_errors import check_seterr
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.memos import call_memo, is_memo
 from wend.eager.dispatch import Staged, any_staged
-from wend.trace.arrays.concrete_array import adopt_result, without_stale_memory
-from wend.trace.recording.recording import is_traced_now
+from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, without_stale_memory
+from wend.trace.recording.recording import current, is_traced_now
 from wend.trace.state.templates import Text
 
 
@@ -213,11 +214,17 @@ def _resolve_callee(fun: Any) -> Any:
         container_phis.check_mutation(owner)
     if fun is np.seterr:
         return check_seterr
+    if fun is np.apply_along_axis:
+        return apply_along_axis(call)
+    if type(fun) is np.vectorize:
+        return functools.partial(call_vectorized, call, fun)
     replacement = replacement_of(fun)
     if is_higher_order(fun):
         return functools.partial(_call_higher_order, replacement, fun.__name__)
     if replacement is not fun:
         return replacement
+    if isinstance(fun, types.BuiltinMethodType) and _reads_array(fun):
+        return functools.partial(_call_method_of_array, fun)
     if isinstance(fun, _SLOT_TYPES) and fun.__objclass__ is np.ndarray:
         return functools.partial(_call_array_method, fun)
     if fun is setattr or fun is delattr or is_attribute_setter(fun):
@@ -392,6 +399,27 @@ def _is_context_run(fun: Any) -> bool:
 def _call_called(fun: Any, called: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function that calls its first argument, with this captured."""
     return fun(call(called), *args, **kwargs)
+
+
+def _reads_array(fun: types.BuiltinMethodType) -> bool:
+    """Return whether this is a method of a concrete array that takes other arrays to read."""
+    return isinstance(fun.__self__, np.ndarray) and fun.__name__ in _READING_METHODS
+
+
+_READING_METHODS = ("dot", "clip", "searchsorted", "take", "repeat")
+
+
+def _call_method_of_array(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of a concrete array, which may be given traced values: `a.dot(x)`."""
+    recording = current()
+    if recording is None or not any_staged((*args, *kwargs.values())):
+        return fun(*args, **kwargs)
+    array: Any = fun.__self__
+    if isinstance(array, ConcreteTracedArray):
+        return getattr(array.lazy_ref(), fun.__name__)(*args, **kwargs)
+    traced = recording.wrap(recording.lift(array))
+    traced.link_view(array)  # in NumPy, a write to the result may change the array
+    return getattr(traced, fun.__name__)(*args, **kwargs)
 
 
 def _next(iterator: Any, /, *default: Any) -> Any:

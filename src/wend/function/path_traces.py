@@ -71,7 +71,8 @@ class PathTraces:
                     raise failure or error from None
                 following = {**decisions, site: _first_decision(site)}
                 continue
-            trace.notes = trace.notes or (f"for one path: {_described(decisions)}",)
+            note = f"for one path: {_described(decisions)}"
+            trace.notes = trace.notes if note in trace.notes else (*trace.notes, note)
             is_whole = None not in decisions.values()
             if is_whole:
                 self._remember(arguments.key, paths, decisions)

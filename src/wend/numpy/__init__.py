@@ -248,6 +248,7 @@ from wend.numpy.orders import lexsort as lexsort
 from wend.numpy.orders import partition as partition
 from wend.numpy.polynomials import polyadd as polyadd
 from wend.numpy.polynomials import polyder as polyder
+from wend.numpy.polynomials import polyfit as polyfit
 from wend.numpy.polynomials import polyint as polyint
 from wend.numpy.polynomials import polymul as polymul
 from wend.numpy.polynomials import polysub as polysub

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from wend.numpy import shaping
+from wend.base.errors import UnsupportedError, explain
+from wend.base.refusals import refusal
+from wend.base.source import at, user_source
+from wend.numpy import elementwise as ew
+from wend.numpy import reducing, shaping
 from wend.numpy.calculus import convolve
 from wend.numpy.creating import zeros_like
+from wend.numpy.decompositions import lstsq
 from wend.numpy.joining import atleast_1d
+from wend.numpy.matrices import vander
 from wend.numpy.operands import all_staged, staged, strong
 from wend.numpy.public import implements
 from wend.numpy.shaping import known_size
@@ -57,6 +64,47 @@ def polymul(a1: Any, a2: Any) -> Any:
 def _nonempty(p: Any) -> Any:
     """Return the coefficients; those of the polynomial 0 if there are none."""
     return p if known_size(p, 0, "polymul") else shaping.pad(p, (1, 0))
+
+
+@implements(np.polyfit)
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: Any = None,
+    cov: bool = False,
+) -> Any:
+    """Fit a polynomial by least squares; see `numpy.polyfit`.
+
+    Of a fit that is not unique, one of least norm is returned, without NumPy's warning.
+    """
+    x, y = all_staged((x, y))
+    known = (np.arange(float(known_size(x, 0, "polyfit"))), np.zeros(shaping.shape(y)))
+    if full or cov or np.ndim(deg) != 0:
+        what = "np.polyfit with full, cov or a list of degrees"
+        cure = "fit by np.linalg.lstsq on np.vander(x, deg + 1)."
+        raise refusal(
+            UnsupportedError(explain(f"{what}{at(user_source())} is not traced.", cure=cure))
+        )
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.polyfit(*known, deg)  # NumPy's errors
+    x, y = strong(x) + 0.0, strong(y) + 0.0
+    left = vander(x, deg + 1)
+    if w is not None:
+        w = staged(w) + 0.0
+        left = left * w[:, None]
+        y = y * (w[:, None] if shaping.rank_of(y) == 2 else w)
+    scale = ew.sqrt(reducing.sum(left * left, axis=0))
+    limit = known[0].size * np.finfo(np.float64).eps if rcond is None else rcond
+    fitted = lstsq(left / scale, y, limit)[0]
+    return (
+        shaping.matrix_transpose(shaping.matrix_transpose(fitted) / scale)
+        if (shaping.rank_of(y) == 2)
+        else fitted / scale
+    )
 
 
 @implements(np.polyder)

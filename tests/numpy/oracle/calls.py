@@ -215,6 +215,12 @@ def _solve(draw: Draw) -> Call:
     return Call("linalg.solve", run, (a, b))
 
 
+def _polyfit(draw: Draw) -> Call:
+    y = draw.array("iuf", [(5,), (6,), (5, 2)], extreme=0)
+    x, degree = np.linspace(-1.0, 2.0, len(y)), draw.choice([0, 1, 2])
+    return Call("polyfit", lambda x, y: np.polyfit(x, y, degree), (x, y))
+
+
 def _trapezoid(draw: Draw) -> Call:
     y = draw.array("biufc")
     options = draw.maybe(0.6, axis=draw.axis(y.ndim, none=False))
@@ -296,6 +302,7 @@ MAKERS: dict[str, Maker] = {
     },
     "polyder": on("polyder", shapes=VECTORS, m=[1, 2]),
     "polyint": on("polyint", shapes=VECTORS, m=[1, 2]),
+    "polyfit": _polyfit,
     "linalg.norm": _norm,
     "linalg.solve": _solve,
     **{f"linalg.{n}": on(f"linalg.{n}", shapes=SQUARES) for n in "det slogdet".split()},

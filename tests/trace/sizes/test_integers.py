@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wend.ir.builder import new_symbol
-from wend.ir.types import Symbol
+from wend.ir.graph import Value
+from wend.ir.types import Symbol, TensorType
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 
 N, M = new_symbol(), new_symbol()
@@ -91,3 +93,10 @@ def test_equal_sizes_are_one_number() -> None:
     assert n.times(m).plus(n).exact_quotient(m) is None
     assert n.minus(n) == ZERO
     assert (n.symbol, two.symbol, n.times(two).symbol) == (N, None, None)
+
+
+def test_the_positive_part_of_what_may_be_negative_has_no_upper_bound_zero():
+    v = symbolic(Value(TensorType(np.dtype("i8"), ())))
+    size = ZERO.minus(v).positive_part()
+    assert not constant(1).minus(size).is_nonnegative
+    assert size.minus(constant(1)).positive_part() != ZERO

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -358,6 +359,10 @@ def as_indexed(iterable: Any) -> IndexedIterable | None:
         return _index_range(iterable.with_decided())
     if isinstance(iterable, range):
         return _index_range(iterable)
+    if isinstance(iterable, itertools.repeat):
+        reduced: Any = iterable.__reduce__()
+        item, *count = reduced[1]
+        return IndexedIterable(count[0], lambda k: item, is_staged=False) if count else None
     if isinstance(iterable, (Staged, np.ndarray)) and tensor_type(iterable).dims:
         return _index_rows(iterable)
     if isinstance(iterable, ZippedIterable):

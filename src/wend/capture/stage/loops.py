@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -113,6 +115,8 @@ def for_(
         memory, iterable = iterable.memory, iterable.iterable
     iterable = entered_items(one_shot_iterators.consume(iterable))
     indexed = None if outer is None or outer.runs_now() else as_indexed(iterable)
+    if broken is not None and isinstance(iterable, itertools.repeat):
+        indexed = None  # only the run knows how many items are left
     if outer is None or indexed is None:
         _note_unused(memory, outer)
         _python_for(iterable, body, state, broken)
@@ -126,6 +130,8 @@ def for_(
         _note_unused(memory, outer)
     if loop.is_staged and isinstance(iterable, ZippedIterable):
         iterable.take(loop.attempt.where)
+    if loop.is_staged and isinstance(iterable, itertools.repeat):
+        collections.deque(iterable, maxlen=0)  # the loop has taken its items
 
 
 def _note_unused(memory: Memory | None, recording: Recording | None) -> None:

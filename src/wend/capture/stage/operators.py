@@ -20,6 +20,7 @@ from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.sequence_comparisons import are_equal, compare_items, compares_items
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import one_shot_iterators
+from wend.capture.state.paths import decided_truth
 from wend.capture.state.state import State
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import tensor_type
@@ -193,21 +194,26 @@ def require_concrete(left: Any) -> Any:
 
 
 def check_filter(test: Any, what: str = "the filter of a comprehension") -> Any:
-    """Check the result of a filter, which decides in Python.
+    """Check the result of a filter, which decides in Python; its outcome may be part of the trace.
 
     Raises:
-        ConcreteValueError: it is traced.
+        ConcreteValueError: it is traced, and is not.
     """
     test = as_test(test)
-    if is_traced(test):
-        raise ConcreteValueError(
-            explain(
-                f"{what}{at(user_source())} is {test!r}: how many items it lets through is only "
-                "known when it runs.",
-                cure="write it as a `for` loop that appends to a list.",
-            )
+    if not is_traced(test):
+        return test
+    outcome, site = decided_truth(test)
+    if outcome is not None:
+        return outcome
+    error = ConcreteValueError(
+        explain(
+            f"{what}{at(user_source())} is {test!r}: how many items it lets through is only "
+            "known when it runs.",
+            cure="write it as a `for` loop that appends to a list.",
         )
-    return test
+    )
+    error.deciding_test = site  # type: ignore[attr-defined]
+    raise error
 
 
 def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:

@@ -123,7 +123,8 @@ class TracedPath:
 
 def _outermost(integer: Tracer) -> tuple[Value, Recording | None]:
     """Return a value with its recording, if it is computed once, outside loops and branches."""
-    value, recording = integer.value, integer.recording
+    value = integer.value
+    recording: Any = integer.recording
     while recording.is_region:
         outer = recording.outer_value(value)
         if outer is None or recording.parent is None:
@@ -187,6 +188,23 @@ def decided(
         if may_help and is_eligible and deciding_test(error) is None:
             error.deciding_test = site  # type: ignore[attr-defined]
         raise
+
+
+def decided_truth(test: Any) -> tuple[bool | None, Site | None]:
+    """Return the outcome of a traced test that Python needs, if it is part of the trace.
+
+    Otherwise the site of the test, if its outcome may become part of a trace.
+    """
+    path, recording = _path.get(), current()
+    if path is None or recording is None or not _runs_once(recording):
+        return None, None
+    site = path.next_site()
+    outcome = path.decisions.get(site)
+    if outcome is None:
+        return None, None if _has_effects(recording) else site
+    number = [*path.decisions].index(site)
+    recording.emit_raise(PathChanged, str(number), logical_not(test) if outcome else test, [])
+    return bool(outcome), None
 
 
 def deciding_test(error: BaseException) -> Site | None:

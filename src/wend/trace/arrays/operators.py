@@ -66,7 +66,7 @@ def _binary(
             if self.weak and function in _EQUALITIES:
                 return NotImplemented  # a number equals no list
             if function is ew.multiply and (count := decided_integer(self)) is not None:
-                return other * count
+                return operator.mul(other, count)
             _check_list(self, other)
         if self.weak and reflected_name is not None and _is_asked(other, reflected_name, self):
             return NotImplemented
@@ -83,7 +83,7 @@ def _binary(
     def reflected(self: Operators, other: Any) -> Any:
         if isinstance(other, SEQUENCES):
             if function is ew.multiply and (count := decided_integer(self)) is not None:
-                return other * count
+                return operator.mul(other, count)
             _check_list(self, other)
         if _is_operand(other):
             return run(_list_as_array(other), self)

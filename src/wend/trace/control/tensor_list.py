@@ -28,6 +28,7 @@ from wend.numpy import shaping
 from wend.numpy.slices import as_position
 from wend.ops import lists as list_ops
 from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
+from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import current
@@ -146,24 +147,34 @@ class TensorList:
         return _emit(list_ops.list_len, self.lists[0])
 
     def __len__(self) -> int:
-        raise self._length_error(
+        return self._decided_length(
             "len()", "use it inside captured code, or wnp.stack(...).shape[0]."
         )
 
     def __iter__(self) -> Iterator[Any]:
-        raise self._length_error(
+        count = self._decided_length(
             "iteration", "stack it first: `for x in wnp.stack(...)` is a loop over the rows."
         )
+        return iter([self[k] for k in range(count)])
 
     def __bool__(self) -> bool:
-        raise self._length_error("the truth value", "compare its len() with 0.")
+        return self._decided_length("the truth value", "compare its len() with 0.") > 0
 
-    def _length_error(self, what: str, cure: str) -> WendError:
+    def _decided_length(self, what: str, cure: str) -> int:
+        """Return the length for what Python does, if it is part of the trace (D37).
+
+        Raises:
+            ConcreteValueError: it is not.
+        """
         if not self.lists[0].is_reachable():
-            return self._leaked()
-        return ConcreteValueError(
+            raise self._leaked()
+        length = self.length()
+        if (count := decided_integer(length)) is not None:
+            return count
+        error = ConcreteValueError(
             explain(f"{what} of {self!r} needs its length, known only when it runs.", cure=cure)
         )
+        raise marked(error, length)
 
     def _leaked(self) -> LeakedValueError:
         error: LeakedValueError = self.lists[0].leaked()

@@ -211,9 +211,9 @@ def _lower_bound(
         assert isinstance(atom.operands[1], int)
         by = atom.operands[1]
     elif atom.op_name == "positive_part":
-        upper = {p: count for p, count in upper.items() if count > 0}
         if not all(_is_nonnegative_atom(factor) for p in upper for factor, _ in p):
-            return None
+            return None  # what is subtracted may be negative, too
+        upper = {p: count for p, count in upper.items() if count > 0}
     else:
         return None
     bound = Counter({p: by * count for p, count in terms.items() if p != monomial})

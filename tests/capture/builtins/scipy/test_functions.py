@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg as sl
 import scipy.spatial.distance as sd
 import scipy.special as ss
-from scipy.stats import chi2, kurtosis, norm, skew
+from scipy.stats import chi2, entropy, kurtosis, norm, skew
 from scipy.stats import multivariate_normal as mvn
 
 import wend
@@ -38,6 +38,10 @@ FUNCTIONS = {
     "multivariate": lambda a, b: mvn.logpdf(b, b / 2, a) + mvn.pdf(b, cov=a) + mvn.logpdf(b[0]),
     "singular": lambda a, b: mvn.logpdf(b, b / 2, a, True),
     "moments": lambda a, b: skew(a, axis=1) + skew(b) + kurtosis(a) * kurtosis(a, axis=None),
+    "lyapunov": lambda a, b: sl.solve_discrete_lyapunov(a / 8, a) + sl.eig(a)[0].real.sum(),
+    "eigenvalues": lambda a, b: sl.eigvals(a).real.sum() + sl.eig(a, right=False).real.sum(),
+    "entropy": lambda a, b: entropy(b) + entropy(a + 1, b[:, None] + a, base=2, axis=1),
+    "square": lambda a, b: sd.squareform(sd.squareform(b + 1) * 2) + sd.squareform(b),
     "normal_quantile": lambda a, b: norm.ppf(b / 10, loc=2.0),
 }
 

@@ -13,23 +13,31 @@ from typing import Any
 from wend.base.errors import UnsupportedError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
+from wend.capture.builtins.scipy.filters import convolve, correlate, takes_filter
 from wend.capture.builtins.scipy.matrices import (
     MATRICES,
     METRICS,
     cdist,
+    eig,
     expm,
     pdist,
+    solve_discrete_lyapunov,
+    squareform,
     takes_expm,
+    takes_lyapunov,
+    takes_squareform,
 )
 from wend.capture.builtins.scipy.statistics import (
     CHI2,
     MULTIVARIATE_NORMAL,
+    entropy,
     kurtosis,
     skew,
     takes_degrees,
     takes_point,
 )
 from wend.eager.dispatch import any_staged
+from wend.eager.promotion import as_array
 from wend.numpy import elementwise as ew
 from wend.numpy import linalg, matrices, ranges, shaping, special
 
@@ -214,6 +222,23 @@ def _moment(moment: Call) -> Call:
     return run
 
 
+def _filter(filter: Call) -> Call:
+    def run(
+        input: Any,
+        weights: Any,
+        output: Any = None,
+        mode: str = "reflect",
+        cval: Any = 0.0,
+        origin: int = 0,
+    ) -> Any:
+        weights = as_array(weights)
+        if output is not None or not takes_filter(input, weights, mode, cval, origin):
+            raise _NotTakenError("these arguments")
+        return filter(input, weights, mode, cval)
+
+    return run
+
+
 _DISTRIBUTIONS: Mapping[str, Mapping[str, Call]] = {
     "norm": _NORMAL,
     "chi2": {
@@ -249,9 +274,32 @@ _FUNCTIONS: Mapping[str, Mapping[str, Call]] = {
         "solve_triangular": _solve_triangular,
         "expm": _only_if(takes_expm, expm, "a matrix of doubles"),
         **MATRICES,
+        "solve_discrete_lyapunov": _only_if(
+            takes_lyapunov, lambda a, q, method=None: solve_discrete_lyapunov(a, q), "a method"
+        ),
+        "eig": _only_if(
+            lambda a, b=None, left=False, right=True: b is None and not left, eig, "b or left"
+        ),
+        "eigvals": _only_if(lambda a, b=None: b is None, lambda a, b=None: linalg.eigvals(a), "b"),
         "eigh": _eigh,
         "eigvalsh": lambda a, b=None, *, lower=True: _eigh(a, b, lower=lower, eigvals_only=True),
     },
-    "scipy.spatial": {"pdist": _with_metric(pdist), "cdist": _with_metric(cdist)},
-    "scipy.stats": {"skew": _moment(skew), "kurtosis": _moment(kurtosis)},
+    "scipy.spatial": {
+        "pdist": _with_metric(pdist),
+        "cdist": _with_metric(cdist),
+        "squareform": _only_if(
+            lambda X, force="no", checks=True: force == "no" and takes_squareform(X),  # noqa: N803
+            lambda X, force="no", checks=True: squareform(X),  # noqa: N803
+            "an array",
+        ),
+    },
+    "scipy.ndimage": {
+        "correlate": _filter(correlate),
+        "convolve": _filter(convolve),
+    },
+    "scipy.stats": {
+        "skew": _moment(skew),
+        "kurtosis": _moment(kurtosis),
+        "entropy": entropy,
+    },
 }

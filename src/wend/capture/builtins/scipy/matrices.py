@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
-from wend.numpy import linalg, ranges, reducing, shaping
+from wend.numpy import linalg, matrices, ranges, reducing, shaping, views
 from wend.trace.control.loops import fori_loop
 
 # Coefficients of the Padé approximant [13/13] of exp, and the largest norm for which it is exact in
@@ -66,6 +67,47 @@ def pdist(x: Any, metric: str = "euclidean") -> Any:
 def cdist(x: Any, y: Any, metric: str = "euclidean") -> Any:
     """Return the distances of each row of one array from each of another."""
     return _distances(x[:, None], y[None], metric == "sqeuclidean")
+
+
+def squareform(x: Any) -> Any:
+    """Return the symmetric matrix of the distances of pairs, or the distances of a matrix."""
+    if shaping.rank_of(x) == 2:
+        first, second = np.triu_indices(shaping.shape(x)[0], 1)
+        return x[first, second]
+    count = shaping.shape(x)[0]
+    size = (1 + math.isqrt(1 + 8 * count)) // 2
+    first, second = np.triu_indices(size, 1)
+    pairs = np.zeros((size, size), np.int64)  # which pair an element is of
+    pairs[first, second] = pairs[second, first] = np.arange(count)
+    return ew.where(np.eye(size, dtype=bool), 0.0, x[pairs])
+
+
+def takes_squareform(x: Any) -> bool:
+    """Return whether `squareform` takes an array: the distances of all pairs of some points."""
+    type = tensor_type(x)
+    if not type.is_static or type.rank not in (1, 2):
+        return False
+    return type.rank == 2 or math.isqrt(1 + 8 * x.size) ** 2 == 1 + 8 * x.size
+
+
+def solve_discrete_lyapunov(a: Any, q: Any) -> Any:
+    """Return the solution of `a x aᴴ - x + q = 0`, of a system of n² equations."""
+    size = shaping.shape(a)[0]
+    left = np.eye(size * size) - matrices.kron(a, ew.conjugate(a))
+    return views.reshape(linalg.solve(left, views.reshape(q, (-1,))), (size, size))
+
+
+def takes_lyapunov(a: Any, q: Any, method: str | None = None) -> bool:
+    """Return whether SciPy solves an equation directly, as wend does."""
+    type = tensor_type(a)
+    is_small = type.is_static and shaping.shape(a)[0] < 10
+    return method == "direct" or (method is None and is_small)
+
+
+def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Any:
+    """Return the eigenvalues of a matrix, and perhaps its right eigenvectors."""
+    values, vectors = linalg.eig(a)
+    return (values, vectors) if right else values
 
 
 METRICS = ("euclidean", "sqeuclidean")

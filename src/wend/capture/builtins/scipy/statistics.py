@@ -50,6 +50,18 @@ def kurtosis(a: Any, axis: int | None = 0) -> Any:
     return _standardized_moment(a, axis, 4) - 3.0
 
 
+def entropy(pk: Any, qk: Any = None, base: float | None = None, axis: int = 0) -> Any:
+    """Return the entropy of probabilities, or their divergence from others; both are normalized."""
+    pk = pk / reducing.sum(pk, axis=axis, keepdims=True)
+    if qk is None:
+        terms = -special.xlogy(pk, pk)
+    else:
+        qk = qk / reducing.sum(qk, axis=axis, keepdims=True)
+        terms = special.xlogy(pk, pk) - special.xlogy(pk, qk)
+    total = reducing.sum(terms, axis=axis)
+    return total if base is None else total / math.log(base)
+
+
 def _standardized_moment(a: Any, axis: int | None, order: int) -> Any:
     mean = reducing.mean(a, axis=axis, keepdims=True)
     second = reducing.mean((a - mean) ** 2, axis=axis)

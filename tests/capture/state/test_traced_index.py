@@ -1,0 +1,136 @@
+"""Lists that are read and written at traced indices."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import wend
+from wend.base.errors import ConcreteValueError, StagedRaiseError
+
+
+def insertion_sort(a):
+    for i in range(1, len(a)):
+        value, j = a[i], i
+        while j > 0 and a[j - 1] > value:
+            a[j] = a[j - 1]
+            j -= 1
+        a[j] = value
+
+
+def bubble_sort(a):
+    swapped = True
+    while swapped:
+        swapped = False
+        for i in range(len(a) - 1):
+            if a[i] > a[i + 1]:
+                a[i], a[i + 1] = a[i + 1], a[i]
+                swapped = True
+
+
+def _sift(a, n, i):
+    while True:
+        largest = i
+        for child in (2 * i + 1, 2 * i + 2):
+            if child < n and a[child] > a[largest]:
+                largest = child
+        if largest == i:
+            return
+        a[i], a[largest] = a[largest], a[i]
+        i = largest
+
+
+def heap_sort(a):
+    for i in range(len(a) // 2 - 1, -1, -1):
+        _sift(a, len(a), i)
+    for end in range(len(a) - 1, 0, -1):
+        a[0], a[end] = a[end], a[0]
+        _sift(a, end, 0)
+
+
+class Counter:
+    def __init__(self, size):
+        self.counts = [0.0] * size
+
+    def add(self, k, amount):
+        self.counts[k] += amount
+
+
+def counted(a):
+    counter = Counter(3)
+    for value in a:
+        counter.add(int(value) % 3, value)
+    a[:3] = counter.counts
+
+
+def pivots(a):
+    rows = [a[:2], a[2:4]]
+    largest = 0
+    for k in (0, 1):
+        if rows[1][k] > rows[1][largest]:
+            largest = k
+    rows[0][largest], rows[0][-1] = rows[0][-1], rows[0][largest]
+    rows[1][largest] *= 2.0
+    a[:2], a[2:4] = rows[0], rows[1]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("fun", [insertion_sort, bubble_sort, heap_sort, counted, pivots])
+def test_lists_of_the_caller(fun, backend):
+    numbers = random.Random(0)
+    traced = wend.function(fun, backend=backend)
+    for _ in range(4):
+        a = [round(numbers.uniform(0, 9), 1) for _ in range(5)]
+        b = a.copy()
+        fun(a), traced(b)
+        assert b == a
+        assert all(type(x) is float for x in b)
+    assert traced.trace_count == 1
+
+
+def stored(x, i):
+    items = [x, x * x, x**3]
+    items[i] = 2.0 * x
+    return items[0] + items[1] + items[2]
+
+
+@pytest.mark.parametrize("i", [0, 1, 2, -1, -3])
+def test_values_and_derivatives(i):
+    index = np.int64(i)
+    assert wend.function(stored)(3.0, index) == stored(3.0, i)
+    assert wend.grad(stored)(3.0, index) == [35.0, 30.0, 9.0][i]
+    assert wend.grad(wend.grad(stored))(3.0, index) == [20.0, 18.0, 2.0][i]
+
+
+@pytest.mark.parametrize("i", [3, -4])
+def test_an_index_out_of_range_raises_pythons_error(i):
+    with pytest.raises(IndexError, match="list assignment index out of range"):
+        wend.function(stored)(3.0, np.int64(i))
+
+
+def test_a_handler_of_it_is_refused():
+    @wend.function
+    def caught(x, i):
+        items = [x, x]
+        try:
+            items[i] = 0.0
+        except IndexError:
+            return -1.0
+        return items[0]
+
+    with pytest.raises(StagedRaiseError, match="may raise IndexError"):
+        caught(1.0, np.int64(0))
+
+
+@pytest.mark.parametrize("items", [[1.0, None], [1.0, "a"], [1.0] * 300, []])
+def test_lists_of_other_things_need_the_index(items):
+    @wend.function
+    def store(i):
+        out = items.copy()
+        out[i] = 2.0
+        return out
+
+    with pytest.raises(ConcreteValueError, match="the integer of"):
+        store(np.int64(0))
