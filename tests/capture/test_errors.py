@@ -547,7 +547,7 @@ def test_a_traced_filter_of_a_comprehension() -> None:
     def f(x):
         return sum([k for k in range(3) if k < x])
 
-    lines = message_of(f, 1.0).split("\n")
+    lines = refusal_of(f, 1.0).split("\n")
     assert lines[0].startswith(f"the filter of a comprehension at {line_of(f, 1)} is <traced bool")
     assert lines[1] == "  To fix it: write it as a `for` loop that appends to a list."
 

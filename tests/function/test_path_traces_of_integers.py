@@ -171,3 +171,16 @@ def test_too_many_integers_are_refused():
 
     with pytest.raises(ConcreteValueError):
         wend.function(names)(np.zeros(20))
+
+
+def test_what_lists_of_unknown_length_refuse():
+    @wend.function
+    def array(x):
+        out = []
+        while x > 1.0:
+            out.append(x)
+            x = x / 2.0
+        return x in out
+
+    with pytest.raises(ConcreteValueError, match="needs its length"):
+        array(5.0)

@@ -123,7 +123,8 @@ def test_refusals() -> None:
         return sum(out)
 
     with pytest.raises(TypeError, match=r"for x in wnp.stack"):
-        wend.function(iterates)(1.5)
+        wend.function(iterates).get_concrete_function(1.5)
+    assert wend.function(iterates)(1.5) == iterates(1.5)
     with pytest.raises(TypeError, match=r"i64\[\] is appended to a list of f64\[\]"):
         wend.function(mixes)(1.5)
 

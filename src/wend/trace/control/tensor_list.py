@@ -171,10 +171,14 @@ class TensorList:
         length = self.length()
         if (count := decided_integer(length)) is not None:
             return count
-        error = ConcreteValueError(
+        raise marked(self._length_error(what, cure), length)
+
+    def _length_error(self, what: str, cure: str) -> WendError:
+        if not self.lists[0].is_reachable():
+            return self._leaked()
+        return ConcreteValueError(
             explain(f"{what} of {self!r} needs its length, known only when it runs.", cure=cure)
         )
-        raise marked(error, length)
 
     def _leaked(self) -> LeakedValueError:
         error: LeakedValueError = self.lists[0].leaked()

@@ -37,3 +37,11 @@ def test_derivatives():
 def test_options_that_are_not_taken_are_refused():
     with pytest.raises(UnsupportedError, match="convolve"):
         wend.function(lambda x: scipy.ndimage.convolve(x, [1.0, 2.0], origin=-1))(IMAGE[0])
+
+
+def test_lists_of_traced_numbers():
+    def program(image, kernel):
+        return scipy.ndimage.convolve(np.roll(image, 1), kernel, mode="wrap")
+
+    image, kernel = IMAGE[0].tolist(), [0.1, 0.8, 0.1]
+    np.testing.assert_allclose(wend.function(program)(image, kernel), program(image, kernel))

@@ -37,9 +37,8 @@ from wend.capture.builtins.scipy.statistics import (
     takes_point,
 )
 from wend.eager.dispatch import any_staged
-from wend.eager.promotion import as_array
+from wend.numpy import creating, linalg, matrices, ranges, shaping, special
 from wend.numpy import elementwise as ew
-from wend.numpy import linalg, matrices, ranges, shaping, special
 
 Call = Callable[..., Any]
 _IGNORED = frozenset({"overwrite_a", "overwrite_b", "check_finite", "lapack_driver", "driver"})
@@ -231,7 +230,7 @@ def _filter(filter: Call) -> Call:
         cval: Any = 0.0,
         origin: int = 0,
     ) -> Any:
-        weights = as_array(weights)
+        input, weights = creating.asarray(input), creating.asarray(weights)
         if output is not None or not takes_filter(input, weights, mode, cval, origin):
             raise _NotTakenError("these arguments")
         return filter(input, weights, mode, cval)
