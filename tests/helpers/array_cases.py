@@ -223,6 +223,7 @@ _add("convolve correlate", VECTOR, OTHER[:3], mode="valid")
 _add("polyval", VECTOR, X)
 _add("polyadd polysub polymul", VECTOR, OTHER[:3])
 _add("polyder polyint", VECTOR)
+_add("polyfit", SORTED, VECTOR, call=lambda f, x, y: f(x, y, 2))
 
 # Products and matrices
 _add("dot matmul", X, Y.T)
