@@ -62,6 +62,11 @@ def _float32(*numbers: float) -> np.ndarray:
 
 
 VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    # Powers of a half are roots, of one dtype but not of another; the root of a real variance
+    (lambda x: np.power(x, 0.5), (np.array([-0.0, -INF, 4.0]),)),
+    (lambda x: np.power(x, 0.5), (_float32(-0.0, -INF, 4.0),)),
+    (lambda x: np.power(x, 0.5), (_float16(-0.0, -INF, 4.0),)),
+    (lambda x: np.std(x, axis=1, dtype=float), (np.array([[0.1 + 10j], [2.0 + 0j]]),)),
     # Reductions and the methods of ufuncs: type resolution and identities before sizes
     (np.hypot.reduce, (np.array([-3.0]),)),
     (lambda x: np.hypot.reduce(x, axis=1), (-np.ones((2, 1)),)),
@@ -164,6 +169,10 @@ def test_values_and_dtypes(number: int, backend: str) -> None:
 
 
 ERRORS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (lambda x: np.histogram(x, 3), (np.array([2**60]),)),
+    (lambda x: np.swapaxes(x, -4, [0]), (np.ones((2, 2)),)),
+    (lambda x: np.linalg.vector_norm(x, axis=1.0, keepdims=True), (np.ones((2, 2)),)),
+    (lambda x: np.linalg.matrix_rank(x, hermitian=True), (np.ones((2, 3), np.float16),)),
     (np.bitwise_and.reduce, (np.array([1.5]),)),
     (np.gcd.reduce, (np.array([1.5]),)),
     (np.gcd.accumulate, (np.zeros(0, complex),)),
@@ -249,6 +258,24 @@ def test_softmax_takes_no_bools() -> None:
 
 # The differences that docs/from-numpy.md lists: (words of the page, a call, what comes out)
 LISTED: list[tuple[str, Callable[..., Any], tuple[Any, ...], Any]] = [
+    (
+        "put the axes of a `q` of two or more dimensions first",
+        lambda x: np.nanpercentile(x, [[50.0]], axis=(0, 1)),
+        (np.arange(12.0).reshape(2, 3, 2),),
+        np.array([[[5.0, 6.0]]]),
+    ),
+    (
+        "may be that of `sqrt`",
+        lambda x, y: np.float_power(x, y),
+        (np.array([-INF, 4.0]), np.float64(0.5)),
+        np.array([NAN, 2.0]),
+    ),
+    (
+        "quantiles of bools may be taken where NumPy refuses",
+        lambda x: np.quantile(x, 1, method="weibull"),
+        (np.ones(3, bool),),
+        1.0,
+    ),
     ("`polymul` keeps leading zeros", np.polymul, (np.array([0.0, 1]), np.ones(2)), [0, 1, 1]),
     ("`keepdims=np.True_`", lambda x: np.sum(x, keepdims=np.True_), (np.ones(2),), [2]),
     ("`arange` counts", np.arange, (np.uint8(2), np.uint8(0)), []),

@@ -198,6 +198,8 @@ def power(x: Any, y: Any) -> Any:
     """
     if type(y) in (int, float) and y == 2 and tensor_type(x).dtype.kind in "fc":
         return multiply(x, x)  # as in NumPy
+    if type(y) is float and y == 0.5 and tensor_type(x).dtype in (np.float32, np.float64):
+        return sqrt(x)  # as in NumPy: of -0.0 and -inf, the power is another
     return _power(x, y)
 
 

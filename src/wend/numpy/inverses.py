@@ -95,6 +95,8 @@ def matrix_rank(
     (a,) = promote_dtypes_inexact(A)
     if shaping.rank_of(a) < 2:
         return reducing.any(ew.not_equal(a, 0)).astype(np.int64)
+    if hermitian:
+        check_square(a)
     (a,) = promote_linalg(a)
     if 0 in tensor_type(a).dims[-2:]:
         return reducing.sum(cast(ew.not_equal(a, 0), np.dtype(np.int64)), axis=(-2, -1))

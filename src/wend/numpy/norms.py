@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     if not any_staged([x]):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     (x,) = promote_dtypes_inexact(x)
+    if keepdims and axis is not None and not isinstance(axis, tuple):
+        operator.index(axis)  # NumPy's error
     axis = axis if axis is None or isinstance(axis, tuple) else int(axis)
     rank, axes = shaping.rank_of(x), normalize_axes(x, axis)
     others = tuple(k for k in range(rank) if k not in axes)

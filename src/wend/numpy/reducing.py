@@ -243,7 +243,8 @@ def std(
     ddof = degrees_of_freedom(ddof, correction)
     variance = var(x, axis, dtype, ddof=ddof, keepdims=keepdims, mean=mean, where=where)
     count = _element_count(x, axis)
-    is_cut = dtype is not None and np.dtype(dtype).kind not in "fc"
+    kinds = "c" if tensor_type(x).dtype.kind == "c" else "fc"
+    is_cut = dtype is not None and np.dtype(dtype).kind not in kinds
     if isinstance(count, int) and count == 1 and ddof == 0 and not is_cut:
         return variance  # 0, and so are its derivatives, which those of the root at 0 are not
     return root_of_variance(variance)

@@ -160,12 +160,15 @@ def _bin_edges(a: Any, count: Any, limits: Any) -> Any:
     low = require(low, ew.greater(low, high), ValueError, text)
     is_constant = ew.equal(low, high)
     dtype = result_dtype(a, low, high)
-    return linspace(
+    edges = linspace(
         ew.where(is_constant, low - 0.5, low),
         ew.where(is_constant, high + 0.5, high),
         count + 1,
         dtype=dtype if dtype.kind in "fc" else FLOAT64,
     )
+    are_empty = reducing.any(ew.greater_equal(edges[:-1], edges[1:]))
+    text = f"Too many bins for data range. Cannot create {count} finite-sized bins."
+    return require(edges, are_empty, ValueError, text)
 
 
 @implements(np.interp)

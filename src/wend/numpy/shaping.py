@@ -143,7 +143,8 @@ def matrix_transpose(x: Any) -> Any:
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     """Interchange two axes of an array; see `numpy.swapaxes`."""
     perm = list(range(rank_of(x)))
-    first, second = (normalize_axis_index(axis, len(perm)) for axis in (axis1, axis2))
+    both = [operator.index(axis) for axis in (axis1, axis2)]
+    first, second = (normalize_axis_index(axis, len(perm)) for axis in both)
     perm[first], perm[second] = perm[second], perm[first]
     return apply(ops.transpose, x, perm=tuple(perm))
 
