@@ -30,7 +30,7 @@ from wend.ops import factors, linalg
 def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit the solution of each linear system of a stack."""
     is_own = _is_computed_here(node)
-    if not is_own and not _has_lapack(node, "gesv"):
+    if not is_own and not _has_lapack(node, "gesv", "trtrs"):
         return emit_by_numpy(low, node, operands)
     a, y = low.array(node, 0), low.array(node, 1)
     low.check_equal_dims(a.dims, (*y.dims[:-1], a.dims[-2]))
@@ -79,10 +79,10 @@ def _is_computed_here(node: Node) -> bool:
     )
 
 
-def _has_lapack(node: Node, stem: str) -> bool:
-    """Return whether LAPACK has a function for the dtype of a node."""
+def _has_lapack(node: Node, *stems: str) -> bool:
+    """Return whether LAPACK has functions for the dtype of a node."""
     kind = next((k for k in small_gemm.KINDS if k.dtype == node.operands[0].tensor.dtype), None)
-    return kind is not None and blas_functions.are_available(kind, [stem])
+    return kind is not None and blas_functions.are_available(kind, stems)
 
 
 def _matrix_address(low: Lowering, array: Array, k: str) -> str:

@@ -7,9 +7,11 @@ loop without checks for overlap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
@@ -19,7 +21,7 @@ from wend.backends.native.emit.array.reducing import COMBINERS, check_nonempty, 
 from wend.backends.native.emit.array.shaping import new_array
 from wend.backends.native.emit.contracting import emit_dot_of_subviews
 from wend.backends.native.emit.loops.concat import Destinations, emit_concat
-from wend.backends.native.emit.loops.elements import Elements, ElementSource
+from wend.backends.native.emit.loops.elements import Elements, ElementSource, Values
 from wend.backends.native.emit.loops.gather import Gathers
 from wend.backends.native.emit.loops.index_maps import (
     AffineIndex,
@@ -36,6 +38,14 @@ from wend.backends.native.emit.loops.loops import (
     loop_axes,
 )
 from wend.backends.native.emit.loops.outline_parallel import ParallelOutline
+from wend.backends.native.emit.loops.short_rows import (
+    column_axes,
+    column_offsets,
+    has_vector_of_rows,
+    short_sum,
+    unrolls_rows,
+)
+from wend.backends.native.emit.scalar.element import kind_of
 from wend.backends.native.fusion.body import NestBody, Section, is_copy, is_subview_store
 from wend.backends.native.fusion.op_classes import (
     EXTREMES,
@@ -110,6 +120,8 @@ class _NestEmitter:
         deferred_releases: The pointers to release after the loops.
         outline: Outlines the outermost loop.
         thread_strides: The index maps of per-thread buffers, and how far these are apart.
+        unrolled_axes: The loops over rows that are unrolled, the innermost to be vectorized; None
+            if rows are loops.
     """
 
     low: Lowering
@@ -126,6 +138,7 @@ class _NestEmitter:
     deferred_releases: list[str] = field(default_factory=list)
     outline: ParallelOutline = field(init=False)
     thread_strides: dict[IndexMap, str] = field(default_factory=dict)
+    unrolled_axes: Sequence[Axis] | None = None
 
     def __post_init__(self) -> None:
         self.body = NestBody(self.parts)
@@ -150,8 +163,10 @@ class _NestEmitter:
         for value in dict.fromkeys(self.parts.body.results):
             if not is_subview_store(value):
                 self._allocate_result(value)
-        for value in self.body.row_buffers:
-            self._allocate_row_buffer(value)
+        self.unrolled_axes = self._unrolled_axes()
+        if self.unrolled_axes is None:
+            for value in self.body.row_buffers:
+                self._allocate_row_buffer(value)
         self._emit_outer_loops()
         for pointer in self.deferred_releases:
             self.low.arrays.release(pointer)
@@ -296,14 +311,32 @@ class _NestEmitter:
         self.deferred_releases.append(array.pointer)
 
     # Loops
-    def _emit_outer_loops(self) -> None:
-        """Emit the loops over rows."""
+    def _index_maps(self) -> list[IndexMap]:
+        """Return all index maps that the loops read and write."""
         sources = (*self.elements.sources.values(), *self.copies.values())
         index_maps = dict.fromkeys(index_map for _, index_map in sources if index_map)
-        index_maps |= dict.fromkeys(self.targets.values())
-        outer_axes = loop_axes(self.low, self.sizes, range(self.parts.outer_rank), [*index_maps])
-        section_axes = [self._section_axes(section) for section in self.body.sections]
+        return [*(index_maps | dict.fromkeys(self.targets.values()))]
+
+    def _unrolled_axes(self) -> Sequence[Axis] | None:
+        """Return the loops over rows that are so short that vectors hold elements of many rows."""
+        if not unrolls_rows(self.body, self.sizes):
+            return None
+        outer, sums = range(self.parts.outer_rank), self.body.memory_reductions
+        must_advance = [self.targets[value] for value in self.targets if value in sums]
+        axes = loop_axes(self.low, self.sizes, outer, self._index_maps(), must_advance)
+        if not axes or not all(index_map in axes[-1].steps for index_map in must_advance):
+            return None
+        return axes if has_vector_of_rows(axes[-1]) else None
+
+    def _emit_outer_loops(self) -> None:
+        """Emit the loops over rows."""
+        index_maps = self._index_maps()
         start: Offsets = {index_map: index_map.start for index_map in index_maps}
+        if self.unrolled_axes is not None:
+            self._emit_unrolled_rows(self.unrolled_axes, index_maps, start)
+            return
+        outer_axes = loop_axes(self.low, self.sizes, range(self.parts.outer_rank), index_maps)
+        section_axes = [self._section_axes(section) for section in self.body.sections]
 
         def each(offsets: Offsets, _: Sequence[str]) -> Sequence[str]:
             for number, nodes in enumerate(self.body.row_nodes):
@@ -313,19 +346,61 @@ class _NestEmitter:
                     self._emit_section(self.body.sections[number], section_axes[number], offsets)
             return ()
 
-        if self.body.memory_reductions or not outer_axes:
-            for_each_index(self.low, outer_axes, start, each)
+        self._emit_row_loops(
+            outer_axes, start, lambda axes, at: for_each_index(self.low, axes, at, each)
+        )
+
+    def _emit_row_loops(
+        self,
+        axes: Sequence[Axis],
+        start: Offsets,
+        emit_loops: Callable[[Sequence[Axis], Offsets], object],
+    ) -> None:
+        """Emit the loops over rows, on several threads if rows share no sum in memory."""
+        if self.body.memory_reductions or not axes:
+            emit_loops(axes, start)
             return
         inner_dims = [
             materialize(self.low.sizes, size) for size in self.sizes[self.parts.outer_rank :]
         ]
-        self.outline.emit(
-            outer_axes,
-            start,
-            inner_dims,
-            self.thread_strides,
-            lambda axes, offsets: for_each_index(self.low, axes, offsets, each),
-        )
+        self.outline.emit(axes, start, inner_dims, self.thread_strides, emit_loops)
+
+    def _emit_unrolled_rows(
+        self, axes: Sequence[Axis], index_maps: Sequence[IndexMap], start: Offsets
+    ) -> None:
+        """Emit loops over rows whose elements are unrolled: the innermost is over rows."""
+        columns = column_axes(self.low, self.sizes, self.parts.outer_rank, index_maps)
+
+        def each(offsets: Offsets, _: Sequence[str]) -> Sequence[str]:
+            elements = [
+                (column_offsets(self.low, columns, offsets, position), dict[Value, str]())
+                for position in np.ndindex(*(int(axis.count) for axis in columns))
+            ]
+            for number, nodes in enumerate(self.body.row_nodes):
+                for node in nodes:
+                    self._emit_row_node(node, offsets, [at for at, _ in elements])
+                if number < len(self.body.sections):
+                    self._emit_unrolled_section(self.body.sections[number], elements, offsets)
+            return ()
+
+        self._emit_row_loops(axes, start, lambda axes, at: fold(self.low, axes, at, (), each))
+
+    def _emit_unrolled_section(
+        self, section: Section, elements: Sequence[tuple[Offsets, Values]], row: Offsets
+    ) -> None:
+        """Emit a section for each element of a row, of which all values are in registers."""
+        totals = [self._accumulator(node).initial for node in section.reductions]
+        for at, values in elements:
+            missing = [node for node in section.nodes if node.results[0] not in values]
+            self._compute_element(section, missing, at, values)
+            totals = [
+                self._combine(
+                    node, old, self.elements.operand_element(node, 0, at, values), in_order=True
+                )
+                for node, old in zip(section.reductions, totals, strict=True)
+            ]
+            self._store_element([v for v in section.stored if v in self.targets], at, values)
+        self._finish_row(section, totals, row)
 
     def _section_maps(self, section: Section) -> list[IndexMap]:
         """Return the index maps that a section reads and writes."""
@@ -352,10 +427,18 @@ class _NestEmitter:
         must_advance = [self.targets[value] for value in self._memory_results(section)]
         return loop_axes(self.low, self.sizes, axes, self._section_maps(section), must_advance)
 
-    def _emit_row_node(self, node: Node, offsets: Offsets) -> None:
-        """Emit a node that is computed once per row."""
+    def _emit_row_node(
+        self, node: Node, offsets: Offsets, columns: Sequence[Offsets] | None = None
+    ) -> None:
+        """Emit a node that is computed once per row.
+
+        `columns` are the offsets of the elements of an unrolled row.
+        """
         (result,) = node.results
-        if self.body.is_row_sum(node):
+        if self.body.is_row_sum(node) and columns is not None:
+            terms = [self.elements.operand_element(node, 0, at, {}) for at in columns]
+            self.elements.row_values[result] = short_sum(self.low, kind_of(node), terms)
+        elif self.body.is_row_sum(node):
             self.elements.row_values[result] = self._row_sum(node, offsets)
         else:
             self.elements.row_values[result] = self.elements.result_element(node, offsets, {})
@@ -387,27 +470,14 @@ class _NestEmitter:
             for value in section.loaded:
                 target = self.targets[value]
                 values[value] = elements.load(target, at, values)
-            elements.compute(section.nodes, at, values)
-            for value in section.stored:
-                if value in self.copies:
-                    values[value] = self._load_copied(value, at)
-                if is_subview_store(value):
-                    assert value.node is not None
-                    values[value] = elements.operand_element(value.node, 1, at, values)
-            for node in section.memory_reductions:
-                target = self.targets[node.results[0]]
-                element = elements.operand_element(node, 0, at, values)
-                old = elements.load(target, at, values)
-                elements.store(target, at[target], self._combine(node, old, element, in_order=True))
+            self._compute_element(section, section.nodes, at, values)
             next_values = [
                 self._combine(
                     node, old, elements.operand_element(node, 0, at, values), in_order=False
                 )
                 for node, old in zip(section.reductions, so_far, strict=True)
             ]
-            # Stores come last because they may overwrite operands.
-            for value in section.stored:
-                elements.store(self.targets[value], at[self.targets[value]], values[value])
+            self._store_element(section.stored, at, values)
             return next_values
 
         if not (accumulators or section.memory_reductions or self.parts.outer_rank):
@@ -415,7 +485,33 @@ class _NestEmitter:
                 axes, offsets, [], {}, lambda axes, at: fold(self.low, axes, at, (), body, hoist)
             )
             return
-        totals = fold(self.low, axes, offsets, accumulators, body, hoist)
+        self._finish_row(section, fold(self.low, axes, offsets, accumulators, body, hoist), offsets)
+
+    def _compute_element(
+        self, section: Section, nodes: Sequence[Node], at: Offsets, values: Values
+    ) -> None:
+        """Emit nodes of a section for one element, and its additions to sums in memory."""
+        elements = self.elements
+        elements.compute(nodes, at, values)
+        for value in section.stored:
+            if value in self.copies:
+                values[value] = self._load_copied(value, at)
+            if is_subview_store(value):
+                assert value.node is not None
+                values[value] = elements.operand_element(value.node, 1, at, values)
+        for node in section.memory_reductions:
+            target = self.targets[node.results[0]]
+            element = elements.operand_element(node, 0, at, values)
+            old = elements.load(target, at, values)
+            elements.store(target, at[target], self._combine(node, old, element, in_order=True))
+
+    def _store_element(self, stored: Sequence[Value], at: Offsets, values: Values) -> None:
+        """Store an element of results; this comes last because it may overwrite operands."""
+        for value in stored:
+            self.elements.store(self.targets[value], at[self.targets[value]], values[value])
+
+    def _finish_row(self, section: Section, totals: Sequence[str], offsets: Offsets) -> None:
+        """Record the totals of the reductions of a section, and store those that are results."""
         for node, total in zip(section.reductions, totals, strict=True):
             (result,) = node.results
             self.elements.row_values[result] = total

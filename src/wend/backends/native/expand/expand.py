@@ -1,11 +1,14 @@
-"""Replaces operations that have no emitter by others that do, so that Python need not run them."""
+"""Replaces operations that have no emitter by others that do, so that Python need not run them.
+
+Also those that are faster as others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from wend.backends.native.expand import complexes, matrices
+from wend.backends.native.expand import complexes, exponents, matrices
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import rewrite_nodes, with_operands
@@ -14,9 +17,9 @@ from wend.ops.build import Build
 # (builder, node, operands) → results, or None where the node stays as it is
 Expand: TypeAlias = Callable[[Any, Node, Sequence[Value]], Sequence[Value] | None]
 
+_ALL_RULES = (matrices.RULES, complexes.RULES, exponents.RULES)
 RULES: Mapping[Op, Sequence[Expand]] = {
-    op: [rules[op] for rules in (matrices.RULES, complexes.RULES) if op in rules]
-    for op in (*matrices.RULES, *complexes.RULES)
+    op: [rules[op] for rules in _ALL_RULES if op in rules] for rules in _ALL_RULES for op in rules
 }
 
 

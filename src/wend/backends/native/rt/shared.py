@@ -85,7 +85,7 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
             SharedModule(
                 partial(lapack.solve_library, kind),
                 [lapack.solve(kind)],
-                partial(blas_functions.addresses, kind, ["gesv"]),
+                partial(blas_functions.addresses, kind, ["gesv", "trtrs"]),
             )
             for kind in small_gemm.KINDS
         ),

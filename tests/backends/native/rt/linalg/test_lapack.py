@@ -36,6 +36,40 @@ def well_conditioned(rng: np.random.Generator, stack: list[int], size: int) -> n
     return rng.uniform(-1, 1, (*stack, size, size)) + 2 * size * np.eye(size)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("size", [1, 9, 30, 61])
+def test_triangular_systems(size: int, dtype: str) -> None:
+    rng = np.random.default_rng(size)
+    full = well_conditioned(rng, [], size)
+    almost = np.triu(full)
+    almost[-1, 0] = 0.5
+    with_nan = np.triu(full)
+    with_nan[size // 2, -1] = np.nan
+    y = rng.uniform(-1, 1, (size, 7))
+    fun = wend.function(wnp.linalg.solve)
+    for a in (np.triu(full), np.tril(full), np.diag(np.diag(full)), almost, almost.T, with_nan):
+        for columns in (1, 7):
+            args = a.astype(dtype), y[:, :columns].astype(dtype)
+            rtol = 1e-12 if dtype == "f8" else 1e-4
+            np.testing.assert_allclose(fun(*args), np.linalg.solve(*args), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_singular_triangular_systems(lower: bool) -> None:
+    a = np.triu(well_conditioned(np.random.default_rng(0), [], 12))
+    a[5, 5] = 0.0
+    with pytest.raises(np.linalg.LinAlgError):
+        wend.function(wnp.linalg.solve)(a.T.copy() if lower else a, np.ones((12, 2)))
+
+
+def test_the_gradient_of_a_cholesky_factor() -> None:
+    a = np.random.default_rng(1).normal(size=(40, 40))
+    a = a @ a.T + 40.0 * np.eye(40)
+    slope = wend.grad(lambda a: wnp.sum(wnp.log(wnp.diag(wnp.linalg.cholesky(a)))))
+    expected = np.tril(np.linalg.inv(a)) - np.diag(np.diag(np.linalg.inv(a))) / 2.0
+    np.testing.assert_allclose(slope(a), expected, rtol=1e-9, atol=1e-12)
+
+
 @given(
     size=SIZES,
     columns=SIZES,

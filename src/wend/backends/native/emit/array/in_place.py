@@ -10,10 +10,19 @@ from wend.ir.graph import Node
 
 def writable(low: Lowering, node: Node, index: int) -> Array:
     """Return an operand that may be written: itself if this is its only reference, else a copy."""
-    value, array, w = node.operands[index], low.array(node, index), low.w
+    value, array = node.operands[index], low.array(node, index)
     if not low.may_move(value):
         return low.arrays.copy(array)
     low.refcounts.move(value)
+    if value in low.sole_references.sole:
+        return array
+    pointer = sole_pointer(low, array)
+    return Array(pointer, array.dtype, array.dims)
+
+
+def sole_pointer(low: Lowering, array: Array) -> str:
+    """Return an array that is held here if this is its only reference, else a copy."""
+    w = low.w
 
     def copy_shared() -> Array:
         copy = low.arrays.copy(array)
@@ -23,8 +32,7 @@ def writable(low: Lowering, node: Node, index: int) -> Array:
     copy, before, copy_block = w.when(
         ("shared", "own"), lambda: low.arrays.is_unique(array.pointer), copy_shared, unless=True
     )
-    pointer = w.phi("ptr", (array.pointer, before), (copy.pointer, copy_block))
-    return Array(pointer, array.dtype, array.dims)
+    return w.phi("ptr", (array.pointer, before), (copy.pointer, copy_block))
 
 
 def overwritable(low: Lowering, node: Node, index: int, array: Array) -> tuple[Array, str]:

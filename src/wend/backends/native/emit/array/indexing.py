@@ -23,9 +23,18 @@ def checked_position(low: Lowering, position: str, size: str) -> str:
     """Return a position counted from the front, after a bounds check."""
     if is_literal(position) and is_literal(size) and 0 <= int(position) < int(size):
         return position
-    wrapped = wrapped_position(low, position, size)
-    low.traps.check(low.w.define(f"icmp ult i64 {wrapped}, {size}"), BAD_INDEX)
-    return wrapped
+    w, negative, inside = low.w, low.w.new_label("negative"), low.w.new_label("inside")
+    before = w.block
+    is_inside = w.define(f"icmp ult i64 {position}, {size}")
+    w.do(f"br i1 {is_inside}, label %{inside}, label %{negative}, !prof !0")
+    w.start(negative)
+    # A position that is too large is so, too, with the size added to it, which cannot overflow.
+    from_end = w.define(f"add i64 {position}, {size}")
+    low.traps.check(w.define(f"icmp ult i64 {from_end}, {size}"), BAD_INDEX)
+    after = w.block
+    w.jump(inside)
+    w.start(inside)
+    return w.phi("i64", (position, before), (from_end, after))
 
 
 def wrapped_position(low: Lowering, position: str, size: str) -> str:
@@ -149,6 +158,7 @@ def _emit_scatter(
             update_row(target, at, low.array(node, 1), low.sizes.mul(number, row), row)
 
     for_each_indexed_row(low, node, indices, target, update)
+    low.add_sole_result(node.results[0])
     return [low.array_result(node, target)]
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.scalar.element import Element
+from wend.backends.native.emit.scalar.powers import known_power
 from wend.backends.native.rt import special_functions
 from wend.backends.native.target.kinds import FLOAT32, Kind
 from wend.backends.native.target.value_layout import is_scalar
@@ -113,6 +114,9 @@ def sincos_pair(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit x ** y."""
     if not _has_at_most(node, MAX_SCALAR_MATH_ELEMENTS):
+        known = known_power(low.w, kind, x, y)
+        if known is not None:
+            return known
         power = low.calls.vectorizable("pow", kind, x, y)
     elif kind.dtype == FLOAT64:
         power = low.calls.from_libm("pow", x, y)

@@ -4,11 +4,13 @@
     i32 wend.cholesky.<type>(a, lower, n)
 
 Arrays are in C order. The functions return 0, or another status if there is no solution; then the
-contents of the result are undefined. Small matrices are computed by `elimination.py`.
+contents of the result are undefined. Systems whose matrix is triangular are solved by substitution,
+which needs no factors. Small matrices are computed by `elimination.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.rt.linalg import blas_functions, elimination
@@ -37,7 +39,7 @@ def solve_library(kind: Kind) -> str:
     calls = _LapackCalls(Writer(), kind)
     params = "ptr %a, ptr %y, ptr %x, ptr %room, i64 %n, i64 %columns"
     small = f"declare i32 @{elimination.solve(kind)}({elimination.SOLVE_TYPES}) nounwind"
-    return _module(kind, f"i32 @{solve(kind)}({params})", calls.solve(), "gesv", small)
+    return _module(kind, f"i32 @{solve(kind)}({params})", calls.solve(), ["gesv", "trtrs"], small)
 
 
 def cholesky_library(kind: Kind) -> str:
@@ -45,11 +47,11 @@ def cholesky_library(kind: Kind) -> str:
     calls = _LapackCalls(Writer(), kind)
     small = f"declare i32 @{elimination.cholesky(kind)}({elimination.CHOLESKY_TYPES}) nounwind"
     head = f"i32 @{cholesky(kind)}(ptr %a, ptr %lower, i64 %n)"
-    return _module(kind, head, calls.cholesky(), "potrf", small)
+    return _module(kind, head, calls.cholesky(), ["potrf"], small)
 
 
-def _module(kind: Kind, head: str, lines: list[str], stem: str, small: str) -> str:
-    declared = [small, *blas_functions.declarations(kind, [stem])]
+def _module(kind: Kind, head: str, lines: list[str], stems: Sequence[str], small: str) -> str:
+    declared = [small, *blas_functions.declarations(kind, stems)]
     return "\n".join([*declared, f"define {head} nounwind {{", *lines, "}", ""])
 
 
@@ -67,13 +69,23 @@ class _LapackCalls:
         area = w.define("mul i64 %n, %n")
         right = self._at("%room", area)
         pivots = self._at(right, w.define("mul i64 %n, %columns"))
-        self._transpose("%a", "%room", "%n", "%n")
         self._transpose("%y", right, "%n", "%columns")
         n, step, columns = (
             self._spill_integer("%n"),
             self._leading_dimension(),
             self._spill_integer("%columns"),
         )
+        # What is below the diagonal in C order LAPACK has above it.
+        for letter, other in (("L", self._is_zero_below), ("U", self._is_zero_above)):
+            solve, go = w.new_label("triangular"), w.new_label("go")
+            w.branch(other(), solve, go)
+            w.start(solve)
+            flags = [self._spill_letter(x) for x in (letter, "T", "N")]
+            status = self._call("trtrs", [*flags, n, columns, "%a", step, right, step])
+            self._transpose(right, "%x", "%columns", "%n")
+            w.do(f"ret i32 {status}")
+            w.start(go)
+        self._transpose("%a", "%room", "%n", "%n")
         status = self._call("gesv", [n, columns, "%room", step, pivots, right, step])
         self._transpose(right, "%x", "%columns", "%n")
         w.do(f"ret i32 {status}")
@@ -84,8 +96,7 @@ class _LapackCalls:
         self._open("%n", elimination.cholesky(self.kind), "ptr %a, ptr %lower, i64 %n")
         area = w.define(f"mul i64 {w.define('mul i64 %n, %n')}, {self.kind.dtype.itemsize}")
         w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %lower, ptr %a, i64 {area}, i1 0)")
-        upper = w.allocate("i8")  # LAPACK's upper triangle is the lower one in C order
-        w.do(f"store i8 {ord('U')}, ptr {upper}")
+        upper = self._spill_letter("U")  # LAPACK's upper triangle is the lower one in C order
         status = self._call(
             "potrf", [upper, self._spill_integer("%n"), "%lower", self._leading_dimension()]
         )
@@ -124,6 +135,64 @@ class _LapackCalls:
         w.start(too_large)
         w.do("ret i32 1")
         w.start(fits)
+
+    def _is_zero_below(self) -> str:
+        """Emit whether a matrix has only zeros below its diagonal."""
+        return self._is_zero("%n", lambda i: ("0", i))
+
+    def _is_zero_above(self) -> str:
+        """Emit whether a matrix has only zeros above its diagonal."""
+
+        def columns(i: str) -> tuple[str, str]:
+            first = self.w.define(f"add i64 {i}, 1")
+            return first, self.w.define(f"sub i64 %n, {first}")
+
+        return self._is_zero("1", columns)
+
+    def _is_zero(self, first: str, columns: Callable[[str], tuple[str, str]]) -> str:
+        """Emit whether a part of the matrix is zero and all of it finite.
+
+        Few parts are zero where one element is, so that is looked at first. Factors spread NaN and
+        infinities further than substitution does.
+
+        Args:
+            first: the position of that element.
+            columns: returns the first column of the part, and their number, in a row.
+        """
+        w, kind = self.w, self.kind
+
+        def load(position: str) -> str:
+            return w.define(f"load {kind.text}, ptr {self._at('%a', position)}")
+
+        def equals_zero(x: str) -> str:
+            return w.define(f"fcmp oeq {kind.text} {x}, {kind.literal(0)}")
+
+        def is_finite(position: str, so_far: tuple[str, ...]) -> Sequence[str]:
+            x = load(position)
+            flag = equals_zero(w.define(f"fsub {kind.text} {x}, {x}"))
+            return [w.define(f"and i1 {so_far[0]}, {flag}")]
+
+        def row(i: str, so_far: tuple[str, ...]) -> Sequence[str]:
+            column, count = columns(i)
+            start = w.define(f"add i64 {w.define(f'mul i64 {i}, %n')}, {column}")
+
+            def element(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
+                flag = equals_zero(load(w.define(f"add i64 {start}, {k}")))
+                return [w.define(f"and i1 {so_far[0]}, {flag}")]
+
+            return w.fold(count, ["i1"], so_far, element)
+
+        def scan() -> tuple[str, ...]:
+            is_zero = w.fold("%n", ["i1"], ["true"], row)
+            return w.fold(w.define("mul i64 %n, %n"), ["i1"], is_zero, is_finite)
+
+        (whole,), before, last = w.when(("scan", "scanned"), lambda: equals_zero(load(first)), scan)
+        return w.phi("i1", ("false", before), (whole, last))
+
+    def _spill_letter(self, letter: str) -> str:
+        pointer = self.w.allocate("i8")
+        self.w.do(f"store i8 {ord(letter)}, ptr {pointer}")
+        return pointer
 
     def _transpose(self, source: str, target: str, rows: str, columns: str) -> None:
         """Emit a copy of the transpose of a matrix."""
