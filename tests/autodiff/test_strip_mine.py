@@ -135,3 +135,25 @@ def test_a_segment_keeps_what_it_starts_from_and_no_more() -> None:
     assert {*pushed} <= {*forward.regions[1].params, *forward.regions[0].params}
     assert segment.regions[0].count("list_push") == 0
     assert [loop.attrs["applied"] for loop in (forward, backward)] == ["Every(4)"] * 2
+
+
+def noisy(memory: Memory, seed: int) -> Any:
+    def fun(x: Any) -> Any:
+        key = wend.random.key(seed)
+        for _ in wend.loop(range(23), memory=memory):
+            key, drawn = wend.random.split(key)
+            x = np.sin(x * (1.0 + 0.3 * wend.random.normal(drawn, (3,))))
+        return np.sum(x)
+
+    return fun
+
+
+@pytest.mark.parametrize(
+    "policy", ["recompute", "thin", "spill", wend.Every(5), wend.Checkpoints(3)], ids=str
+)
+def test_random_numbers_repeat(policy: Memory) -> None:
+    x = np.linspace(0.2, 0.9, 3)
+    with wend.config(backend="native"):
+        expected = wend.grad(noisy("keep", 5))(x)
+        np.testing.assert_allclose(wend.grad(noisy(policy, 5))(x), expected, rtol=1e-13)
+        assert not np.allclose(wend.grad(noisy(policy, 6))(x), expected, rtol=1e-3)
