@@ -13,6 +13,7 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.plain_programs import PLAIN
 from tests.helpers.programs import PROGRAMS, Program
+from wend.autodiff import rule_spill
 from wend.autodiff.vjp import vjp
 from wend.base.memory import Memory
 from wend.ir import equal, parse
@@ -42,11 +43,14 @@ def derivatives(fun: Callable[..., Any], program: Program) -> list[Any]:
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("form", ["functional", "plain"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
-def test_policies_give_the_derivatives_of_keep(program: Program, form: str, backend: str) -> None:
+def test_policies_give_the_derivatives_of_keep(
+    program: Program, form: str, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rule_spill, "_SEGMENT_BYTES", 60)
     fun = program.fun if form == "functional" else PLAIN[program.name]
     with wend.config(backend=backend):
         expected = derivatives(fun, program)
-        for policy in POLICIES:
+        for policy in [*POLICIES, "spill"] if backend == "native" else POLICIES:
             with wend.config(memory=policy):
                 actual = derivatives(fun, program)
             for a, b in zip(actual, expected, strict=True):
