@@ -29,6 +29,7 @@ from wend.base.errors import WendError
 from wend.function.host.host_function import HostRun
 from wend.ir.graph import Graph
 from wend.runtime.sequence import Sequence as Items
+from wend.runtime.spool import SpoolSegment
 
 
 def outcome(backend: Any, graph: Graph, args: Sequence[Any]) -> Any:
@@ -50,8 +51,8 @@ def assert_close(found: Any, expected: Any, role: str, least: float = 0.0) -> No
         for a, b in zip(found, expected, strict=True):
             assert_close(a, b, role, least)
         return
-    if isinstance(expected, HostRun):
-        assert isinstance(found, HostRun), role  # another run of the same
+    if isinstance(expected, (HostRun, SpoolSegment)):
+        assert isinstance(found, type(expected)), role  # of another run of the same
         return
     if not isinstance(expected, (np.ndarray, np.generic)):
         assert found is expected or found == expected, role

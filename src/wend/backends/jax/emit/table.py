@@ -30,7 +30,7 @@ from wend.base.refusals import refusal
 from wend.base.source import at
 from wend.ir.graph import Node
 from wend.ir.op import Effect, Op
-from wend.ir.types import TensorType, tensor
+from wend.ir.types import HOST, TensorType, tensor
 from wend.ops import creating
 from wend.ops.lists import list_push
 
@@ -103,6 +103,8 @@ def _call_kernel(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
     Raises:
         UnsupportedError: it has operands or results that are no arrays of known shapes.
     """
+    if any(x.type == HOST for x in (*node.operands, *node.results)):
+        raise unsupported(node)
     arrays = [x for x in operands if not isinstance(x, (Maybe, Stacked)) and hasattr(x, "dtype")]
     if len(arrays) < len(operands) or node.op.effect is not Effect.NONE:
         raise unsupported(node)

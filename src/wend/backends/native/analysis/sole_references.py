@@ -78,7 +78,7 @@ class SoleReferences:
     def _end(self, region: Graph, value: Value) -> tuple[int | None, bool]:
         """Return the result that ends the chain of a value, and whether an update is on it."""
         is_updated, type = False, value.type
-        if not isinstance(type, TensorType) or not type.dims:
+        if not isinstance(type, TensorType) or not type.shape:
             return None, False
         while True:
             use = self._only_use(region, value)
