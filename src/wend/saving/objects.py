@@ -16,6 +16,7 @@ from wend.base.errors import LoadError, SaveError, TypeMismatchError, explain, l
 from wend.base.source import warn
 from wend.function.concrete import ConcreteFunction
 from wend.function.function import BoundFunction, Function
+from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.random.generator import Generator
 from wend.saving.fields import Fields, pick, tagged
@@ -23,6 +24,7 @@ from wend.saving.functions import FunctionWriter, has_traces
 from wend.saving.literals import literal_from_json, literal_to_json
 from wend.saving.structures import Classes, check_names, class_name, tree_from_json, tree_to_json
 from wend.saving.variables import ArrayTable, ArrayWriter, LoadedVariable, VariableWriter
+from wend.trace.recording.arguments import LeafType
 from wend.trace.state.variable import Variable
 
 _FUNCTIONS = (Function, BoundFunction, ConcreteFunction)
@@ -197,9 +199,27 @@ def _is_saved_of_class(y: Any) -> bool:
 
 def _as_function(x: Any) -> Any:
     """Return a bound function for a method that Python has bound, as that of a class."""
-    if isinstance(x, types.MethodType) and isinstance(x.__func__, Function):
-        return x.__func__.__get__(x.__self__, type(x.__self__))
-    return x
+    if not isinstance(x, types.MethodType) or not isinstance(x.__func__, Function):
+        return x
+    bound = x.__func__.__get__(x.__self__, type(x.__self__))
+    # From Python 3.13 on, a class method is called as the function, which has its traces
+    for concrete in x.__func__.concrete_functions():
+        args, kwargs = concrete.structured_input_signature
+        if args and args[0] is x.__self__:
+            args, kwargs = trees.tree_map(_example, (args[1:], kwargs))
+            bound.get_concrete_function(*args, **kwargs)
+    return bound
+
+
+def _example(leaf: Any) -> Any:
+    """Return what a function is traced with, for the type of an argument."""
+    if not isinstance(leaf, LeafType):
+        return leaf
+    if leaf.weak:
+        return leaf.type.dtype.type(0).item()
+    sizes = leaf.type.shape
+    known = None if sizes is None else [x if isinstance(x, int) else None for x in sizes]
+    return TensorSpec(known, leaf.type.dtype)
 
 
 class ObjectReader:
