@@ -21,7 +21,7 @@ After a loop helpers spin for some microseconds, yielding to other threads; then
 
 from __future__ import annotations
 
-import time
+from wend.backends.native.rt.clock import NOW
 
 NAMES = ("wend.parallel", "wend.chunks", "wend.serve", "wend.join", "wend.forget")
 
@@ -46,7 +46,6 @@ declare i32 @pthread_cond_init(ptr, ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @sched_yield()
-declare i32 @clock_gettime(i32, ptr)
 declare i64 @wend.safepoint(ptr, ptr)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
@@ -160,7 +159,7 @@ define void @wend.chunks(ptr %function, ptr %context, i64 %count, i64 %most, ptr
   %none = icmp eq i64 %serving, 0
   %one = icmp slt i64 %most, 2
   %alone = or i1 %none, %one
-  %began = call i64 @wend.clock()
+  %began = call i64 @wend.now()
   br label %look
 look:
   %k = phi i64 [ 0, %0 ], [ %k1, %time ]
@@ -173,7 +172,7 @@ step:
   %k1 = add i64 %k, 1
   br label %time
 time:
-  %now = call i64 @wend.clock()
+  %now = call i64 @wend.now()
   %took = sub i64 %now, %began
   %short = icmp ult i64 %took, {_MIN_CHUNKS_NS}
   br i1 %short, label %look, label %ask
@@ -196,16 +195,7 @@ rest:
   ret void
 }}
 
-define internal i64 @wend.clock() {{
-  %both = alloca [2 x i64]
-  %done = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %both)
-  %seconds = load i64, ptr %both
-  %rest.at = getelementptr i64, ptr %both, i64 1
-  %rest = load i64, ptr %rest.at
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest
-  ret i64 %now
-}}
+{NOW}
 
 ; Run parts as long as there are any
 define internal void @wend.parts(i64 %thread) {{

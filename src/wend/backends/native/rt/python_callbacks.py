@@ -24,8 +24,9 @@ import ctypes
 import struct
 import sys
 import threading
-import time
 from typing import Any
+
+from wend.backends.native.rt.clock import NOW
 
 # Words of the block: the callable; the number of the host call to run; the main thread; the time of
 # the next signal check; the pending exception (type, value and traceback). Where chunks run: the
@@ -63,7 +64,6 @@ declare void @Py_DecRef(ptr)
 declare i64 @PyThread_get_thread_ident()
 declare i32 @Py_IsFinalizing()
 declare i32 @pause()
-declare i32 @clock_gettime(i32, ptr)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 
@@ -102,16 +102,7 @@ drop:
   ret i32 0
 }}
 
-define internal i64 @wend.now() {{
-  %both = alloca [2 x i64]
-  %done = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %both)
-  %seconds = load i64, ptr %both
-  %rest.at = getelementptr i64, ptr %both, i64 1
-  %rest = load i64, ptr %rest.at
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest
-  ret i64 %now
-}}
+{NOW}
 
 ; The counter: when its loop was here last, how many trips it was given then.
 define i64 @wend.safepoint(ptr %words, ptr %counter) {{
