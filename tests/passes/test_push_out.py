@@ -141,10 +141,10 @@ def test_random_loops_are_equal_with_and_without_the_passes(seed: int) -> None:
 def test_sums_in_blocks_of_trips_are_equal(
     seed: int, trips: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wend.passes.push_out.sums_of_products", lambda w, most_bytes: ())
-    monkeypatch.setattr(push_out_sums, "_LEAST_IN_BLOCKS", 1)
-    monkeypatch.setattr(push_out_sums, "_LEAST_TRIPS_OF_BLOCK", 1)
-    monkeypatch.setattr(push_out_sums, "_MOST_TRIPS_OF_BLOCK", trips)
+    monkeypatch.setattr("wend.passes.push_out.sums_of_products", lambda w, max_bytes: ())
+    monkeypatch.setattr(push_out_sums, "_MIN_BLOCKED_ELEMENTS", 1)
+    monkeypatch.setattr(push_out_sums, "_MIN_BLOCK_TRIPS", 1)
+    monkeypatch.setattr(push_out_sums, "_MAX_BLOCK_TRIPS", trips)
     compare(seed)
 
 

@@ -18,7 +18,7 @@ _TESTS = {
     elementwise.gt: (-1, False),
     elementwise.ge: (-1, True),
 }
-MOST_TRIPS = 1 << 60  # beyond it 64 bits may not hold the values of counters
+MAX_TRIPS = 1 << 60  # beyond it 64 bits may not hold the values of counters
 _SCALAR = TensorType(INT64, ())
 
 
@@ -109,11 +109,11 @@ def known_values(w: WhileParts) -> dict[Value, range]:
     if bound is None or tested.param not in known:
         return {}
     start, step = known[tested.param]
-    if abs(bound - start) > MOST_TRIPS:
+    if abs(bound - start) > MAX_TRIPS:
         return {}
     sign = 1 if step > 0 else -1
     trips = len(range(start, bound + sign * tested.is_inclusive, step))
-    if any(abs(first) + abs(by) * trips > MOST_TRIPS for first, by in known.values()):
+    if any(abs(first) + abs(by) * trips > MAX_TRIPS for first, by in known.values()):
         return {}
     return {param: range(first, first + by * trips, by) for param, (first, by) in known.items()}
 

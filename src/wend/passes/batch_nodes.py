@@ -30,6 +30,13 @@ _MAX_BATCHED_ELEMENTS = 1 << 13
 _MAX_SPECULATED_NODES = 32
 
 
+def may_run_once(node: Node, size: object) -> bool:
+    """Return whether a node of a map may run once for all elements, though there may be none."""
+    has_element = isinstance(size, int) and size > 0
+    inner = [node, *(x for region in node.regions for x in region.walk())]
+    return all(x.op.effect is Effect.NONE and (has_element or not x.op.errors_of(x)) for x in inner)
+
+
 class Batcher:
     """Appends the nodes of a graph for all elements.
 
@@ -60,7 +67,7 @@ class Batcher:
         flags = [self.states[x][1] for x in node.operands]
         self.c.b.source = node.source
         if not any(flags):
-            if not self._may_run_once(node):
+            if not may_run_once(node, self.c.size):
                 return False
             copy = copy_node(node, values)
             self.c.b.nodes.append(copy)
@@ -74,14 +81,6 @@ class Batcher:
         for old, new in zip(node.results, results, strict=True):
             self.states[old] = new, new not in self.c.shared
         return True
-
-    def _may_run_once(self, node: Node) -> bool:
-        """Return whether a node may run where there may be no element that would run it."""
-        has_element = isinstance(self.c.size, int) and self.c.size > 0
-        inner = [node, *(x for region in node.regions for x in region.walk())]
-        return all(
-            x.op.effect is Effect.NONE and (has_element or not x.op.errors_of(x)) for x in inner
-        )
 
     def _batched(
         self, node: Node, values: Sequence[Value], flags: Sequence[bool]

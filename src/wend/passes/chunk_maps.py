@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Remark, Value
-from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import Dim, TensorType, Type
 from wend.ops.build import Build
@@ -21,6 +20,7 @@ from wend.ops.control import while_
 from wend.ops.parallel_map import LIST, STACK, SUM, ParallelMapParts, parallel_map
 from wend.passes.batch_lanes import LANES
 from wend.passes.batch_maps import batch_maps
+from wend.passes.batch_nodes import may_run_once
 from wend.passes.dce import dce
 
 # The least elements of a chunk: lanes that wait at its end must be few among all
@@ -88,7 +88,7 @@ def _alone(node: Node) -> Graph:
 
 
 def _size_of_chunks(size: Dim, least: int) -> int | None:
-    """Return the size of a chunk, one that leaves no smaller chunk where there is such a size."""
+    """Return the size of a chunk, a divisor of the number of elements if one is near."""
     if not isinstance(size, int):
         return least
     if size < 2 * least:
@@ -128,13 +128,13 @@ def _total(b: Build, start: Value, parts: Value) -> Value:
 
 
 def _without_invariants(b: Build, p: ParallelMapParts) -> tuple[list[Value], Graph]:
-    """Compute what no element enters; return the invariants with it, and the body without."""
+    """Hoist invariant nodes out of the body; return the invariants and the body that is left."""
     size = p.mapped[0].tensor.dims[0]
-    has_element = isinstance(size, int) and size > 0
     outer = dict(zip(p.body_invariants, p.invariants, strict=True))
     computed: list[Value] = []
     for node in p.body.nodes:
-        if all(x in outer for x in node.operands) and _may_run_before(node, has_element):
+        is_ranked = all(_is_ranked(x.type) for x in node.results)
+        if is_ranked and outer.keys() >= {*node.operands} and may_run_once(node, size):
             copy = copy_node(node, [outer[x] for x in node.operands])
             b.nodes.append(copy)
             outer.update(zip(node.results, copy.results, strict=True))
@@ -151,12 +151,3 @@ def _without_invariants(b: Build, p: ParallelMapParts) -> tuple[list[Value], Gra
             mapping.update(zip(node.results, inner.nodes[-1].results, strict=True))
     body = inner.finish([mapping[x] for x in p.body.results])
     return [*p.invariants, *(outer[x] for x in computed)], body
-
-
-def _may_run_before(node: Node, has_element: bool) -> bool:
-    """Return whether a node may run where there may be no element that would run it."""
-    inner = [node, *(x for region in node.regions for x in region.walk())]
-    is_free = all(
-        x.op.effect is Effect.NONE and (has_element or not x.op.errors_of(x)) for x in inner
-    )
-    return is_free and all(_is_ranked(x.type) for x in node.results)

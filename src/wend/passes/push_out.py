@@ -22,7 +22,7 @@ from wend.passes.push_out_sums import SumsOfProducts, sums_of_blocks, sums_of_pr
 from wend.passes.strip_mine import can_strip_mine, strip_mine
 
 # What leaves a loop occupies at most so many bytes, and a fourth of what the loop may record
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 
 
 def push_out(graph: Graph) -> Graph:
@@ -35,10 +35,10 @@ def push_out(graph: Graph) -> Graph:
             return copy.results
         b = Build("")
         b.nodes, b.source = nodes, copy.source
-        w, most_bytes = WhileParts.of(copy), _most_bytes(copy)
-        chosen = sums_of_products(w, most_bytes)
+        w, max_bytes = WhileParts.of(copy), _max_bytes(copy)
+        chosen = sums_of_products(w, max_bytes)
         if not chosen:
-            copy = _in_blocks(copy, w, most_bytes)
+            copy = _in_blocks(copy, w, max_bytes)
         sums = SumsOfProducts(b, copy, chosen)
         loop = _push_out_products(b, sums.loop)
         nodes.append(loop)
@@ -48,11 +48,11 @@ def push_out(graph: Graph) -> Graph:
     return graph if pushed is graph else dce(pushed)
 
 
-def _in_blocks(loop: Node, w: WhileParts, most_bytes: int) -> Node:
+def _in_blocks(loop: Node, w: WhileParts, max_bytes: int) -> Node:
     """Return a loop of blocks of trips, after each of which sums grow by products, if that pays."""
     if not can_strip_mine(w):
         return loop
-    chosen, trips = sums_of_blocks(w, most_bytes)
+    chosen, trips = sums_of_blocks(w, max_bytes)
 
     def append_block(b: Build, block: Node) -> Sequence[Value]:
         sums = SumsOfProducts(b, block, chosen)
@@ -62,9 +62,9 @@ def _in_blocks(loop: Node, w: WhileParts, most_bytes: int) -> Node:
     return strip_mine(loop, trips, append_block) if chosen else loop
 
 
-def _most_bytes(loop: Node) -> int:
+def _max_bytes(loop: Node) -> int:
     limit = WhileParts.of(loop).limit
-    return min(MOST_BYTES, limit // 4) if limit else MOST_BYTES
+    return min(MAX_BYTES, limit // 4) if limit else MAX_BYTES
 
 
 def _push_out_products(b: Build, loop: Node) -> Node:
@@ -73,8 +73,8 @@ def _push_out_products(b: Build, loop: Node) -> Node:
     sequences = Sequences.of(w)
     if sequences is None:
         return loop
-    count, most = len(sequences.trips), _most_bytes(loop)
-    chosen = [x for x in _last_values(sequences) if _has_product(sequences, x)]
+    count, most = len(sequences.trips), _max_bytes(loop)
+    chosen = [x for x in _live_outs(sequences) if _has_product(sequences, x)]
     if not chosen or count * sum(x.tensor.nbytes or 0 for x in chosen) > most:
         return loop
     trial = Build("")
@@ -88,7 +88,7 @@ def _push_out_products(b: Build, loop: Node) -> Node:
     return _reading_rows(loop, w, sequences, stacks)
 
 
-def _last_values(sequences: Sequences) -> list[Value]:
+def _live_outs(sequences: Sequences) -> list[Value]:
     """Return the sequence values that others read, which are no sequences."""
     w = sequences.w
     read = dict.fromkeys(w.next_carry)

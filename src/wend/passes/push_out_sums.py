@@ -19,12 +19,12 @@ from wend.passes.loop_sequences import Sequences
 
 # A product of as many rows runs at the speed of a larger one (measured; AMD EPYC, OpenBLAS 0.3.31:
 # at 64 units an outer product takes 2.1 µs alone and 0.35 µs as part of one product of 500)
-_ENOUGH_ROWS = 8
+_MIN_GEMM_ROWS = 8
 # Sums of as many elements stay in registers (a layer of 4 units: 41 ns a trip, recorded 51)
-_MOST_IN_REGISTERS = 16
+_MAX_REGISTER_ELEMENTS = 16
 # Blocks of trips pay from here on, where a loop may end after a few trips
-_LEAST_IN_BLOCKS = 1024
-_LEAST_TRIPS_OF_BLOCK, _MOST_TRIPS_OF_BLOCK = 8, 256  # at most as many as stay in the cache
+_MIN_BLOCKED_ELEMENTS = 1024
+_MIN_BLOCK_TRIPS, _MAX_BLOCK_TRIPS = 8, 256  # at most as many as stay in the cache
 _Pair: TypeAlias = tuple[Axes, Axes]
 _Factor: TypeAlias = tuple[Value, Axes]  # a value, and its sizes other than 1
 
@@ -145,7 +145,7 @@ class SumsOfProducts:
         return [b.reshape(known[x], (self.trips, *dims)) for x, dims in product.factors]
 
 
-def sums_of_products(w: WhileParts, most_bytes: int) -> Sequence[_Sum]:
+def sums_of_products(w: WhileParts, max_bytes: int) -> Sequence[_Sum]:
     """Return the sums of a counted loop that are faster as products of all trips, if they fit."""
     sequences = Sequences.of(w)
     if sequences is None:
@@ -153,17 +153,17 @@ def sums_of_products(w: WhileParts, most_bytes: int) -> Sequence[_Sum]:
 
     def is_faster(product: _SummedProduct) -> bool:
         are_known = all(x in sequences for x in product.values)
-        return are_known or _is_long(product, _MOST_IN_REGISTERS + 1)
+        return are_known or _is_long(product, _MAX_REGISTER_ELEMENTS + 1)
 
     sums = _sums(w, is_faster)
-    return sums if len(sequences.trips) * _bytes(sums) <= most_bytes else ()
+    return sums if len(sequences.trips) * _bytes(sums) <= max_bytes else ()
 
 
-def sums_of_blocks(w: WhileParts, most_bytes: int) -> tuple[Sequence[_Sum], int]:
+def sums_of_blocks(w: WhileParts, max_bytes: int) -> tuple[Sequence[_Sum], int]:
     """Return the sums that are faster as products of blocks of trips, and the trips of a block."""
-    sums = _sums(w, lambda product: _is_long(product, _LEAST_IN_BLOCKS))
-    trips = min(_MOST_TRIPS_OF_BLOCK, most_bytes // max(_bytes(sums), 1))
-    return (sums, trips) if trips >= _LEAST_TRIPS_OF_BLOCK else ((), 0)
+    sums = _sums(w, lambda product: _is_long(product, _MIN_BLOCKED_ELEMENTS))
+    trips = min(_MAX_BLOCK_TRIPS, max_bytes // max(_bytes(sums), 1))
+    return (sums, trips) if trips >= _MIN_BLOCK_TRIPS else ((), 0)
 
 
 def _bytes(sums: Sequence[_Sum]) -> int:
@@ -175,7 +175,7 @@ def _is_long(product: _SummedProduct, least: int) -> bool:
     dims = product.factors[0][1]
     rows = prod(dims[axis] for axis in product.contract[0])
     assert product.result is not None
-    return rows < _ENOUGH_ROWS and prod(product.result.tensor.dims) >= least  # type: ignore[arg-type]
+    return rows < _MIN_GEMM_ROWS and prod(product.result.tensor.dims) >= least  # type: ignore[arg-type]
 
 
 def _sums(w: WhileParts, is_faster: Callable[[_SummedProduct], bool]) -> list[_Sum]:

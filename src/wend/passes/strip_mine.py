@@ -11,7 +11,7 @@ from wend.ir.rewrite import copy_node, copy_nodes, keep_names
 from wend.ops import elementwise
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
-from wend.ops.loop_counters import MOST_TRIPS, as_integer, outer_value, tested_counter
+from wend.ops.loop_counters import MAX_TRIPS, as_integer, outer_value, tested_counter
 
 # Appends the loop over the trips of one block, changed or not, and returns its results
 AppendBlock: TypeAlias = Callable[[Build, Node], Sequence[Value]]
@@ -24,7 +24,7 @@ def can_strip_mine(w: WhileParts) -> bool:
         return False
     # The end of a block is within 64 bits where a trip count can be
     ends = as_integer(tested.start), as_integer(outer_value(w, tested.bound))
-    if not any(end is not None and abs(end) <= MOST_TRIPS for end in ends):
+    if not any(end is not None and abs(end) <= MAX_TRIPS for end in ends):
         return False
     others = [node for node in w.before.nodes if node is not w.predicate.node]
     return all(not node.operands and node.op.effect is Effect.NONE for node in others)

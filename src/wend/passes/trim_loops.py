@@ -20,12 +20,12 @@ from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import as_integer, known_values
 from wend.passes.loop_sequences import Sequences
 
-_MOST_NODES = 500  # a longer body is not compiled twice
+_MAX_NODES = 500  # a longer body is not compiled twice
 
 
 @dataclass(frozen=True, slots=True)
 class _Trimmed:
-    """The rows that a list still has, of those that the loop made in all of its trips."""
+    """The rows of a list that remain, and the trip count of the loop before it was trimmed."""
 
     rows: range
     trips: int
@@ -83,7 +83,7 @@ def _rows_read(
     first = min(rows.start for rows in read.values())
     last = trips if has_others else max(rows.stop for rows in read.values())
     count = len(w.before.nodes) + len(w.after.nodes)
-    if count > _MOST_NODES or not {*w.before_carry} <= {*w.forwarded}:
+    if count > _MAX_NODES or not {*w.before_carry} <= {*w.forwarded}:
         first = 0
     is_shorter = (first, last) != (0, trips)
     return ([*read], _Trimmed(range(first, last), trips)) if is_shorter else None

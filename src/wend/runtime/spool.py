@@ -80,7 +80,7 @@ class SpoolSegment:
     Attributes:
         forms: what lies where in its block of bytes, a form for each value.
         held: the bytes, in memory or in the file.
-        previous: the segment that was made before it.
+        previous: the preceding segment.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Spool:
     Attributes:
         dropped: what segments that are gone have held: offset, size, whether in memory.
         resident: the bytes of the blocks in memory.
-        peak: the most that there have been.
+        peak: the maximum so far.
         written: the bytes that have been written.
     """
 
@@ -164,7 +164,7 @@ class Spool:
         return segment
 
     def new_block(self, size: int) -> np.ndarray:
-        """Return a block of bytes, perhaps one that has been written, so its pages are there."""
+        """Return a block of bytes; a reused one has its pages mapped already."""
         with self._changed:
             self._forget_dropped()
             for k, block in enumerate(self._spare):

@@ -319,7 +319,7 @@ def _appends(node: onnx.NodeProto) -> bool:
 
 
 def _keeps_condition(body: onnx.GraphProto) -> bool:
-    """Return whether a loop's body hands on the condition that it is given, or one that holds."""
+    """Return whether a loop's body passes its condition through, or returns a true constant."""
     sources = {name: node for node in body.node for name in node.output}
     name = body.output[0].name
     while name in sources and sources[name].op_type == "Identity":

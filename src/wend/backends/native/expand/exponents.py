@@ -1,4 +1,4 @@
-"""Powers to one exponent that folding has made an array: to the exponent itself."""
+"""Powers whose exponents are a constant array of equal numbers take that number."""
 
 from __future__ import annotations
 
