@@ -34,20 +34,20 @@ class _SummedProduct:
     """A product that each trip adds to a carry.
 
     Attributes:
+        result: the value that holds the product in a trip.
         factors: what is multiplied; a vector may be a matrix of one row or column.
         contract: the axes of the factors that are summed over.
         batch: the axes that the factors share.
         perm: the order of the axes of the result, among those of the product.
-        result: the value that holds the product in a trip.
-        scaling: the nodes between it and the addition, the last one first; they are linear in it,
+        scaling: the nodes between the product and the addition, in order; they are linear in it,
             and their other operands are invariants.
     """
 
+    result: Value
     factors: tuple[_Factor, _Factor]
     contract: _Pair = ((), ())
     batch: _Pair = ((), ())
     perm: Axes = ()
-    result: Value | None = None
     scaling: tuple[Node, ...] = ()
 
     @property
@@ -104,7 +104,7 @@ class SumsOfProducts:
             rows = None if sequences is None else sequences.for_all_trips(b, product.values)
             if rows is None:
                 recorded |= dict.fromkeys(product.factors)
-            elif product.result is not None:
+            else:
                 self.known[product.result] = rows
         self.recorded = [*recorded]  # the factors of other products, rows by trip
         if sums:
@@ -138,7 +138,7 @@ class SumsOfProducts:
         self, b: Build, product: _SummedProduct, stacks: Mapping[_Factor, Value]
     ) -> Sequence[Value]:
         """Return the factors of all trips."""
-        known = self.known.get(product.result) if product.result is not None else None
+        known = self.known.get(product.result)
         if known is None:
             return [stacks[factor] for factor in product.factors]
         assert self.trips is not None
@@ -174,7 +174,6 @@ def _is_long(product: _SummedProduct, least: int) -> bool:
     """Return whether a trip adds few rows to a sum of at least so many elements."""
     dims = product.factors[0][1]
     rows = prod(dims[axis] for axis in product.contract[0])
-    assert product.result is not None
     return rows < _MIN_GEMM_ROWS and prod(product.result.tensor.dims) >= least  # type: ignore[arg-type]
 
 
@@ -242,7 +241,7 @@ def _summand(value: Value, w: WhileParts, reads: _Reads) -> _SummedProduct | Non
     while (node := value.node) is not None and reads.counts[value] == 1:
         product = _product(node, w)
         if product is not None:
-            return replace(product, result=value, scaling=tuple(reversed(scaling)))
+            return replace(product, scaling=tuple(reversed(scaling)))
         varying = _scaled_operand(node, w)
         if varying is None:
             return None
@@ -258,22 +257,24 @@ def _product(node: Node, w: WhileParts) -> _SummedProduct | None:
         if not (x.tensor.is_static and y.tensor.is_static) or _is_shared(x, w) or _is_shared(y, w):
             return None
         factors = (x, x.tensor.dims), (y, y.tensor.dims)
-        return _SummedProduct(factors, node.attrs["contract"], node.attrs["batch"])  # type: ignore[arg-type]
+        (result,), attrs = node.results, node.attrs
+        return _SummedProduct(result, factors, attrs["contract"], attrs["batch"])  # type: ignore[arg-type]
     return _outer_product(node, w) if node.op is elementwise.mul else None
 
 
 def _outer_product(node: Node, w: WhileParts) -> _SummedProduct | None:
     """Return what a multiplication computes as an outer product of what it broadcasts."""
-    rank = len(node.results[0].tensor.dims)
+    (result,) = node.results
+    sizes = result.tensor.dims
+    rank = len(sizes)
     (x, left), (y, right) = (_unbroadcast(operand) for operand in node.operands)
     if not left or not right or sorted((*left, *right)) != list(range(rank)):
         return None
     if _is_shared(x, w) or _is_shared(y, w):
         return None
-    sizes = node.results[0].tensor.dims
     factors = tuple((z, tuple(sizes[k] for k in axes)) for z, axes in ((x, left), (y, right)))
     axes = (*left, *right)
-    return _SummedProduct(factors, perm=tuple(axes.index(axis) for axis in range(rank)))  # type: ignore[arg-type]
+    return _SummedProduct(result, factors, perm=tuple(axes.index(axis) for axis in range(rank)))  # type: ignore[arg-type]
 
 
 def _unbroadcast(x: Value) -> tuple[Value, Axes]:
@@ -350,7 +351,6 @@ def _recording(b: Build, loop: Node, sums: Sequence[_Sum], factors: Sequence[_Fa
 
 def _scaled(b: Build, total: Value, product: _SummedProduct, outer: Mapping[Value, Value]) -> Value:
     """Append the nodes between a product and the sum."""
-    assert product.result is not None
     mapping = {**outer, product.result: total}
     for node in product.scaling:
         for x in node.operands:
