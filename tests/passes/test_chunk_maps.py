@@ -108,4 +108,4 @@ def test_maps_inside_loops() -> None:
     assert len(chunks_of(steps, np.ones(4096))) == 1
     assert len(chunks_of(both, np.ones((4096, 40)))) <= 1
     assert isinstance(verify(traced(both, np.ones((4096, 40)))), Graph)
-    assert module._MOST_CHUNKS == 64
+    assert module._MAX_CHUNKS == 64

@@ -3,8 +3,8 @@
 A chunk is batched as all elements would be, so its loops run in lanes or one element after the
 other. Only maps of such loops get chunks; array operations are split among threads by themselves.
 The size of a chunk follows from the number of elements and the kind of the loops, so results are
-the same whatever runs them. What no element enters is computed before the chunks. A sum over the
-elements is that over the sums of the chunks.
+the same whatever runs them. What depends on no element is computed before the chunks. A sum over
+the elements is that over the sums of the chunks.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from wend.passes.batch_nodes import may_run_once
 from wend.passes.dce import dce
 
 # The least elements of a chunk: lanes that wait at its end must be few among all
-_LEAST_IN_LANES, _LEAST_IN_LOOPS = 4 * LANES, 16
+_MIN_IN_LANES, _MIN_IN_LOOPS = 4 * LANES, 16
 # More chunks would balance no better
-_MOST_CHUNKS = 64
+_MAX_CHUNKS = 64
 
 
 def chunk_maps(graph: Graph) -> Graph:
@@ -65,13 +65,13 @@ def _chunk_of(node: Node) -> int | None:
     if not any(inner.op is while_ for inner in p.body.walk()):
         return None
     size = p.mapped[0].tensor.dims[0]
-    if isinstance(size, int) and size < 2 * _LEAST_IN_LOOPS:
+    if isinstance(size, int) and size < 2 * _MIN_IN_LOOPS:
         return None
     batched = batch_maps(_alone(node))
     if any(inner.op is parallel_map for inner in batched.walk()):
-        return _size_of_chunks(size, _LEAST_IN_LOOPS)
+        return _size_of_chunks(size, _MIN_IN_LOOPS)
     has_lanes = any(x.remark is not None and x.remark.lanes for x in batched.walk())
-    return _size_of_chunks(size, _LEAST_IN_LANES) if has_lanes else None
+    return _size_of_chunks(size, _MIN_IN_LANES) if has_lanes else None
 
 
 def _is_ranked(type: Type) -> bool:
@@ -93,7 +93,7 @@ def _size_of_chunks(size: Dim, least: int) -> int | None:
         return least
     if size < 2 * least:
         return None
-    first = max(least, -(-size // _MOST_CHUNKS))
+    first = max(least, -(-size // _MAX_CHUNKS))
     even = (k for k in range(first, min(2 * first, size // 2) + 1) if size % k == 0)
     return next(even, first)
 

@@ -12,7 +12,7 @@ from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_ownership import Ownership
 from wend.backends.native.analysis.list_uses import is_new_list
 from wend.backends.native.analysis.liveness import LastUses
-from wend.backends.native.analysis.sole_references import SoleReferences
+from wend.backends.native.analysis.unique_references import UniqueReferences
 from wend.backends.native.codegen.arenas import Arenas
 from wend.backends.native.codegen.arrays import Array, Arrays
 from wend.backends.native.codegen.calls import Calls
@@ -68,7 +68,7 @@ class Lowering:
         deferred_products: products that are only accumulated into an array and never stored; each
             with the function that emits the accumulation.
         product_operands: the references that a deferred product releases after its accumulation.
-        sole_references: the arrays that nobody else refers to.
+        unique_references: the arrays that nobody else refers to.
         last_uses: the liveness of the region that is being lowered.
         metadata: the LLVM metadata.
         constants: the arrays that the code refers to.
@@ -99,7 +99,7 @@ class Lowering:
     sincos_pairs: dict[Value, tuple[str, str] | None] = field(default_factory=dict)
     deferred_products: dict[Value, Callable[[Array], None]] = field(default_factory=dict)
     product_operands: dict[Value, tuple[str, ...]] = field(default_factory=dict)
-    sole_references: SoleReferences = field(default_factory=SoleReferences)
+    unique_references: UniqueReferences = field(default_factory=UniqueReferences)
     last_uses: LastUses | None = None
     metadata: LoopMetadata = field(default_factory=LoopMetadata)
     constants: list[Any] = field(default_factory=list)
@@ -229,10 +229,10 @@ class Lowering:
         """Return whether the current node may take over the reference to an operand."""
         return self.refcounts.may_move(value)
 
-    def add_sole_result(self, value: Value) -> None:
+    def add_unique_result(self, value: Value) -> None:
         """Record that the array of a new value has no other reference yet."""
         assert self.last_uses is not None
-        self.sole_references.add_result(value, self.last_uses)
+        self.unique_references.add_result(value, self.last_uses)
 
     def array(self, node: Node, index: int) -> Array:
         """Return an operand as an array."""

@@ -14,13 +14,13 @@ def writable(low: Lowering, node: Node, index: int) -> Array:
     if not low.may_move(value):
         return low.arrays.copy(array)
     low.refcounts.move(value)
-    if value in low.sole_references.sole:
+    if value in low.unique_references.unique:
         return array
-    pointer = sole_pointer(low, array)
+    pointer = unique_pointer(low, array)
     return Array(pointer, array.dtype, array.dims)
 
 
-def sole_pointer(low: Lowering, array: Array) -> str:
+def unique_pointer(low: Lowering, array: Array) -> str:
     """Return an array that is held here if this is its only reference, else a copy."""
     w = low.w
 

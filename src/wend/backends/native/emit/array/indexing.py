@@ -158,7 +158,7 @@ def _emit_scatter(
             update_row(target, at, low.array(node, 1), low.sizes.mul(number, row), row)
 
     for_each_indexed_row(low, node, indices, target, update)
-    low.add_sole_result(node.results[0])
+    low.add_unique_result(node.results[0])
     return [low.array_result(node, target)]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from wend.backends.native.analysis.list_classes import Arena, ListClass
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_INDEX
-from wend.backends.native.emit.array.in_place import sole_pointer
+from wend.backends.native.emit.array.in_place import unique_pointer
 from wend.backends.native.emit.control.align_operands import align_invariants
 from wend.backends.native.emit.control.precompute import emit_lookahead, find_lookahead
 from wend.backends.native.emit.control.reserve_tape import reserve_tape
@@ -33,7 +33,7 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequ
         low.arenas.copy(low.list_classes.of_use(node, k), operands[k])
         if (node, k) in low.ownership.copied
         else _owned_array(low, node, k, operands[k])
-        if _has_sole_carry(low, node, k)
+        if _has_unique_carry(low, node, k)
         else low.owned(node, k, operands[k])
         for k in range(count)
     ]
@@ -111,41 +111,41 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequ
     return low.coerce_all(node, forwarded, parts.forwarded, node.results)
 
 
-def _has_sole_carry(low: Lowering, node: Node, k: int) -> bool:
+def _has_unique_carry(low: Lowering, node: Node, k: int) -> bool:
     """Return whether a carry can be the only reference to its array, and record that it is.
 
     Where the start may be shared, it is copied before the loop; that must not cost more than the
     copy in the first trip which it replaces.
     """
-    unshared = low.sole_references.kept_carry(node, k)
+    unshared = low.unique_references.unique_carry(node, k)
     if unshared is None:
         return False
     value = node.operands[k]
-    is_sole = value in low.sole_references.sole and low.may_move(value)
-    if not (is_sole or unshared.is_updated or not low.loop_depth):
+    is_unique = value in low.unique_references.unique and low.may_move(value)
+    if not (is_unique or unshared.is_updated or not low.loop_depth):
         return False
     parts = WhileParts.of(node)
-    low.sole_references.sole.update(
+    low.unique_references.unique.update(
         (
             parts.before_carry[k],
             parts.forwarded[unshared.forwarded],
             parts.after_forwarded[unshared.forwarded],
         )
     )
-    low.add_sole_result(node.results[unshared.forwarded])
+    low.add_unique_result(node.results[unshared.forwarded])
     return True
 
 
 def _owned_array(low: Lowering, node: Node, k: int, slots: Registers) -> Registers:
     """Return an array as an owned reference that is the only one."""
     value = node.operands[k]
-    is_sole = value in low.refcounts.foreign or (
-        value in low.sole_references.sole and low.may_move(value)
+    is_unique = value in low.refcounts.foreign or (
+        value in low.unique_references.unique and low.may_move(value)
     )
     slots = low.owned(node, k, slots)
-    if is_sole:
+    if is_unique:
         return slots
-    return (sole_pointer(low, low.arrays.of(value.tensor, slots)), *slots[1:])
+    return (unique_pointer(low, low.arrays.of(value.tensor, slots)), *slots[1:])
 
 
 def _register_sharing(low: Lowering, node: Node, parts: WhileParts) -> list[int]:
@@ -233,7 +233,7 @@ def emit_if(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequenc
         cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels))
         w.do(f"switch i64 {selector}, label %{low.traps.label(BAD_INDEX)} [ {cases} ]")
     moves = [low.may_move(value) for value in parts.operands]
-    _follow_sole_operands(low, node, parts, moves)
+    _follow_unique_operands(low, node, parts, moves)
     for value, is_moved in zip(parts.operands, moves, strict=True):
         if is_moved:
             low.refcounts.move(value)
@@ -255,15 +255,17 @@ def emit_if(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequenc
     ]
 
 
-def _follow_sole_operands(low: Lowering, node: Node, parts: IfParts, moves: Sequence[bool]) -> None:
+def _follow_unique_operands(
+    low: Lowering, node: Node, parts: IfParts, moves: Sequence[bool]
+) -> None:
     """Record what the branches receive, and give back, as the only reference to an array."""
-    sole = low.sole_references.sole
+    unique = low.unique_references.unique
     for k, (value, is_moved) in enumerate(zip(parts.operands, moves, strict=True)):
-        if value in sole and is_moved:
-            result = low.sole_references.kept_result(node, k)
+        if value in unique and is_moved:
+            result = low.unique_references.unique_result(node, k)
             if result is not None:
-                sole.update(branch.params[k] for branch in parts.branches)
-                low.add_sole_result(node.results[result])
+                unique.update(branch.params[k] for branch in parts.branches)
+                low.add_unique_result(node.results[result])
 
 
 def _constant_tables(parts: IfParts) -> list[np.ndarray] | None:

@@ -1,4 +1,4 @@
-"""Arrays that loops update and nobody else refers to, so that trips need not ask whether they may.
+"""Arrays that loops update through the only reference to them, so trips need not count references.
 
 An array is followed along its *chain*: what updates it gives the next value, a loop or a branch
 takes it as an operand and gives it back. Where each value of the chain has one such use, after all
@@ -17,7 +17,7 @@ from wend.ops.control import IfParts, WhileParts, if_, while_
 
 
 @dataclass(frozen=True, slots=True)
-class KeptCarry:
+class UniqueCarry:
     """A carry whose reference stays the only one.
 
     Attributes:
@@ -30,16 +30,16 @@ class KeptCarry:
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class SoleReferences:
+class UniqueReferences:
     """Follows arrays through a graph.
 
     Attributes:
-        sole: the values that are the only reference to their memory until their last use, which
+        unique: the values that are the only reference to their memory until their last use, which
             may take it over.
     """
 
-    sole: set[Value] = field(default_factory=set)
-    _carries: dict[tuple[Node, int], KeptCarry | None] = field(default_factory=dict)
+    unique: set[Value] = field(default_factory=set)
+    _carries: dict[tuple[Node, int], UniqueCarry | None] = field(default_factory=dict)
     _uses: dict[Graph, dict[Value, list[tuple[Node | None, int]]]] = field(default_factory=dict)
 
     def add_result(self, value: Value, uses: LastUses) -> None:
@@ -47,9 +47,9 @@ class SoleReferences:
         users = uses.users(value)
         takers = [node for node in users if not self._only_reads(node, value)]
         if len(takers) == 1 and not uses.is_result(value):
-            self.sole.add(value)
+            self.unique.add(value)
 
-    def kept_carry(self, loop: Node, carry: int) -> KeptCarry | None:
+    def unique_carry(self, loop: Node, carry: int) -> UniqueCarry | None:
         """Return how a loop hands on a carry; None if another reference may arise."""
         key = loop, carry
         if key not in self._carries:
@@ -57,14 +57,14 @@ class SoleReferences:
             self._carries[key] = self._follow_carry(WhileParts.of(loop), carry)
         return self._carries[key]
 
-    def kept_result(self, branches: Node, operand: int) -> int | None:
+    def unique_result(self, branches: Node, operand: int) -> int | None:
         """Return the result of an `if` that is an operand of its branches, perhaps updated."""
         ends = {
             self._end(branch, branch.params[operand])[0] for branch in IfParts.of(branches).branches
         }
         return ends.pop() if len(ends) == 1 else None
 
-    def _follow_carry(self, parts: WhileParts, carry: int) -> KeptCarry | None:
+    def _follow_carry(self, parts: WhileParts, carry: int) -> UniqueCarry | None:
         param, start = parts.before_carry[carry], parts.carry[carry]
         position, is_updated_before = self._end(parts.before, param)
         if position is None or position == 0 or param.type != start.type:
@@ -73,7 +73,7 @@ class SoleReferences:
         end, is_updated = self._end(parts.after, forwarded)
         if end != carry or not param.type == forwarded.type == parts.next_carry[carry].type:
             return None
-        return KeptCarry(position - 1, is_updated or is_updated_before)
+        return UniqueCarry(position - 1, is_updated or is_updated_before)
 
     def _end(self, region: Graph, value: Value) -> tuple[int | None, bool]:
         """Return the result that ends the chain of a value, and whether an update is on it."""
@@ -91,14 +91,14 @@ class SoleReferences:
                 is_updated, value = True, node.results[0]
             elif node.op is while_ and (unshared := self._carry_of(node, index)) is not None:
                 value = node.results[unshared.forwarded]
-            elif node.op is if_ and (end := self.kept_result(node, index - 1)) is not None:
+            elif node.op is if_ and (end := self.unique_result(node, index - 1)) is not None:
                 value = node.results[end]
             else:
                 return None, False
 
-    def _carry_of(self, loop: Node, operand: int) -> KeptCarry | None:
+    def _carry_of(self, loop: Node, operand: int) -> UniqueCarry | None:
         is_carry = operand < len(WhileParts.of(loop).carry)
-        return self.kept_carry(loop, operand) if is_carry else None
+        return self.unique_carry(loop, operand) if is_carry else None
 
     def _uses_in(self, region: Graph) -> dict[Value, list[tuple[Node | None, int]]]:
         if region not in self._uses:
