@@ -36,7 +36,7 @@ def slope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield wend.grad(walk)
     assert not [*tmp_path.iterdir()]
     end = time.monotonic() + 20.0
-    while any(spool._has_thread for spool in spool_module._spools.values()):
+    while any(spool.is_working() for spool in spool_module._spools.values()):
         assert time.monotonic() < end
         time.sleep(0.001)
 

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from queue import Empty, SimpleQueue
 from typing import Any
 from weakref import WeakValueDictionary, ref
 
@@ -24,6 +25,8 @@ _IN_FLIGHT = 2  # segments that wait to be written, or are read ahead
 _READ_BUFFERS = _IN_FLIGHT + 2  # segments of the file that are in memory at once
 # The part of a limit that closed segments may take; the rest is for those on their way
 _CLOSED_SHARE = 0.6
+# A wait looks again after this time: an interrupt may have lost what would have woken it
+_WAIT_SECONDS = 0.1
 
 # The spools in use, by process, thread, folder and limit
 _spools: WeakValueDictionary[tuple[int, int, str, int], Spool] = WeakValueDictionary()
@@ -90,7 +93,7 @@ class SpoolSegment:
         self.forms, block = pack(values, spool.new_block)
         self.held = _Holding(block, spool.dropped)
         self.error: Exception | None = None  # of the last attempt to read it
-        self.is_awaited = False
+        self.awaited_by: Any = None  # the lock of the spool that has queued a read of it
         self.is_shared = False  # whether values that somebody may hold are views of the block
 
     def read(self, index: int) -> Any:
@@ -104,6 +107,10 @@ class SpoolSegment:
 
 class Spool:
     """The segments that one thread makes, and the file that they are written to.
+
+    Only jobs run on the thread, and they touch nothing but their segment and the queue of what is
+    finished; the accounts are kept by the caller. So a signal handler that raises, wherever it
+    does, leaves no lock taken and no segment half written.
 
     Attributes:
         dropped: what segments that are gone have held: offset, size, whether in memory.
@@ -134,15 +141,26 @@ class Spool:
 
     def _start_threads(self) -> None:
         self._process = os.getpid()
-        self._changed = threading.Condition()
+        # Locks and queues of the standard library that are written in C: a signal handler that
+        # raises inside of a `threading.Condition` leaves its lock taken, or released twice.
+        self._lock = threading.RLock()  # of the accounts
+        self._working = threading.Lock()  # taken by whoever runs the jobs
+        self._finished: SimpleQueue[tuple[Callable[..., None], *tuple[Any, ...]]] = (
+            SimpleQueue()
+        )  # functions of the spool that account for them, and arguments
+        self._urgent_jobs: deque[Callable[[], None]] = deque()
         self._jobs: deque[Callable[[], None]] = deque()
-        self._has_thread = False
+        self._has_no_threads = False
         self._being_written = 0
 
     def is_usable(self) -> bool:
         """Return whether segments may be added: no error was told, or is left to be told."""
         is_known = self._failed is not None and self._failed() is None
         return not self._is_broken and not is_known
+
+    def is_working(self) -> bool:
+        """Return whether jobs run, or wait for a thread to start."""
+        return bool(self._urgent_jobs or self._jobs) or self._working.locked()
 
     def put(self, values: Iterable[Any]) -> SpoolSegment:
         """Return a segment of copies of some values, and let it be written if memory is full.
@@ -152,7 +170,7 @@ class Spool:
         """
         segment = SpoolSegment(self, values, self._newest)
         self._newest = ref(segment)
-        with self._changed:
+        with self._lock:
             try:
                 self._enqueue(segment)
                 self._wait(lambda: self._being_written <= _IN_FLIGHT or self._error is not None)
@@ -165,8 +183,8 @@ class Spool:
 
     def new_block(self, size: int) -> np.ndarray:
         """Return a block of bytes; a reused one has its pages mapped already."""
-        with self._changed:
-            self._forget_dropped()
+        with self._lock:
+            self._collect()
             for k, block in enumerate(self._spare):
                 if block.nbytes == size:
                     return self._spare.pop(k)
@@ -183,8 +201,8 @@ class Spool:
         """
         if self._process != os.getpid():
             self._start_threads()  # the child of a fork has no other threads
-        with self._changed:
-            self._forget_dropped()
+        with self._lock:
+            self._collect()
             last = None if self._in_use is None else self._in_use()
             if last is not None and last is not segment:
                 self._release(last)
@@ -203,15 +221,29 @@ class Spool:
                 raise error
             return segment.held.block
 
-    # Everything below runs with the lock taken, but for the jobs.
-    def _forget_dropped(self) -> None:
-        """Account for segments that are gone: they may go at any time, and only leave a note."""
-        while self.dropped:
-            offset, size, was_resident = self.dropped.popleft()
-            if was_resident:
-                self.resident -= size
-            if offset is not None:
-                self._holes.setdefault(size, []).append(offset)
+    # The accounts: what follows runs with the lock taken, up to the jobs.
+    def _collect(self, timeout: float = 0.0) -> None:
+        """Account for finished jobs, after a wait for the first, and for segments that are gone.
+
+        A segment may go at any time, and only leaves a note.
+        """
+        try:
+            while timeout or not self._finished.empty():
+                try:
+                    account, *args = self._finished.get(timeout=timeout)
+                except Empty:
+                    break
+                account(self, *args)
+                timeout = 0.0
+            while self.dropped:
+                offset, size, was_resident = self.dropped.popleft()
+                if was_resident:
+                    self.resident -= size
+                if offset is not None:
+                    self._holes.setdefault(size, []).append(offset)
+        except BaseException:  # from a signal handler: what was taken off a queue is lost
+            self._is_broken = True
+            raise
 
     def _enqueue(self, segment: SpoolSegment) -> None:
         self._unqueued.append((ref(segment), segment.held.size))
@@ -237,45 +269,37 @@ class Spool:
     def _wait(self, is_done: Callable[[], bool]) -> None:
         """Wait for the thread; without one, do its work here."""
         while not is_done():
-            if self._jobs and not self._has_thread:
-                self._run_jobs()
-            else:
-                self._changed.wait(1.0)
+            if self._has_no_threads:
+                try:
+                    with self._working:
+                        self._run_jobs()
+                except BaseException:  # from a signal handler: the job will run once more
+                    self._is_broken = True
+                    raise
+            self._collect(_WAIT_SECONDS)
 
     def _queue(self, job: Callable[[], None], *, first: bool = False) -> None:
-        if first:
-            self._jobs.appendleft(job)
-        else:
-            self._jobs.append(job)
-        if self._has_thread:
+        (self._urgent_jobs if first else self._jobs).append(job)
+        if self._working.locked():
             return
         try:
             # A signal handler that raises inside of `threading.Thread.start` leaves it half done.
             _thread.start_new_thread(self._work, ())
         except RuntimeError:  # the system, or the end of the process, allows no more
-            return
-        self._has_thread = True
+            self._has_no_threads = True
 
     def _work(self) -> None:
-        """Run jobs until there are none: the body of the thread."""
-        with self._changed:
+        """Run jobs until there are none, unless somebody does: the body of the thread."""
+        while (self._urgent_jobs or self._jobs) and self._working.acquire(blocking=False):
             try:
                 self._run_jobs()
             finally:
-                self._has_thread = False
+                self._working.release()
 
     def _run_jobs(self) -> None:
-        while self._jobs:
-            job = self._jobs.popleft()
-            self._changed.release()
-            try:
-                job()
-            except BaseException:  # from a signal handler
-                self._jobs.appendleft(job)
-                raise
-            finally:
-                self._changed.acquire()
-            self._changed.notify_all()
+        while jobs := self._urgent_jobs or self._jobs:
+            jobs[0]()
+            jobs.popleft()  # not before: a signal handler may have raised
 
     def _queue_write(self, segment_ref: ref[SpoolSegment], size: int) -> None:
         if segment_ref() is None or not size:
@@ -285,66 +309,77 @@ class Spool:
         holes = self._holes.get(size)
         offset = holes.pop() if holes else self._end
         self._end = max(self._end, offset + size)
-        self._queue(lambda: self._write(segment_ref, offset, size))
         self._being_written += 1
+        self._queue(lambda: self._write(segment_ref, offset, size))
 
+    def _queue_read(self, segment: SpoolSegment) -> None:
+        if segment.held.block is not None or segment.awaited_by is self._lock:
+            return
+        segment.error = None
+        segment.awaited_by = self._lock
+        segment_ref = ref(segment)
+        is_needed = self._in_use is not None and self._in_use() is segment
+        self._queue(lambda: self._read(segment_ref), first=is_needed)
+
+    # The jobs: they run without the lock, and leave what is to be accounted for in the queue.
     def _write(self, segment_ref: ref[SpoolSegment], offset: int, size: int) -> None:
-        """Write a segment, without the lock."""
         segment, error = segment_ref(), None
         try:
             if segment is not None and segment.held.block is not None and self._error is None:
                 assert self._file is not None
                 _write_all(self._file.number, segment.held.block, offset)
+                segment.held.offset = offset
         except (OSError, MemoryError) as failure:
             error = failure.with_traceback(None)  # its frames hold the segment
-        with self._changed:
-            self._being_written -= 1
-            if error is not None and self._error is None:
-                self._error, self._failed = error, segment_ref
-            if self._error is not None:
-                return
-            if segment is None:
-                self._holes.setdefault(size, []).append(offset)
-                return
-            segment.held.offset = offset
-            self.written += size
-            if self._in_use is None or self._in_use() is not segment:
-                self._release(segment)
+        is_gone = segment is None
+        self._finished.put((Spool._count_written, segment_ref, offset, size, is_gone, error))
 
-    def _queue_read(self, segment: SpoolSegment) -> None:
-        if segment.held.block is not None or segment.is_awaited:
+    def _count_written(
+        self,
+        segment_ref: ref[SpoolSegment],
+        offset: int,
+        size: int,
+        is_gone: bool,
+        error: Exception | None,
+    ) -> None:
+        self._being_written -= 1
+        if error is not None and self._error is None:
+            self._error, self._failed = error, segment_ref
+        if self._error is not None:
             return
-        segment.error = None
-        segment_ref = ref(segment)
-        is_needed = self._in_use is not None and self._in_use() is segment
-        self._queue(lambda: self._read(segment_ref), first=is_needed)
-        segment.is_awaited = True
+        if is_gone:
+            self._holes.setdefault(size, []).append(offset)
+            return
+        self.written += size
+        segment = segment_ref()
+        if segment is not None and (self._in_use is None or self._in_use() is not segment):
+            self._release(segment)
 
     def _read(self, segment_ref: ref[SpoolSegment]) -> None:
-        """Read a segment, without the lock."""
         segment = segment_ref()
         if segment is None:
             return
-        block, error = None, None
         try:
-            assert self._file is not None and segment.held.offset is not None
-            block = np.empty(segment.held.size, np.uint8)
-            _read_all(self._file.number, block, segment.held.offset)
-        except (OSError, MemoryError) as failure:
-            error = failure.with_traceback(None)  # its frames hold the segment
-        with self._changed:
-            segment.is_awaited, segment.error = False, error
-            if error is None and segment.held.block is None:
+            if segment.held.block is None:
+                assert self._file is not None and segment.held.offset is not None
+                block = np.empty(segment.held.size, np.uint8)
+                _read_all(self._file.number, block, segment.held.offset)
+                self._finished.put((Spool._count_read, segment_ref, block.nbytes))
                 segment.held.block = block
-                self._grow(segment.held.size)
-                self._loaded.append(segment_ref)
-                self._drop_oldest_loaded()
+        except (OSError, MemoryError) as failure:
+            segment.error = failure.with_traceback(None)  # its frames hold the segment
+        segment.awaited_by = None
+        self._finished.put((Spool._count_nothing,))  # wakes whoever waits
 
-    def _drop_oldest_loaded(self) -> None:
+    def _count_read(self, segment_ref: ref[SpoolSegment], size: int) -> None:
+        self._grow(size)
+        self._loaded.append(segment_ref)
         if len(self._loaded) > _READ_BUFFERS:
             oldest = self._loaded.popleft()()
             if oldest is not None and (self._in_use is None or self._in_use() is not oldest):
                 self._release(oldest)
+
+    def _count_nothing(self) -> None: ...
 
 
 def _nameless_file(folder: str) -> int:
