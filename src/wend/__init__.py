@@ -60,6 +60,7 @@ with _gc_paused():
     from wend.trace.control.scan import scan as scan
     from wend.trace.recording.is_tracing import is_tracing as is_tracing
     from wend.trace.recording.naming import name as name
+    from wend.trace.recording.naming import name_scope as name_scope
     from wend.trace.state.effects import assert_ as assert_
     from wend.trace.state.effects import print as print
     from wend.trace.state.effects import raise_if as raise_if

@@ -8,6 +8,7 @@ import sys
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
@@ -28,13 +29,18 @@ LIBRARIES = tuple(
 )
 
 
+# The names of the `wend.name_scope` blocks that are open, joined by slashes
+SCOPE: ContextVar[str] = ContextVar("wend_scope", default="")
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A line of the user's code: file, line number and function name."""
+    """A line of the user's code: file, line number, function name, and `wend.name_scope`."""
 
     file: str
     line: int
     function: str
+    scope: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -43,6 +49,10 @@ class Source:
     def short(self) -> str:
         """The line with the file's last name only, for messages."""
         return f"{os.path.basename(self.file)}:{self.line}"
+
+    def scoped(self, text: str) -> str:
+        """Return a text for the line, with its scope behind it if it has one."""
+        return f"{text} @{self.scope}" if self.scope else text
 
 
 def is_wend_file(file: str) -> bool:
@@ -61,7 +71,7 @@ def user_source() -> Source | None:
     frame = user_frame()
     if frame is None:
         return None
-    return Source(frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)
+    return Source(frame.f_code.co_filename, line_of(frame), frame.f_code.co_name, SCOPE.get())
 
 
 # Python finds the line of a frame by a walk through a table of its code; for long code the lines

@@ -17,6 +17,7 @@ from wend.base.errors import NestingError, StructureError, explain, listed
 from wend.base.gc_pause import gc_paused
 from wend.base.keys import ByIdentity
 from wend.base.refusals import refusal
+from wend.base.source import SCOPE
 from wend.capture.convert import capture
 from wend.capture.guards.guards import guard_argument, guard_uncaptured, restart_guards
 from wend.capture.heap.trace_log import trace_log
@@ -270,6 +271,7 @@ def trace_nested(function: object, trace: Callable[[], T]) -> T:
 
     def run() -> T:
         _innermost.set(level)
+        SCOPE.set("")  # the trace is kept, for callers in other scopes, too
         if 0 < level.depth <= _MAX_EXTENDED_LEVELS:
             sys.setrecursionlimit(limit + _FRAMES_PER_LEVEL)
         return trace()

@@ -84,7 +84,7 @@ def pack(graphs: Sequence[Graph], names: Names) -> bytes:
     whole = (
         tuple(packer.ops),
         tuple(packer.types),
-        tuple((source.file, source.line, source.function) for source in packer.sources),
+        tuple((s.file, s.line, s.function, s.scope) for s in packer.sources),
         tuple(packer.attrs),
         tuple(packer.graphs),
         tuple(numbers),

@@ -251,10 +251,11 @@ class _Parser:
     def source(self) -> Source | None:
         if self.kind() != "source":
             return None
-        file, _, line = self.take("source")[1:].strip().rpartition(":")
+        where, _, scope = self.take("source")[1:].strip().partition(" @")
+        file, _, line = where.rpartition(":")
         if not line.isdecimal() or len(line) > 9:
             raise ParseError(f"{line:.40} is no line number")
-        return Source(file, int(line), "")
+        return Source(file, int(line), "", scope)
 
     # types
     def type(self) -> Type:

@@ -1,10 +1,14 @@
-"""`wend.name`: names for graph values, by which `ConcreteFunction.prune` finds them."""
+"""Names in graphs: `wend.name` for values, `wend.name_scope` for the operations of a block."""
 
 from __future__ import annotations
 
+import re
+from contextlib import ContextDecorator
+from types import TracebackType
 from typing import Any
 
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.source import SCOPE
 from wend.eager.dispatch import Staged
 from wend.ops import shaping
 from wend.trace.recording.arguments import is_array_leaf
@@ -16,7 +20,8 @@ def name(x: Any, name: str) -> Any:
 
     Args:
         x: an array or a number.
-        name: its name in the graph that is being recorded; ignored outside of a trace.
+        name: its name in the graph that is being recorded; ignored outside of a trace. In a
+            `wend.name_scope` the scope and a slash are put before it.
 
     Raises:
         TypeMismatchError: `x` is no array, or `name` no string.
@@ -43,5 +48,56 @@ def name(x: Any, name: str) -> Any:
     if value.name is not None:  # an argument's name, for example: keep both
         value = recording.b.emit(shaping.refine, value, type=value.type)
         x = recording.wrap(value, weak=x.weak)
-    value.name = name
+    scope = SCOPE.get()
+    value.name = f"{scope}/{name}" if scope else name
     return x
+
+
+class name_scope(ContextDecorator):  # noqa: N801 - used like a function
+    """Name the operations of a `with` block: in graphs, pictures, profiles and saved files.
+
+    Operations are recorded with the scope behind their source line, and their derivatives with it.
+    Scopes nest: their names are joined by slashes. It decorates functions, too. A `wend.function`
+    is recorded once for all callers, so it starts without a scope.
+
+    Args:
+        name: letters, digits and `_ . - /`.
+
+    Raises:
+        TypeMismatchError: the name is no string.
+        ValueError: it is empty, or has other characters.
+
+    Example:
+        >>> import wend, wend.numpy as wnp
+        >>> @wend.function
+        ... def model(x):
+        ...     with wend.name_scope("encoder"):
+        ...         return wnp.tanh(x)
+        >>> node, = model.get_concrete_function(0.5).graph.nodes
+        >>> node.source.scope
+        'encoder'
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeMismatchError(f"wend.name_scope takes a string, not {name!r:.60}")
+        if not re.fullmatch(r"[\w.\-/]+", name):
+            cure = "use letters, digits and the characters _ . - / in it."
+            raise ValueError(explain(f"{name!r:.60} is no name of a scope", cure=cure))
+        self.name = name
+        self._outer: list[str] = []  # one manager may be open several times
+
+    def __enter__(self) -> str:
+        outer = SCOPE.get()
+        scope = f"{outer}/{self.name}" if outer else self.name
+        self._outer.append(outer)
+        SCOPE.set(scope)
+        return scope
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        SCOPE.set(self._outer.pop())
