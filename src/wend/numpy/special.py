@@ -62,8 +62,8 @@ psi = _make_special("psi", lambda x: apply(ops.polygamma, x, order=0))
 
 # Beyond this number, and this ratio, log Β has an asymptotic series in the larger argument.
 _LARGE = 1e6
-# Γ overflows beyond this number.
-_MAX_GAMMA = 170
+# Beyond this number Γ or its third derivative overflows.
+_MAX_GAMMA = 168
 
 
 def _reflect(x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -117,16 +117,26 @@ def _inverse_gamma(x: Any) -> Any:
     nearest = ew.rint(left)
     sign = 1 - 2 * (nearest % 2)
     reflected = sign * ew.sin(np.pi * (left - nearest)) / np.pi * apply(ops.gamma, 1 - left)
-    return ew.where(is_reflected, reflected, 1 / apply(ops.gamma, right))
+    # A factor of 1 has the derivatives: those of a quotient divide by powers of Γ, which overflow.
+    held = ew.stop_gradient(right)
+    change = ew.exp(apply(ops.gammaln, held) - apply(ops.gammaln, right))
+    return ew.where(is_reflected, reflected, change / apply(ops.gamma, held))
 
 
 def _beta(x: Any, y: Any) -> Any:
     x, y, sign, has_pole = _beta_parts(x, y)
     is_small = ew.maximum(ew.maximum(ew.absolute(x), ew.absolute(y)), ew.absolute(x + y))
     is_small = (is_small < _MAX_GAMMA) & ~has_pole
-    factors = [apply(ops.gamma, ew.where(is_small, v, 1)) for v in (x, y)]
-    by_gammas = factors[0] * _inverse_gamma(ew.where(is_small, x + y, 1)) * factors[1]
-    size = ew.exp(_log_beta(*(ew.where(is_small, 1, v) for v in (x, y))))
+    is_positive = is_small & (x > 0) & (y > 0)
+    # The logarithm is infinite at the zeros of Β, which need a negative argument.
+    logarithm = _log_beta(*(ew.where(is_small & ~is_positive, 1, v) for v in (x, y)))
+    # A factor of 1 has the derivatives where it can: those of a product of Γ are sums that cancel.
+    change = ew.exp(ew.where(is_positive, logarithm - ew.stop_gradient(logarithm), 0))
+    left, right = (ew.where(is_small, v, 1) for v in (x, y))
+    left, right = (ew.where(is_positive, ew.stop_gradient(v), v) for v in (left, right))
+    gammas = apply(ops.gamma, left) * _inverse_gamma(left + right) * apply(ops.gamma, right)
+    by_gammas = gammas * change
+    size = ew.exp(ew.where(is_small, 0, logarithm))
     by_logarithms = _sign_of_gamma(x) * _sign_of_gamma(y) * _sign_of_gamma(x + y) * size
     result = sign * ew.where(is_small, by_gammas, by_logarithms)
     return ew.where(has_pole, np.inf, result)
