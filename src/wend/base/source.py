@@ -50,8 +50,9 @@ class Source:
         """The line with the file's last name only, for messages."""
         return f"{os.path.basename(self.file)}:{self.line}"
 
-    def scoped(self, text: str) -> str:
-        """Return a text for the line, with its scope behind it if it has one."""
+    def with_scope(self, text: str | None = None) -> str:
+        """Return a text for the line, `short` by default, followed by the scope if it has one."""
+        text = self.short if text is None else text
         return f"{text} @{self.scope}" if self.scope else text
 
 

@@ -49,7 +49,7 @@ class ProfileLine:
     def row(self, total: float) -> tuple[str, ...]:
         """Return the cells of the table; `total` is the time of all runs, in seconds."""
         return (
-            "" if self.source is None else self.source.scoped(self.source.short),
+            "" if self.source is None else self.source.with_scope(),
             "  " * self.depth + self.what + (" (Python)" if self.is_python else ""),
             str(self.count),
             "" if self.trips is None else str(self.trips),
@@ -181,7 +181,7 @@ class profile:  # noqa: N801 - used like a function, as a context manager
                 start = ends[part.loop]
                 ends[part.loop] = start + part.seconds
                 ends[number] = start
-                where = "" if part.source is None else f" {part.source.scoped(part.source.short)}"
+                where = "" if part.source is None else f" {part.source.with_scope()}"
                 details = {"times": part.count, "line": str(part.source or "")}
                 if part.trips is not None:
                     details["trips"] = part.trips

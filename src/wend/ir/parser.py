@@ -27,6 +27,7 @@ from wend.ir.types import (
     Type,
 )
 
+_SOURCE = re.compile(r"(.*):(\d{1,9})(?: @([\w.\-/]+))?")  # file, line, scope
 _TOKENS = re.compile(
     r"""(?P<space>[ \t]+)
     |(?P<source>;[^\n]*)
@@ -251,10 +252,11 @@ class _Parser:
     def source(self) -> Source | None:
         if self.kind() != "source":
             return None
-        where, _, scope = self.take("source")[1:].strip().partition(" @")
-        file, _, line = where.rpartition(":")
-        if not line.isdecimal() or len(line) > 9:
-            raise ParseError(f"{line:.40} is no line number")
+        text = self.take("source")[1:].strip()
+        match = _SOURCE.fullmatch(text)
+        if match is None:
+            raise ParseError(f"{text.rpartition(':')[2]:.40} is no line number")
+        file, line, scope = match.groups("")
         return Source(file, int(line), "", scope)
 
     # types

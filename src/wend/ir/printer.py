@@ -106,7 +106,7 @@ class Printer:
             words.append(f"{{{attrs}}}")
         if self.sources and node.source:
             write = self.sources if callable(self.sources) else str
-            words.append(f"; {node.source.scoped(write(node.source))}")
+            words.append(f"; {node.source.with_scope(write(node.source))}")
         results = ", ".join(self.typed(result) for result in node.results)
         self.lines.append(f"{indent}{results} = {' '.join(words)}".replace("  = ", " = "))
         self.texts[node] = self.lines[-1].strip()

@@ -109,6 +109,11 @@ def _sign_of_gamma(x: Any) -> Any:
     return ew.where((x < 0) & (ew.floor(x) % 2 == 1), -1, 1)
 
 
+def _one_like_exp(x: Any) -> Any:
+    """Return 1, with the relative derivatives of exp(x)."""
+    return ew.exp(x - ew.stop_gradient(x))
+
+
 def _inverse_gamma(x: Any) -> Any:
     """Return 1 / Γ(x), which is 0 at the poles of Γ, where it has derivatives, too."""
     # Reflection formula (DLMF 5.5.3); the sine is that of the distance to the nearest integer.
@@ -117,10 +122,9 @@ def _inverse_gamma(x: Any) -> Any:
     nearest = ew.rint(left)
     sign = 1 - 2 * (nearest % 2)
     reflected = sign * ew.sin(np.pi * (left - nearest)) / np.pi * apply(ops.gamma, 1 - left)
-    # A factor of 1 has the derivatives: those of a quotient divide by powers of Γ, which overflow.
-    held = ew.stop_gradient(right)
-    change = ew.exp(apply(ops.gammaln, held) - apply(ops.gammaln, right))
-    return ew.where(is_reflected, reflected, change / apply(ops.gamma, held))
+    # The derivatives of a quotient would divide by powers of Γ, which overflow.
+    quotient = _one_like_exp(-apply(ops.gammaln, right)) / apply(ops.gamma, ew.stop_gradient(right))
+    return ew.where(is_reflected, reflected, quotient)
 
 
 def _beta(x: Any, y: Any) -> Any:
@@ -130,12 +134,12 @@ def _beta(x: Any, y: Any) -> Any:
     is_positive = is_small & (x > 0) & (y > 0)
     # The logarithm is infinite at the zeros of Β, which need a negative argument.
     logarithm = _log_beta(*(ew.where(is_small & ~is_positive, 1, v) for v in (x, y)))
-    # A factor of 1 has the derivatives where it can: those of a product of Γ are sums that cancel.
-    change = ew.exp(ew.where(is_positive, logarithm - ew.stop_gradient(logarithm), 0))
+    # The derivatives of a product of Γ would be sums that cancel.
+    factor = _one_like_exp(ew.where(is_positive, logarithm, 0))
     left, right = (ew.where(is_small, v, 1) for v in (x, y))
     left, right = (ew.where(is_positive, ew.stop_gradient(v), v) for v in (left, right))
     gammas = apply(ops.gamma, left) * _inverse_gamma(left + right) * apply(ops.gamma, right)
-    by_gammas = gammas * change
+    by_gammas = gammas * factor
     size = ew.exp(ew.where(is_small, 0, logarithm))
     by_logarithms = _sign_of_gamma(x) * _sign_of_gamma(y) * _sign_of_gamma(x + y) * size
     result = sign * ew.where(is_small, by_gammas, by_logarithms)

@@ -80,9 +80,8 @@ class _SvgWriter:
         place = f"translate({_px(box.x)},{_px(y)})"
         yield f'<g class="{box.kind}" transform="{place}"{self._facts(box)}>'
         if box.node is not None:
-            source = box.node.source
-            place = f"\n{source.scoped(source.short)}" if source else ""
-            yield f"<title>{escaped(self.texts[box.node] + place)}</title>"
+            source = f"\n{box.node.source.with_scope()}" if box.node.source else ""
+            yield f"<title>{escaped(self.texts[box.node] + source)}</title>"
         yield f'<rect width="{_px(box.width)}" height="{_px(box.height)}" rx="5"/>'
         if box.node is None:
             yield _text("s m", box.width / 2, box.height - 5.5, box.title)

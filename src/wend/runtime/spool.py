@@ -108,9 +108,9 @@ class SpoolSegment:
 class Spool:
     """The segments that one thread makes, and the file that they are written to.
 
-    Only jobs run on the thread, and they touch nothing but their segment and the queue of what is
-    finished; the accounts are kept by the caller. So a signal handler that raises, wherever it
-    does, leaves no lock taken and no segment half written.
+    The thread only runs jobs, which change nothing but their segment and the queue of finished
+    jobs; the calling thread does the accounting. A signal handler that raises, wherever it does,
+    leaves no lock taken and no segment half written.
 
     Attributes:
         dropped: what segments that are gone have held: offset, size, whether in memory.
@@ -321,7 +321,7 @@ class Spool:
         is_needed = self._in_use is not None and self._in_use() is segment
         self._queue(lambda: self._read(segment_ref), first=is_needed)
 
-    # The jobs: they run without the lock, and leave what is to be accounted for in the queue.
+    # The jobs run without the lock; what the caller accounts for goes into the queue.
     def _write(self, segment_ref: ref[SpoolSegment], offset: int, size: int) -> None:
         segment, error = segment_ref(), None
         try:
@@ -359,27 +359,27 @@ class Spool:
         segment = segment_ref()
         if segment is None:
             return
+        size = 0
         try:
             if segment.held.block is None:
                 assert self._file is not None and segment.held.offset is not None
                 block = np.empty(segment.held.size, np.uint8)
                 _read_all(self._file.number, block, segment.held.offset)
-                self._finished.put((Spool._count_read, segment_ref, block.nbytes))
-                segment.held.block = block
+                segment.held.block, size = block, block.nbytes
         except (OSError, MemoryError) as failure:
             segment.error = failure.with_traceback(None)  # its frames hold the segment
         segment.awaited_by = None
-        self._finished.put((Spool._count_nothing,))  # wakes whoever waits
+        self._finished.put((Spool._count_read, segment_ref, size))
 
     def _count_read(self, segment_ref: ref[SpoolSegment], size: int) -> None:
+        if not size:
+            return
         self._grow(size)
         self._loaded.append(segment_ref)
         if len(self._loaded) > _READ_BUFFERS:
             oldest = self._loaded.popleft()()
             if oldest is not None and (self._in_use is None or self._in_use() is not oldest):
                 self._release(oldest)
-
-    def _count_nothing(self) -> None: ...
 
 
 def _nameless_file(folder: str) -> int:

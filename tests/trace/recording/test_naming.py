@@ -12,7 +12,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.base.errors import TypeMismatchError
-from wend.base.source import SCOPE
+from wend.base.source import SCOPE, Source
 from wend.ir.graph import Graph
 from wend.ir.packing import Names, pack, unpack
 from wend.ir.parser import parse
@@ -66,6 +66,14 @@ def test_texts_and_packed_graphs_keep_them(concrete: Any) -> None:
     assert [*scopes(parse(text, table=table))] == found
     names = Names()
     assert [*scopes(unpack(pack([concrete.graph], names), names)[0])] == found
+
+
+def test_texts_of_files_with_an_at_sign_parse() -> None:
+    line = "%1: f64[] = sin(%0) ; a @b.py:3"
+    for scope in ("", "encoder/x"):
+        suffix = f" @{scope}" if scope else ""
+        graph = parse(f"graph g(%0: f64[]) {{\n  {line}{suffix}\n  return %1\n}}")
+        assert graph.nodes[0].source == Source("a @b.py", 3, "", scope)
 
 
 def test_files_keep_them(concrete: Any) -> None:

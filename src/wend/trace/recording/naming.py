@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import ContextDecorator
-from types import TracebackType
 from typing import Any
 
 from wend.base.errors import TypeMismatchError, explain
@@ -56,9 +55,9 @@ def name(x: Any, name: str) -> Any:
 class name_scope(ContextDecorator):  # noqa: N801 - used like a function
     """Name the operations of a `with` block: in graphs, pictures, profiles and saved files.
 
-    Operations are recorded with the scope behind their source line, and their derivatives with it.
-    Scopes nest: their names are joined by slashes. It decorates functions, too. A `wend.function`
-    is recorded once for all callers, so it starts without a scope.
+    The scope is recorded with the source line of each operation, and derivatives inherit it.
+    Nested scopes are joined by slashes. It is a decorator, too. A `wend.function` is recorded once
+    for all callers, so it starts without a scope.
 
     Args:
         name: letters, digits and `_ . - /`.
@@ -94,10 +93,5 @@ class name_scope(ContextDecorator):  # noqa: N801 - used like a function
         SCOPE.set(scope)
         return scope
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         SCOPE.set(self._outer.pop())
