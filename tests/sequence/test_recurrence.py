@@ -167,7 +167,9 @@ def test_random_taps(data: st.DataObject):
 
 def test_ragged_batches_are_their_rows_alone():
     rng = np.random.default_rng(0)
-    x, w = rng.standard_normal((6, 4, 3)), rng.standard_normal((3, 3))
+    x = rng.standard_normal((6, 4, 3))
+    # Exact products: BLAS may round the sums of one row otherwise than those of four.
+    w = np.array([[0.0, 0.5, 0.0], [0.0, 0.0, -1.0], [2.0, 0.0, 0.0]])
     lengths = np.array([2, 6, 0, 5])
 
     def states(x: Any, w: Any, lengths: Any) -> Any:
