@@ -299,8 +299,7 @@ class Engine:
         return "\n".join((*target, version, llvmlite.__version__, passes, *levels))
 
     def _checked_pool_functions(self) -> dict[str, int]:
-        functions = redzones.functions(self._address("wend.free"), self._address("wend.reset"))
-        return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
+        return {name: self._address(checked) for name, checked in redzones.FUNCTIONS.items()}
 
     def _address(self, name: str) -> int:
         """Return the address of a function that a module declares."""

@@ -23,14 +23,18 @@ CLASSES = 64 + 4 * 58 + 5
 FIRST_LARGE_CLASS = 65  # large blocks have 4 KiB and more
 # A bit above every reference count: lists may refer to the array after the call
 SHARED_BIT = 1 << 40
-_FREE = 72  # offset of the free lists in a pool
+_FREE = 104  # offset of the free lists in a pool
 POOL_BYTES = _FREE + 8 * CLASSES
 # Offsets in a pool: next free byte, end of the chunk, first chunk, current chunk, bytes of all
 # chunks, bytes of everything, whether it is in use, first large block, whether the free large
 # blocks are in their free lists
-_CURSOR, _LIMIT, FIRST, _CHUNK, _CUT, TOTAL, _USED, LARGE, _SORTED = range(0, _FREE, 8)
+_CURSOR, _LIMIT, FIRST, _CHUNK, _CUT, TOTAL, _USED, LARGE, _SORTED = range(0, 72, 8)
+# For `redzones.py`: first block that has redzones, whether the call that took them is over, which
+# redzone of a block was found overwritten, bytes of that block
+CHECKED, IS_OVER, FAULT, FAULT_BYTES = range(72, _FREE, 8)
 
-NAMES = ("wend.take", "wend.free", "wend.reset", "wend.leave")
+INLINED = ("wend.take", "wend.free", "wend.reset")  # what modules call: see `INLINE`
+NAMES = (*INLINED, "wend.leave")
 
 
 def _field(name: str, offset: int) -> str:
@@ -373,9 +377,18 @@ class Pool:
         """Return the bytes that it holds."""
         return self._memory[TOTAL // 8]
 
+    def pop_fault(self) -> tuple[int, int]:
+        """Return which redzone was overwritten and the bytes of its array, and forget it.
+
+        The first is `redzones.BEFORE`, `redzones.BEHIND`, or 0 where all are intact.
+        """
+        fault = self._memory[FAULT // 8], self._memory[FAULT_BYTES // 8]
+        self._memory[FAULT // 8] = 0
+        return fault
+
     def release(self) -> None:
         """Free all memory of the pool."""
-        for first, link, start in ((FIRST, 0, 0), (LARGE, NEXT, -HEAD)):
+        for first, link, start in ((FIRST, 0, 0), (LARGE, NEXT, -HEAD), (CHECKED, NEXT, -HEAD)):
             block = self._memory[first // 8]
             while block:
                 following = self._word.from_address(block + link).value

@@ -1,7 +1,16 @@
 """Redzones around the arrays of native code: `config(verify_memory=True)`.
 
-Modules then call Python instead of the functions of `pool.py` for every array. That is slow, but it
-reports writes past the end of an array or before its start.
+Modules are then linked to the functions of this module instead of those of `pool.py`. Each array is
+a block of the C allocator, with a redzone before its header and one behind its elements, which show
+writes past its end or before its start. It is inspected when it is freed and when the call is over.
+The pool keeps the first fault until Python asks for it.
+
+    ptr  wend.checked.take(pool, bytes)   allocate an array with one reference, as `wend.take` does
+    void wend.checked.free(pool, ptr)     inspect and free an array
+    void wend.checked.reset(pool)         inspect all arrays, and free them at the next `take`
+
+They are machine code, not Python: a signal handler may raise wherever Python code begins, and
+machine code would take the undefined result of such a call for an address.
 
 The block of a workspace and the buffers of lists always have redzones, which cost nothing there
 (`run/workspace.py`).
@@ -9,19 +18,155 @@ The block of a workspace and the buffers of lists always have redzones, which co
 
 from __future__ import annotations
 
-import ctypes
 import struct
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Iterator
 from typing import Any
+
+from wend.backends.native.rt import pool
+from wend.backends.native.rt.blocks import BYTES as SIZE
+from wend.backends.native.rt.blocks import CLASS, COUNT, HEAD, NEXT, PREVIOUS, load, put
+from wend.backends.native.rt.pool import CHECKED, FAULT, FAULT_BYTES, IS_OVER
 
 WORD = 0x5AFE_C0DE_5AFE_C0DE  # the pattern of a redzone
 BYTES = 8
+BEFORE, BEHIND = 1, 2  # the redzones of an array
 _WORD_STRUCT = struct.Struct("Q")
-_HEADER = struct.Struct("qq")  # before the elements: the reference count and the size class
-_PREFIX_BYTES = 64  # redzone and header, padded to align the elements to 64 bytes
-Buffer = ctypes.Array[ctypes.c_char]
+_ZONE = COUNT - BYTES  # offset of the redzone before an array
+
+# By the name of the function of `pool.py` that each replaces
+FUNCTIONS = {name: name.replace("wend.", "wend.checked.", 1) for name in pool.INLINED}
+NAMES = tuple(FUNCTIONS.values())
+
+# A block has the header of `blocks.py`, and class 0: no array of the pool itself has that one.
+LIBRARY = f"""
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+declare void @wend.free(ptr, ptr)
+declare void @wend.reset(ptr)
+
+define ptr @wend.checked.take(ptr %pool, i64 %bytes) {{
+{load("over", "pool", IS_OVER)}
+  %is.over = icmp ne i64 %over, 0
+  br i1 %is.over, label %clear, label %measure
+clear:
+  call void @wend.checked.clear(ptr %pool)
+  br label %measure
+measure:
+  %huge = icmp ugt i64 %bytes, {1 << 56}
+  br i1 %huge, label %fail, label %ask
+fail:
+  ret ptr null
+ask:
+  %more = add i64 %bytes, {HEAD + BYTES + 63}
+  %whole = and i64 %more, -64
+  %start = call ptr @aligned_alloc(i64 64, i64 %whole)
+  %none = icmp eq ptr %start, null
+  br i1 %none, label %fail, label %fill
+fill:
+  %data = getelementptr i8, ptr %start, i64 {HEAD}
+{load("first", "pool", CHECKED, "ptr")}
+{put("null", "data", PREVIOUS, "ptr")}{put("%first", "data", NEXT, "ptr")}
+{put("%bytes", "data", SIZE)}{put("1", "data", COUNT)}{put("0", "data", CLASS)}
+  call void @wend.checked.mark(ptr %data, i64 %bytes)
+  store ptr %data, ptr %first.at
+  %alone = icmp eq ptr %first, null
+  br i1 %alone, label %done, label %tie
+tie:
+{put("%data", "first", PREVIOUS, "ptr")}
+  br label %done
+done:
+  ret ptr %data
+}}
+
+define internal void @wend.checked.mark(ptr %data, i64 %bytes) {{
+{put(str(WORD), "data", _ZONE)}
+  %end = getelementptr i8, ptr %data, i64 %bytes
+  store i64 {WORD}, ptr %end, align 1
+  ret void
+}}
+
+; An overwritten redzone is noted once.
+define internal void @wend.checked.inspect(ptr %pool, ptr %data) {{
+{load("bytes", "data", SIZE)}{load("before", "data", _ZONE)}
+  %end = getelementptr i8, ptr %data, i64 %bytes
+  %behind = load i64, ptr %end, align 1
+  %fault0 = icmp ne i64 %before, {WORD}
+  %fault1 = icmp ne i64 %behind, {WORD}
+  %fault = or i1 %fault0, %fault1
+  br i1 %fault, label %note, label %done
+note:
+  call void @wend.checked.mark(ptr %data, i64 %bytes)
+{load("known", "pool", FAULT)}
+  %is.known = icmp ne i64 %known, 0
+  br i1 %is.known, label %done, label %new
+new:
+  %which = select i1 %fault0, i64 {BEFORE}, i64 {BEHIND}
+{put("%which", "pool", FAULT)}{put("%bytes", "pool", FAULT_BYTES)}
+  br label %done
+done:
+  ret void
+}}
+
+define void @wend.checked.free(ptr %pool, ptr %data) {{
+{load("class", "data", CLASS)}
+  %is.pool = icmp ne i64 %class, 0
+  br i1 %is.pool, label %other, label %own
+other:
+  call void @wend.free(ptr %pool, ptr %data)
+  ret void
+own:
+  call void @wend.checked.inspect(ptr %pool, ptr %data)
+{load("previous", "data", PREVIOUS, "ptr")}{load("next", "data", NEXT, "ptr")}
+  %first.at = getelementptr i8, ptr %pool, i64 {CHECKED}
+  %is.first = icmp eq ptr %previous, null
+  %its.next = getelementptr i8, ptr %previous, i64 {NEXT}
+  %to = select i1 %is.first, ptr %first.at, ptr %its.next
+  store ptr %next, ptr %to
+  %is.last = icmp eq ptr %next, null
+  br i1 %is.last, label %drop, label %tie
+tie:
+{put("%previous", "next", PREVIOUS, "ptr")}
+  br label %drop
+drop:
+  %start = getelementptr i8, ptr %data, i64 {-HEAD}
+  call void @free(ptr %start)
+  ret void
+}}
+
+define void @wend.checked.reset(ptr %pool) {{
+  call void @wend.reset(ptr %pool)
+{load("first", "pool", CHECKED, "ptr")}{put("1", "pool", IS_OVER)}
+  br label %head
+head:
+  %data = phi ptr [ %first, %0 ], [ %next, %each ]
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %each
+each:
+  call void @wend.checked.inspect(ptr %pool, ptr %data)
+{load("next", "data", NEXT, "ptr")}
+  br label %head
+done:
+  ret void
+}}
+
+; Free the arrays of the last call, whose results have been read.
+define internal void @wend.checked.clear(ptr %pool) {{
+{load("first", "pool", CHECKED, "ptr")}{put("0", "pool", IS_OVER)}
+  store ptr null, ptr %first.at
+  br label %head
+head:
+  %data = phi ptr [ %first, %0 ], [ %next, %each ]
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %each
+each:
+{load("next", "data", NEXT, "ptr")}
+  %start = getelementptr i8, ptr %data, i64 {-HEAD}
+  call void @free(ptr %start)
+  br label %head
+done:
+  ret void
+}}
+"""
 
 
 def write(buffer: Any, offset: int) -> None:
@@ -34,111 +179,8 @@ def is_intact(buffer: Any, offset: int) -> bool:
     return bool(_WORD_STRUCT.unpack_from(buffer, offset) == (WORD,))
 
 
-@dataclass(slots=True)
-class _PoolArrays:
-    """The arrays of one pool.
-
-    Attributes:
-        blocks: for the address of its elements, the buffer of an array, their offset and size.
-        is_call_over: whether the call is over, so that the next one may free them.
-    """
-
-    blocks: dict[int, tuple[Buffer, int, int]] = field(default_factory=dict)
-    is_call_over: bool = False
-
-
-# By the address of the pool. The arrays of a call stay until the pool is used again.
-_pools: dict[int, _PoolArrays] = {}
-# What ended functions that machine code called: the call raises it when it is over.
-_errors: list[BaseException] = []
-
-
-def take(pool: int, size: int) -> int:
-    """Allocate an array with one reference, as `wend.take` does."""
-    arrays = _pools.setdefault(pool, _PoolArrays())
-    if arrays.is_call_over:
-        arrays.blocks.clear()
-        arrays.is_call_over = False
-    buffer = ctypes.create_string_buffer(_PREFIX_BYTES + size + BYTES + 64)
-    start = ctypes.addressof(buffer)
-    offset = -start % 64 + _PREFIX_BYTES
-    _HEADER.pack_into(buffer, offset - _HEADER.size, 1, 0)
-    write(buffer, offset - _HEADER.size - BYTES)
-    write(buffer, offset + size)
-    arrays.blocks[start + offset] = buffer, offset, size
-    return start + offset
-
-
-def faults() -> Iterator[str]:
-    """Describe each redzone that has been overwritten, once."""
-    for arrays in [*_pools.values()]:
-        for address, block in [*arrays.blocks.items()]:
-            if fault := _fault(*block):
-                del arrays.blocks[address]
-                yield fault
-
-
-def _fault(buffer: Buffer, offset: int, size: int) -> str:
-    if not is_intact(buffer, offset - _HEADER.size - BYTES):
-        return f"the memory before an array of {size} bytes"
-    if not is_intact(buffer, offset + size):
-        return f"the memory behind an array of {size} bytes"
-    return ""
-
-
-@cache
-def functions(free: int, reset: int) -> dict[str, Any]:
-    """Return the functions that modules call by the names of those of `pool.py`.
-
-    Args:
-        free: the address of `wend.free` of the pool, for arrays that Python has allocated.
-        reset: the address of its `wend.reset`.
-    """
-    pool_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(free)
-    pool_reset = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(reset)
-
-    def checked_free(pool: int, address: int) -> None:
-        arrays = _pools.get(pool, _PoolArrays())
-        block = arrays.blocks.get(address)
-        if block is None:
-            pool_free(pool, address)
-        elif not _fault(*block):  # else it is reported when the call is over
-            del arrays.blocks[address]
-
-    def checked_reset(pool: int) -> None:
-        if pool in _pools:
-            _pools[pool].is_call_over = True
-        pool_reset(pool)
-
-    types: dict[str, tuple[Callable[..., Any], Any]] = {
-        "wend.take": (take, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)),
-        "wend.free": (checked_free, (None, ctypes.c_void_p, ctypes.c_void_p)),
-        "wend.reset": (checked_reset, (None, ctypes.c_void_p)),
-    }
-    return {
-        name: ctypes.CFUNCTYPE(*type)(_failing_with_null(function))
-        for name, (function, type) in types.items()
-    }
-
-
-def _failing_with_null(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that notes an error and returns null: ctypes would return any number."""
-
-    def call(*args: int) -> Any:
-        try:
-            return function(*args)
-        except MemoryError:  # as null says
-            return None
-        except BaseException as error:  # noqa: BLE001 - raised when the call is over
-            _errors.append(error)
-            return None
-
-    return call
-
-
-def raise_error() -> None:
-    """Raise the first error of a function that machine code called, if there is one."""
-    if _errors:
-        error = _errors[0]
-        _errors.clear()
-        raise error
+def faults(arrays: pool.Pool) -> Iterator[str]:
+    """Describe the array of a pool whose redzone was overwritten, once."""
+    which, size = arrays.pop_fault()
+    if which:
+        yield f"the memory {'before' if which == BEFORE else 'behind'} an array of {size} bytes"

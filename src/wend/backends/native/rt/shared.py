@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from wend.backends.native.math import library as math
-from wend.backends.native.rt import blocks, checksum, parallel, philox, pool, python_callbacks, sums
+from wend.backends.native.rt import (
+    blocks,
+    checksum,
+    parallel,
+    philox,
+    pool,
+    python_callbacks,
+    redzones,
+    sums,
+)
 from wend.backends.native.rt.linalg import blas, blas_functions, elimination, lapack, small_gemm
 from wend.backends.native.rt.ordering import isin, numpy_sorts, row_argminmax, sorts
 from wend.backends.native.target.platform import Platform, platform
@@ -44,6 +53,7 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
     return (
         SharedModule(lambda: blocks.LIBRARY, blocks.NAMES, forget="wend.block.forget"),
         SharedModule(lambda: pool.LIBRARY, pool.NAMES),
+        SharedModule(lambda: redzones.LIBRARY, redzones.NAMES),
         SharedModule(lambda: sums.LIBRARY, sums.NAMES),
         SharedModule(philox.library, [philox.NAME]),
         SharedModule(lambda: checksum.LIBRARY, checksum.NAMES),

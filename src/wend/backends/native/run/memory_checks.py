@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.fastcall import FALLBACK, CallSignature, FastCall, GuardCheck
-from wend.backends.native.rt import redzones
 from wend.backends.native.run import workspace
 from wend.backends.protocol import Executable, FastCallable
 from wend.backends.wrapper import ExecutableWrapper
@@ -80,12 +79,8 @@ def check(name: str) -> None:
 
     Raises:
         OverrunError: a redzone was overwritten.
-        BaseException: a function that the code called has raised it, as an interrupt.
     """
-    redzones.raise_error()
-    faults = list(redzones.faults())
-    for checked in [*workspace.CHECKED]:
-        faults += checked.faults()
+    faults = [fault for checked in [*workspace.CHECKED] for fault in checked.faults()]
     if faults:
         raise OverrunError(
             explain(

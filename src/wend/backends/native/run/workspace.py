@@ -128,6 +128,8 @@ class Workspace:
                 end = ctypes.c_uint64.from_address(data + capacity * stride)
                 if end.value != redzones.WORD:
                     yield f"the memory behind {capacity} records of {stride} bytes of lists"
+        if self.pool is not None:
+            yield from redzones.faults(self.pool)
 
     def arena_bytes(self) -> int:
         """Return the bytes that the arenas hold."""
