@@ -264,6 +264,30 @@ def test_where_no_caller_would_see_it_a_change_is_refused(call):
         call()
 
 
+def _first_of(xs):
+    return {"twice": xs[0] * 2, "all": (xs, xs)}, xs[0]
+
+
+@pytest.mark.parametrize("fun", [lambda xs: xs, lambda xs: [xs[0] * 2, xs], _first_of])
+def test_a_list_that_is_only_returned_has_derivatives(fun):
+    def with_a_copy(xs):
+        return fun(list(xs))
+
+    xs, tangents = [2.0, np.array([3.0, 4.0])], [1.0, np.array([5.0, 6.0])]
+    assert_equal = np.testing.assert_equal
+    value, pullback = wend.vjp(fun, xs)
+    same_value, same_pullback = wend.vjp(with_a_copy, xs)
+    assert_equal(value, same_value)
+    assert_equal(pullback(value), same_pullback(value))
+    assert_equal(wend.jvp(fun, (xs,), (tangents,)), wend.jvp(with_a_copy, (xs,), (tangents,)))
+    (value, push), (same_value, same_push) = (
+        wend.linearize(fun, xs),
+        wend.linearize(with_a_copy, xs),
+    )
+    assert_equal((value, push(tangents)), (same_value, same_push(tangents)))
+    assert_equal(wend.jacrev(fun)(xs), wend.jacrev(with_a_copy)(xs))
+
+
 def test_a_list_that_holds_itself_is_refused():
     @wend.function
     def fun(items):

@@ -25,6 +25,7 @@ from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.returned_constants import returned_constant
 from wend.trace.control.returned_list import returned_list
 from wend.trace.control.tensor_list import TensorList
+from wend.trace.recording.arguments import is_array_leaf
 
 
 def with_changes(passed: PassedContainers, result: Any) -> Any:
@@ -106,6 +107,8 @@ class _Encoder:
                     return self.container(self.passed.containers[self.numbers[key]])
         if not is_item:
             return with_nodes(value)
+        if not self.changed and is_array_leaf(value):
+            return with_nodes(value)  # for derivatives, which have no caller with this leaf
         if id(value) in self._leaves and self.passed.leaves[self._leaves[id(value)]] is value:
             return PassedLeaf(self._leaves[id(value)])
         is_number = type(value) in _NUMBERS or (isinstance(value, Tracer) and value.weak)
