@@ -11,7 +11,9 @@ import numpy as np
 
 from wend.backends.fastcall import MISSING
 from wend.capture.builtins.attributes import has_staged_attribute, staged_attribute
+from wend.capture.builtins.namespaces import has_namespace
 from wend.capture.conversion import captured
+from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import (
     entered_items,
     loaded_attribute,
@@ -103,6 +105,8 @@ def _takes_precedence(descriptor: Any, owner: Any, name: str) -> bool:
 def _plain_attribute(owner: Any, name: str) -> Any:
     """Return an attribute without a call of `__getattr__`."""
     if name == "__dict__":
+        if has_namespace(owner):
+            return Namespace(vars(owner))
         read_arguments(owner)
         return read_attribute(owner, name)
     is_hooked = is_plain_function(getattr(type(owner), "__getattr__", None))

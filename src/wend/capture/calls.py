@@ -31,6 +31,7 @@ from wend.capture.conversion import (
     note_plain,
 )
 from wend.capture.guards.guards import guard_partial
+from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import (
     entered_arguments,
     entered_items,
@@ -179,6 +180,9 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """
     if not is_traced_now():
         return callee(*args, **kwargs)
+    if not any(fun is reader for reader in _READERS_OF_NAMES):
+        args = tuple(x.given() if isinstance(x, Namespace) else x for x in args)
+        kwargs = {k: x.given() if isinstance(x, Namespace) else x for k, x in kwargs.items()}
     if _may_read_memory(fun):
         args = without_stale_memory(args)
         kwargs = without_stale_memory(kwargs)
@@ -204,6 +208,8 @@ def _may_read_memory(fun: Any) -> bool:
     return str(module).partition(".")[0] not in _KEEPERS
 
 
+# They read the names of the variables of a module, or single ones
+_READERS_OF_NAMES = (list, tuple, set, frozenset, iter, enumerate, dict, getattr)
 _READERS_OF_MEMORY = (bytes, bytearray, memoryview)
 # They hold values, compare their identity and call their methods
 _KEEPERS = frozenset({"builtins", *sys.stdlib_module_names} - {"array", "struct", "statistics"})

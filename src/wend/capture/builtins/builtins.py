@@ -16,6 +16,7 @@ from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.capture.builtins import conversions
 from wend.capture.builtins.conversions import as_weak
+from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import read_class_of
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
@@ -52,8 +53,11 @@ def type_of(x: Any) -> type:
     """Return `type(x)`: Python's types for weak scalars, NumPy's types for others."""
     if not isinstance(x, Staged):
         read_class_of(x)
-        return list if isinstance(x, TensorList) else type(x)
+        return _STANDS_FOR.get(type(x), type(x))
     return class_of(x)
+
+
+_STANDS_FOR: dict[type, type] = {TensorList: list, Namespace: dict}
 
 
 def is_scalar(x: Any) -> bool:
@@ -63,7 +67,7 @@ def is_scalar(x: Any) -> bool:
 
 def is_instance(x: Any, kinds: Any) -> bool:
     """Return `isinstance(x, kinds)`, where a traced value has the type that it stands for."""
-    if not isinstance(x, (Staged, TensorList)):
+    if not isinstance(x, (Staged, TensorList, Namespace)):
         read_class_of(x)
         return isinstance(x, kinds)
     return issubclass(type_of(x), kinds) or (isinstance(x, kinds) and _includes_wend_types(kinds))

@@ -7,11 +7,11 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from wend.backends.fastcall import MISSING
 from wend.base.context_values import scoped
+from wend.capture.guards.active import recorder_of_trace
 from wend.capture.guards.free_names import code_key
 from wend.capture.guards.reads import GuardSet
 from wend.capture.guards.recorder import GuardRecorder
@@ -19,10 +19,7 @@ from wend.capture.libraries import is_library
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged
 from wend.trace.recording.known_values import contents_read_by
-from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
-
-_recorder: ContextVar[GuardRecorder | None] = ContextVar("wend_reading", default=None)
 
 
 @contextmanager
@@ -31,36 +28,27 @@ def record_guards(
 ) -> Iterator[GuardRecorder]:
     """Record guards in this block; `check_plain`: see `GuardRecorder`."""
     recorder = GuardRecorder(check_plain)
-    with scoped(_recorder, recorder), contents_read_by(recorder.read_elements):
+    with scoped(recorder_of_trace, recorder), contents_read_by(recorder.read_elements):
         yield recorder
 
 
 def restart_guards() -> None:
     """Drop the guards of the active trace, which is made again."""
-    recorder = _recorder.get()
+    recorder = recorder_of_trace.get()
     if recorder is not None:
         recorder.restart()
 
 
-def active_recorder() -> GuardRecorder | None:
-    """Return the recorder of the trace under way, if captured code is recorded now."""
-    recorder = _recorder.get()
-    if recorder is None:
-        return None
-    recording = current()
-    return None if recording is None or recording.runs_now() else recorder
-
-
 def guard_captured(fun: types.FunctionType) -> None:
     """Tell the active trace that it runs a function in captured form."""
-    recorder = _recorder.get()
+    recorder = recorder_of_trace.get()
     if recorder is not None:
         recorder.add_captured(fun)
 
 
 def guard_partial(partial: functools.partial[Any]) -> None:
     """Tell the active trace that it calls a `functools.partial`."""
-    recorder = _recorder.get()
+    recorder = recorder_of_trace.get()
     if recorder is not None:
         recorder.add_partial(partial)
 
@@ -79,7 +67,7 @@ def guard_setter(owner: Any, name: str) -> None:
 
 def guard_uncaptured(fun: Any, owner: Any = MISSING) -> None:
     """Tell the active trace that it runs a function of the user's as plain Python."""
-    recorder = _recorder.get()
+    recorder = recorder_of_trace.get()
     if recorder is None or not isinstance(fun, types.FunctionType):
         return
     if not is_library(fun.__code__.co_filename) and not is_part_of_captured(fun.__code__):
@@ -88,20 +76,20 @@ def guard_uncaptured(fun: Any, owner: Any = MISSING) -> None:
 
 def guard_argument(value: Any, label: str) -> None:
     """Tell the active trace that it gets an object that is part of its key by identity."""
-    recorder = _recorder.get()
+    recorder = recorder_of_trace.get()
     if recorder is not None and not issubclass(type(value), (Staged, Variable)):
         recorder.enter(value, label)
 
 
 def guard_host_function(fun: Any) -> None:
     """Tell the active trace that a function runs with the graph, not now."""
-    recorder = _recorder.get()
+    recorder = recorder_of_trace.get()
     if recorder is not None and isinstance(fun, types.FunctionType):
         recorder.hosts.add(code_key(fun.__code__))
 
 
 def include_guards(reads: GuardSet) -> None:
     """Tell the active trace that it calls a trace with these guards."""
-    recorder = _recorder.get()
+    recorder = recorder_of_trace.get()
     if recorder is not None:
         recorder.include(reads)

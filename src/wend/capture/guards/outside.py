@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import MISSING
-from wend.capture.guards.guards import active_recorder
+from wend.capture.guards.active import active_recorder
 from wend.capture.guards.reads import static_attribute
 from wend.capture.heap.snapshots import container_kind
 from wend.capture.libraries import is_library
@@ -45,14 +45,6 @@ def entered_arguments(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 _PURE_MODULES = frozenset({"builtins", "copy", "functools", "itertools", "math", "_functools"})
-
-
-def load_namespace(namespace: dict[str, Any]) -> dict[str, Any]:
-    """Return the globals of a module, for captured code to look into."""
-    recorder = active_recorder()
-    if recorder is not None:
-        recorder.observe(namespace, "globals()")
-    return namespace
 
 
 def imported(module: str, name: str) -> Any:

@@ -162,11 +162,13 @@ class PartRead(Read):
 
 
 class KeysRead(Read):
-    """A read of the names of the attributes that an object or class itself has."""
+    """A read of the names that a module, or an object or class itself, has."""
 
     __slots__ = ()
 
     def value_in(self, owner: Any) -> Any:
+        if type(owner) is dict:  # of a module
+            return tuple(owner)
         return tuple(vars(owner) if isinstance(owner, type) else instance_dict(owner) or ())
 
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:

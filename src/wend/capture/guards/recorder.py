@@ -40,6 +40,7 @@ from wend.capture.guards.kinds import (
     slots,
     special_methods,
 )
+from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.read_log import ReadLog
 from wend.capture.guards.reads import (
     AttributeRead,
@@ -54,7 +55,7 @@ from wend.capture.guards.reads import (
     Read,
     static_attribute,
 )
-from wend.capture.heap.places import instance_dict
+from wend.capture.heap.places import instance_dict, is_of_module
 from wend.capture.heap.snapshots import (
     CONTAINERS,
     IdentitySnapshot,
@@ -103,6 +104,10 @@ class GuardRecorder(ReadLog):
             return value
         self._note_keyed(GlobalRead, namespace, name, value, name, is_base)
         return self.enter(value, name)
+
+    def read_names(self, namespace: dict[str, Any]) -> None:
+        """Note that captured code reads which names a module has."""
+        self._note(KeysRead, namespace, None, snapshot((*namespace,)), "the names of globals()")
 
     def read_attribute(self, owner: Any, name: str, value: Any, is_base: bool = False) -> Any:
         """Note that captured code reads an attribute; return the value for it to use."""
@@ -246,6 +251,8 @@ class GuardRecorder(ReadLog):
             self.observe(value, label)
             self.read_elements(value)
             return value
+        if kind is dict and is_of_module(value):
+            return Namespace(value)
         is_known = id(value) in self._outside
         if container_kind(kind) is not None:
             self._enter_container(value, label)
@@ -370,7 +377,7 @@ class GuardRecorder(ReadLog):
         self._note(PartRead, fun, "__code__", IdentitySnapshot(code), f"{fun.__name__}()")
         self._add_defaults(fun)
         for name, cell in zip(code.co_freevars, fun.__closure__ or (), strict=True):
-            if not name.startswith("__"):
+            if name != "__class__":
                 self._add_cell(fun, name, cell)
 
     def _add_defaults(self, fun: types.FunctionType) -> None:
@@ -473,8 +480,6 @@ class GuardRecorder(ReadLog):
             self.add_uncaptured(fun, owner)
 
     def _add_global(self, namespace: dict[str, Any], name: str) -> Any:
-        if name.startswith("__"):
-            return MISSING
         value = namespace.get(name, getattr(builtins, name, MISSING))
         self.read_global(namespace, name, value)
         return value

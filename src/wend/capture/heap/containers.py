@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from wend.base import trees
@@ -53,7 +53,8 @@ def copy_containers(value: Any) -> Any:
     if isinstance(value, set):
         return set(value)
     if isinstance(value, (list, dict, tuple, deque, TensorList)):
-        return trees.tree_map(lambda leaf: leaf, value)
+        leaves, treedef = trees.flatten(value)
+        return trees.unflatten(treedef, leaves)
     return value
 
 
@@ -175,9 +176,30 @@ def _merge_item(old: tuple[Any, NestedContainers], item: Any) -> Any:
 
 
 def containers_in(value: Any) -> Iterator[Any]:
-    """Yield a container, and those in it."""
-    if isinstance(value, CONTAINER_TYPES):
-        yield value
-        if isinstance(value, (list, dict, deque)):
-            for item in list(value.values() if isinstance(value, dict) else value):
-                yield from containers_in(item)
+    """Yield a container, and those in it, each once."""
+    pending, seen = [value], {id(value)}
+    while pending:
+        container = pending.pop()
+        if not isinstance(container, CONTAINER_TYPES):
+            continue
+        yield container
+        items: Iterable[Any] = ()
+        if isinstance(container, (list, dict, deque)):
+            items = container.values() if isinstance(container, dict) else container
+        nested = {id(item): item for item in items if id(item) not in seen}
+        seen |= nested.keys()
+        pending += reversed(nested.values())
+
+
+def leaves_in(tree: Any) -> Iterator[Any]:
+    """Yield the leaves of a pytree, which may contain itself: each part is entered once."""
+    pending, seen = [tree], {id(tree): tree}  # held, so that no id is used again
+    while pending:
+        node = pending.pop()
+        children = trees.children(node)
+        if children is None:
+            yield node
+            continue
+        nested = {id(child): child for _, child in children if id(child) not in seen}
+        seen |= nested
+        pending += reversed(nested.values())

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from wend.base import trees
 from wend.base.context_values import scoped
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import (
@@ -29,6 +28,7 @@ from wend.capture.heap.containers import (
     direct_containers,
     is_container,
     is_mutating_method,
+    leaves_in,
     mutated_by,
     nested_containers,
 )
@@ -406,7 +406,7 @@ def log_write_contents(
                 value, "" if label.startswith("a ") else label.removesuffix(".")
             )
             log_write(Contents(label, value, binding_of(container, label)))
-            for nested in trees.flatten(value)[0]:
+            for nested in leaves_in(value):
                 if is_container(nested):
                     log_write(Contents(label, nested))
         log_write_arrays(value, label)
@@ -418,7 +418,7 @@ def _note_contents(value: Any, label: str, *, is_store: bool, is_nested: bool) -
         if is_nested:
             for place in _items_places(label, value):
                 note_write(place, is_certain=is_store and place.owner is value)
-            for array in trees.flatten(value)[0]:
+            for array in leaves_in(value):
                 _note_array(array, label, is_certain=False)
         else:
             note_write(ItemsPlace(label, value), is_certain=is_store)
@@ -460,10 +460,10 @@ def _is_numpys(module: str) -> bool:
 def log_write_arrays(value: Any, label: str) -> None:
     """Log that a concrete array, or those in a container, may be written."""
     if is_trace_logged():
-        for array in trees.flatten(value)[0] if is_container(value) else [value]:
+        for array in leaves_in(value) if is_container(value) else [value]:
             _note_array(array, label, is_certain=not is_container(value))
     if _write_logs.get():
-        for array in trees.flatten(value)[0] if is_container(value) else [value]:
+        for array in leaves_in(value) if is_container(value) else [value]:
             if isinstance(array, (Staged, ConcreteTracedArray)) or not isinstance(
                 array, np.ndarray
             ):

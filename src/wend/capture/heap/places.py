@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from array import array
@@ -110,8 +111,7 @@ class ItemsPlace(Place):
         return self.owner
 
     def may_be_local(self) -> bool:
-        is_namespace = type(self.owner) is dict and "__builtins__" in self.owner  # of a module
-        return not is_namespace and super().may_be_local()
+        return not is_of_module(self.owner) and super().may_be_local()
 
     @property
     def key(self) -> Hashable:
@@ -157,6 +157,13 @@ class ItemsPlace(Place):
 
     def make_plain(self) -> None:
         plain(self.container)
+
+
+def is_of_module(value: Any) -> bool:
+    """Return whether an object is the dict of a module's variables."""
+    name = value.get("__name__") if type(value) is dict else None
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return module is not None and getattr(module, "__dict__", None) is value
 
 
 class VariablesPlace(ItemsPlace):
@@ -282,15 +289,43 @@ class PositionPlace(Place):
         return False  # it has been advanced
 
 
-def plain(value: Any) -> Any:
-    """Return a value with NumPy's arrays for those of a trace; lists and dicts are changed."""
+class StandIn:
+    """Stands for an object of outside while a trace is recorded."""
+
+    __slots__ = ("original",)
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+
+def original_of(value: Any) -> Any:
+    """Return the object that a value stands for in a trace: NumPy's array for one of a trace."""
     if type(value) is ConcreteTracedArray:
         return np.ndarray.view(value, np.ndarray)
-    if type(value) in (list, dict):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in [*pairs]:
-            if (new := plain(item)) is not item:
-                value[key] = new
+    return value.original if isinstance(value, StandIn) else value
+
+
+def plain(value: Any) -> Any:
+    """Return the object that a value stands for; items of lists and dicts are replaced by theirs.
+
+    They may contain themselves.
+    """
+    value = original_of(value)
+    if is_of_module(value):
+        return value
+    pending, seen = [value], {id(value)}
+    while pending:
+        container = pending.pop()
+        if type(container) not in (list, dict):
+            continue
+        is_dict = isinstance(container, dict)
+        for key, item in [*(container.items() if is_dict else enumerate(container))]:
+            original = original_of(item)
+            if original is not item:
+                container[key] = original
+            elif id(item) not in seen and not is_of_module(item):
+                seen.add(id(item))
+                pending.append(item)
     return value
 
 

@@ -26,7 +26,7 @@ def note_uncaptured(fun: FunctionType) -> None:
     """Log that what a function refers to by name may change, as it runs uncaptured."""
     if not is_trace_logged() or getattr(fun, "__wend_do_not_capture__", False):
         return
-    names = {name for code in _codes(fun.__code__) for name in code.co_names}
+    names = {name for code in codes_in(fun.__code__) for name in code.co_names}
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
         place = CellPlace(name, cell)
         note_write(place, is_certain=False)
@@ -75,11 +75,12 @@ def note_object(label: str, value: Any, *, is_here: bool = False) -> None:
                 note_write(ItemsPlace(f"{label}.{name}", container), **options)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield code, and that of the functions and classes in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from codes_in(constant)
 
 
 def _note_parts(label: str, value: Any, names: set[str]) -> None:

@@ -14,6 +14,8 @@ from wend.capture.syntax.nodes import Kinds, Transformer, cloned, inner_statemen
 
 Node = TypeVar("Node", bound=ast.AST)
 
+# Names that nothing binds again
+_CONSTANTS = frozenset({"__class__", "__debug__"})
 # Statements after which a variable may be unbound
 _BRANCHING = (ast.If, ast.While, ast.For, ast.Try, ast.TryStar, ast.Match, ast.Delete)
 
@@ -97,7 +99,7 @@ class Scope:
 
     def origin(self, identifier: str) -> str | None:
         """Return "closure" or "global" for a name that comes from outside of captured code."""
-        if identifier in self.locals or identifier.startswith((PREFIX, "__")):
+        if identifier in self.locals or identifier.startswith(PREFIX) or identifier in _CONSTANTS:
             return None
         if identifier not in self.globals:
             if identifier in self.enclosing.closure:

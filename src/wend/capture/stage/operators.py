@@ -13,6 +13,7 @@ import numpy as np
 from wend.base.errors import AliasError, ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.container_phis import is_same_object
+from wend.capture.heap.places import StandIn
 from wend.capture.libraries import is_library
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_value
@@ -93,7 +94,9 @@ def is_not(a: Any, b: Any) -> Any:
 
 
 def _traced(x: Any) -> Any:
-    """Return the traced array that an array has become; another value is returned as it is."""
+    """Return what a value stands for, and the traced array that an array has become."""
+    if isinstance(x, StandIn):
+        return x.original
     return x.root()._ref if isinstance(x, PromotedArray) and x.root() is x else x
 
 
