@@ -181,8 +181,8 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     if not is_traced_now():
         return callee(*args, **kwargs)
     if not any(fun is reader for reader in _READERS_OF_NAMES):
-        args = tuple(x.given() if isinstance(x, Namespace) else x for x in args)
-        kwargs = {k: x.given() if isinstance(x, Namespace) else x for k, x in kwargs.items()}
+        args = tuple(x.exposed() if isinstance(x, Namespace) else x for x in args)
+        kwargs = {k: x.exposed() if isinstance(x, Namespace) else x for k, x in kwargs.items()}
     if _may_read_memory(fun):
         args = without_stale_memory(args)
         kwargs = without_stale_memory(kwargs)

@@ -112,7 +112,7 @@ def _run(fun: Call, text: Any, scopes: tuple[Any, ...], named_scopes: dict[str, 
         if isinstance(scope, Namespace):
             for name in _bound_names(code, is_local=is_local, is_global=kind == "globals"):
                 log_write(Global(name, scope.original), is_certain=True)
-            named[kind] = scope.given_to(read)
+            named[kind] = scope.exposed_to(read)
         elif isinstance(scope, dict):
             read_arguments(*[scope[name] for name in read if name in scope])
     keywords = {kind: named[kind] for kind in named_scopes}

@@ -125,13 +125,13 @@ class Namespace(StandIn, MutableMapping[str, Any]):
     def __repr__(self) -> str:
         return repr(dict(self))
 
-    def given(self) -> dict[str, Any]:
+    def exposed(self) -> dict[str, Any]:
         """Return the dict itself, for code that is not captured: it may read and write it all."""
-        self.given_to(self, calls=False)
+        self.exposed_to(self, calls=False)
         note_write(ItemsPlace("globals()", self.original), is_certain=False)
         return self.original
 
-    def given_to(self, names: Iterable[str], *, calls: bool = True) -> dict[str, Any]:
+    def exposed_to(self, names: Iterable[str], *, calls: bool = True) -> dict[str, Any]:
         """Return the dict itself, for code that reads only these names, and may call functions."""
         recorder = active_recorder()
         if recorder is not None:
