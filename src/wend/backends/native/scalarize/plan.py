@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 
 from wend.backends.native.emit.scalar.elements import ELEMENTS
+from wend.backends.native.scalarize.complexes import has_complex
 from wend.backends.native.scalarize.lists import RULES as LIST_RULES
 from wend.backends.native.scalarize.lists import ListForms, list_of
-from wend.backends.native.scalarize.table import RULES
-from wend.backends.native.target.small_arrays import constant_of, is_small
+from wend.backends.native.scalarize.table import rule_of
+from wend.backends.native.target.small_arrays import (
+    constant_of,
+    is_complex_number,
+    is_small,
+)
 from wend.ir.dataflow import Use, region_edges, region_flow, used_value
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
@@ -41,7 +46,8 @@ class SplitPlan:
         while self._find_whole(graph):
             pass
         self._find_loops(graph, set())
-        self.cost = sum(RULES[node.op].cost(node) for node in graph.walk() if self.splits(node))
+        split_nodes = (node for node in graph.walk() if self.splits(node))
+        self.cost = sum(rule.cost(node) for node in split_nodes if (rule := rule_of(node)))
 
     def is_split(self, value: Value) -> bool:
         """Return whether a param of a region, or a result of a node with regions, is split."""
@@ -60,7 +66,7 @@ class SplitPlan:
         return self._can_split_cache[node]
 
     def _is_splittable(self, node: Node) -> bool:
-        rule = RULES.get(node.op)
+        rule = rule_of(node)
         if rule is None:
             return False
         if node.op in LIST_RULES:
@@ -99,7 +105,8 @@ class SplitPlan:
                     if use[0] is node:  # one operand, however many regions it enters
                         yield from inputs
         elif node.op is not frame_state and not self._can_split(node):
-            yield from node.operands
+            # A complex number in memory is as quickly made as read.
+            yield from (value for value in node.operands if not is_complex_number(value.type))
 
     def _is_whole(self, value: Value) -> bool:
         return not self.is_split(value)
@@ -131,7 +138,9 @@ class SplitPlan:
             )
 
         candidates = {
-            node for node in graph.nodes if node.op in _LOOP_OPS and self._can_split(node)
+            node
+            for node in graph.nodes
+            if node.op in _LOOP_OPS and self._can_split(node) and not has_complex(node)
         }
         self._unsplit_nodes |= candidates
         while excluded := {node for node in candidates if not is_loop(node)}:

@@ -12,6 +12,7 @@ from wend.backends.native.target.small_arrays import (
     constant_of,
     element_type,
     innermost,
+    is_complex_number,
     is_small,
     size,
 )
@@ -26,7 +27,8 @@ class ScalarScope:
     """The values of the new graph that represent those of the old one.
 
     An array is represented as a whole, by its elements in C order, or both; a missing form is
-    created once, on request. A list of small arrays is represented by one list per element.
+    created once, on request. The elements of a complex number are its parts. A list of small arrays
+    is represented by one list per element.
     """
 
     def __init__(self, name: str) -> None:
@@ -79,6 +81,8 @@ class ScalarScope:
         constant = constant_of(value)
         if constant is not None:
             return self.b.constant(constant)
+        if is_complex_number(value.type):
+            return self.b.complex(*self._elements[value])
         shape = value.tensor.dims
         return self.b.from_elements(self._elements[value], shape)  # type: ignore[arg-type]
 
@@ -88,9 +92,13 @@ class ScalarScope:
             count = size(innermost(value.type))
             return tuple(self.b.list_new(list_type.element) for _ in range(count))  # type: ignore[union-attr]
         constant = constant_of(value)
+        if constant is not None and is_complex_number(value.type):
+            return self.b.constant(constant.real), self.b.constant(constant.imag)
         if constant is not None:
             return tuple(self.b.constant(x, constant.dtype) for x in constant.ravel())
         whole = self.whole(value)
+        if is_complex_number(value.type):
+            return self.b.real(whole), self.b.imag(whole)
         return tuple(
             self.b.gather(whole, *map(self.b.integer, position))
             for position in np.ndindex(*value.tensor.dims)  # type: ignore[arg-type]

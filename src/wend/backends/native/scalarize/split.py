@@ -1,4 +1,7 @@
-"""The scalarization pass: small arrays become their elements where nothing needs the array."""
+"""The scalarization pass: small arrays become their elements where nothing needs the array.
+
+Complex numbers become their parts.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ from itertools import chain
 
 from wend.backends.native.scalarize.plan import SplitPlan, forms
 from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
-from wend.backends.native.scalarize.table import RULES
+from wend.backends.native.scalarize.table import rule_of
 from wend.backends.native.target.small_arrays import (
     MAX_SCALARIZED_ELEMENTS,
     constant_of,
     element_type,
     innermost,
+    is_complex_number,
     is_small,
     size,
 )
@@ -89,7 +93,9 @@ class _Splitter:
             elif node.op is frame_state:
                 self._frame_state(scope, node)
             elif self._plan.splits(node):
-                results = RULES[node.op].expand(scope, node)
+                rule = rule_of(node)
+                assert rule is not None
+                results = rule.expand(scope, node)
                 for result, elements in zip(node.results, results, strict=True):
                     scope.put_elements(result, elements)
             elif not scope.is_materialized_lazily(node):
@@ -99,9 +105,14 @@ class _Splitter:
                     scope.put_whole(result, whole)
 
     def _frame_state(self, scope: ScalarScope, node: Node) -> None:
-        """Emit a frame state on the forms that its operands have."""
+        """Emit a frame state on the forms that its operands have; complex numbers are whole."""
         token, *contents = node.operands
-        forms = [scope.present(value) for value in contents]
+        forms = [
+            ((scope.whole(value),), False)
+            if is_complex_number(value.type)
+            else scope.present(value)
+            for value in contents
+        ]
         shapes = [
             value.tensor.shape if is_split else None
             for value, (_, is_split) in zip(contents, forms, strict=True)

@@ -1,4 +1,4 @@
-"""Small arrays: those whose elements fit into registers."""
+"""Small arrays and complex numbers: those whose real numbers fit into registers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from wend.backends.native.target.kinds import REGISTERS
+from wend.ir.dtypes import real_of
 from wend.ir.graph import Value
 from wend.ir.types import ListType, TensorType, Type
 from wend.ops import creating
@@ -14,16 +15,26 @@ MAX_SCALARIZED_ELEMENTS = 16
 
 
 def is_small(type: Type, max_elements: int = MAX_SCALARIZED_ELEMENTS) -> bool:
-    """Return whether a type is an array of 1 to `max_elements` numbers; scalars are not."""
-    if not isinstance(type, TensorType) or not type.is_static or not type.dims:
+    """Return whether a type is an array of 1 to `max_elements` numbers, or a complex number.
+
+    Real scalars are not.
+    """
+    if not isinstance(type, TensorType) or not type.is_static:
         return False
+    if not type.dims:
+        return is_complex_number(type)
     return type.dtype in REGISTERS and 1 <= size(type) <= max_elements
 
 
+def is_complex_number(type: Type) -> bool:
+    """Return whether a type is a complex scalar; its elements are its real and imaginary parts."""
+    return isinstance(type, TensorType) and type.shape == () and type.dtype.kind == "c"
+
+
 def size(type: Type) -> int:
-    """Return the number of elements of an array of known sizes."""
+    """Return the number of elements of an array of known sizes, or of a complex number."""
     assert isinstance(type, TensorType)
-    return math.prod(type.dims)  # type: ignore[arg-type]
+    return 2 if is_complex_number(type) else math.prod(type.dims)  # type: ignore[arg-type]
 
 
 def innermost(type: Type) -> Type:
@@ -34,11 +45,11 @@ def innermost(type: Type) -> Type:
 
 
 def element_type(type: Type) -> Type:
-    """Return the scalar type of an array, or the list of scalars of a list of arrays."""
+    """Return the type of the elements of an array, or of the list of each for a list of arrays."""
     if isinstance(type, ListType):
         return ListType(element_type(type.element))
     assert isinstance(type, TensorType)
-    return type.with_shape(())
+    return type.with_dtype(real_of(type.dtype)) if is_complex_number(type) else type.with_shape(())
 
 
 def constant_of(value: Value) -> Any:
