@@ -51,7 +51,8 @@ def _extreme(fun: Callable[..., Any], smallest: bool) -> Callable[..., Any]:
             limit = not smallest
         else:
             limit = np.iinfo(x.dtype).min if smallest else np.iinfo(x.dtype).max
-        shape = np.zeros(x.shape).sum(axis=axis, keepdims=keepdims).shape
+        zeros: Any = np.zeros(x.shape)  # `sum` has no overload for any bool
+        shape = zeros.sum(axis=axis, keepdims=keepdims).shape
         return wnp.full(shape, limit, x.dtype)
 
     return extreme
