@@ -94,6 +94,8 @@ def captured(fun: Any) -> Any:
         return fun
     conversion = None if is_marked else _captured_code_of(fun)
     if conversion is None:
+        if NOT_CAPTURED.get(fun.__code__) is WITHOUT_SOURCE:
+            check_effects(fun, WITHOUT_SOURCE)
         guard_uncaptured(fun)
         return fun
     guard_captured(fun)

@@ -88,8 +88,15 @@ def _counts(n: Any, k: Any) -> tuple[Any, Any]:
 def _comb(n: Any, k: Any) -> Any:
     """Compute a binomial by products that stay integers; 0 if k exceeds n."""
     n, k = _counts(n, k)
-    binomial = fori_loop(0, k, lambda i, product: product * (n - i) // (i + 1), 0 * n + 1)
+    factors = ew.maximum(ew.minimum(k, n - k), 0)
+    binomial = fori_loop(0, factors, lambda i, product: _next_binomial(n, i, product), 0 * n + 1)
     return ew.where(k > n, 0, binomial)
+
+
+def _next_binomial(n: Any, i: Any, product: Any) -> Any:
+    """Return `product * (n - i) // (i + 1)`, without the product, which may exceed 64 bits."""
+    quotient, rest = product // (i + 1), product % (i + 1)
+    return quotient * (n - i) + rest * (n - i) // (i + 1)
 
 
 def _perm(n: Any, k: Any = None) -> Any:
@@ -125,6 +132,15 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 
 def _dist(p: Any, q: Any) -> Any:
+    for x in (p, q):
+        if isinstance(x, Staged) and tensor_type(x).shape == ():
+            is_array = class_of(x) is np.ndarray
+            text = (
+                "iteration over a 0-d array"
+                if is_array
+                else f"{class_name(x)!r} object is not iterable"
+            )
+            raise TypeError(text)
     p, q = (x if isinstance(x, (Staged, np.ndarray)) else [*x] for x in (p, q))
     if isinstance(p, list) and isinstance(q, list):
         math.dist([0.0] * len(p), [0.0] * len(q))  # Python's error for unequal lengths

@@ -16,6 +16,7 @@ from typing import Any
 
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_frame, user_source
+from wend.capture.builtins.world import check_effects
 from wend.capture.guards.kinds import is_library_module
 from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import read_arguments
@@ -115,6 +116,8 @@ def _run(fun: Call, text: Any, scopes: tuple[Any, ...], named_scopes: dict[str, 
             named[kind] = scope.exposed_to(read)
         elif isinstance(scope, dict):
             read_arguments(*[scope[name] for name in read if name in scope])
+    variables = {**(named.get("globals") or {}), **(named.get("locals") or {})}
+    check_effects(FunctionType(code, variables), "is a text that Python runs")
     keywords = {kind: named[kind] for kind in named_scopes}
     return fun(code, *[named[kind] for kind in named if kind not in keywords], **keywords)
 

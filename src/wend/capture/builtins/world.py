@@ -146,13 +146,15 @@ def _effect_named(fun: types.FunctionType, name: str) -> str | None:
         used = [attribute for attribute in fun.__code__.co_names if attribute in effects]
         return f"{name}.{used[0]}" if used else None
     try:
-        is_effect = value is print or replacement_of_call(value) is not None
+        is_effect = value in (print, __import__) or replacement_of_call(value) is not None
     except TypeError:  # not hashable
         return None
     return name if is_effect else None
 
 
-_EFFECTS_OF_MODULES = {
+_EFFECTS_OF_MODULES: dict[str, tuple[str, ...]] = {
+    "logging": ("debug", "info", "warning", "error", "critical", "exception", "log"),
+    "sys": ("stdout", "stderr"),
     "random": ("random", "randint", "uniform", "gauss", "choice", "shuffle", "sample"),
     "numpy": ("random",),
     "numpy.random": ("rand", "randn", "normal", "uniform", "randint", "default_rng"),
