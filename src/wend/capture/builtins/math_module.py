@@ -95,8 +95,8 @@ def _comb(n: Any, k: Any) -> Any:
 
 def _next_binomial(n: Any, i: Any, product: Any) -> Any:
     """Return `product * (n - i) // (i + 1)`, without the product, which may exceed 64 bits."""
-    quotient, rest = product // (i + 1), product % (i + 1)
-    return quotient * (n - i) + rest * (n - i) // (i + 1)
+    quotient, remainder = product // (i + 1), product % (i + 1)
+    return quotient * (n - i) + remainder * (n - i) // (i + 1)
 
 
 def _perm(n: Any, k: Any = None) -> Any:

@@ -125,6 +125,14 @@ def read_missing_item(owner: Any, key: Any) -> None:
         recorder.read_contents(owner)
 
 
+def read_identity(*values: Any) -> None:
+    """Note that captured code asks whether these values are one object."""
+    recorder = active_recorder()
+    if recorder is not None:
+        for value in values:
+            recorder.read_identity(value)
+
+
 def read_class_of(value: Any) -> None:
     """Note that captured code asks for the class of a value."""
     recorder = active_recorder()

@@ -132,6 +132,17 @@ class GuardRecorder(ReadLog):
             self.enter(held, label)
         return value
 
+    def read_identity(self, value: Any) -> None:
+        """Note that captured code asks which container of outside a value is."""
+        if container_kind(type(value)) is None or id(value) not in self._outside:
+            return
+        for read in [*self._reads.values()]:
+            owner = read.owner()
+            if owner is None or isinstance(read, (ContentsRead, CallRead)):  # a call runs code
+                continue
+            if read.value_in(owner) is value:
+                self._note(type(read), owner, read.key, IdentitySnapshot(value), read.name)
+
     def read_class_of(self, value: Any) -> None:
         """Note that captured code asks for the class of a value."""
         label = self._outside.get(id(value))

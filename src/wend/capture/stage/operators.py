@@ -12,7 +12,9 @@ import numpy as np
 
 from wend.base.errors import AliasError, ConcreteValueError, explain
 from wend.base.source import at, user_source
+from wend.capture.guards.outside import read_identity
 from wend.capture.heap.container_phis import is_same_object
+from wend.capture.heap.containers import CONTAINER_TYPES
 from wend.capture.heap.places import StandIn
 from wend.capture.libraries import is_library
 from wend.capture.stage import raises
@@ -61,6 +63,8 @@ def is_(a: Any, b: Any) -> Any:
     note_comparison(a, b)
     a, b = _traced(a), _traced(b)
     if a is b or not (isinstance(a, Tracer) or isinstance(b, Tracer)):
+        if isinstance(a, CONTAINER_TYPES) and isinstance(b, CONTAINER_TYPES):
+            read_identity(a, b)
         return is_same_object(a, b)
     kind, other_kind = (class_of(x) if isinstance(x, Tracer) else type(x) for x in (a, b))
     if isinstance(b, np.ndarray):
