@@ -124,18 +124,35 @@ def test_thin_is_chosen_where_the_tape_is_known_to_be_too_large(backend: str) ->
     assert '(memory="thin": runs each trip once more)' in large
 
 
-def test_thin_is_not_chosen_for_loops_that_it_refuses() -> None:
-    def in_place(x: Any) -> Any:
-        y = np.zeros(3000) + x
-        for k in range(2999):
-            y[k + 1] = np.sin(y[k])
-        return y[-1]
+def ring(trips: int) -> Any:
+    """An array of 300 numbers, of which each trip changes one."""
 
-    x = np.linspace(0.1, 1.0, 50)
+    def fun(x: Any) -> Any:
+        y = np.zeros(300) + x
+        for k in range(trips):
+            y[(k + 1) % 300] = np.sin(y[k % 300])
+        return np.sum(y)
+
+    return fun
+
+
+@pytest.mark.parametrize("trips", [2999, 1300])
+def test_thin_is_chosen_for_changes_in_place_where_it_keeps_less(trips: int) -> None:
+    expected = wend.grad(ring(trips))(0.3)
     with wend.config(tape_limit=10_000):
-        for fun, argument in ((vectors(400, prints=True), x), (in_place, 0.3)):
+        slope = wend.grad(ring(trips))
+        if trips == 1300:
             with pytest.raises(wend.TapeLimitError):
-                wend.grad(fun)(argument)
+                slope(0.3)
+        else:
+            assert slope(0.3) == expected
+            assert '(memory="thin": runs each trip once more)' in str(slope.explain())
+
+
+def test_thin_is_not_chosen_for_loops_that_it_refuses() -> None:
+    x = np.linspace(0.1, 1.0, 50)
+    with wend.config(tape_limit=10_000), pytest.raises(wend.TapeLimitError):
+        wend.grad(vectors(400, prints=True))(x)
 
 
 def test_explain_tells_what_a_call_has_needed() -> None:

@@ -84,7 +84,7 @@ def append_placement(
 
     outer = operands[carried:]
     results = emit_loop(
-        b, start, outer, lambda b, c, _: c[0], body, like=like, applied=f"Checkpoints({slots})"
+        b, start, outer, lambda b, c, _: c[0], body, like=like, applied=w.applied or w.memory
     )
     trips, _, _, _, positions, places, *lists = results[carried:]
     return results[1 : count + 1], Slots(trips, positions, places, lists)

@@ -1,4 +1,4 @@
-"""Refuses policies that would copy a carry, which a loop changes in place, for every record.
+"""Carries that a loop changes in place: a policy copies them for few trips, or is refused.
 
 `y[i] = f(y[i - 1])` changes one element a trip, and `"keep"` records that one. A record of the
 whole carry is a copy, as the next trip overwrites it: n² bytes for n trips.
@@ -6,34 +6,88 @@ whole carry is a copy, as the next trip overwrites it: n² bytes for n trips.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from wend.autodiff.residuals import estimated_bytes
+from wend.autodiff.residuals import estimated_bytes, estimated_size
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.memory import shown
 from wend.base.refusals import refusal
 from wend.base.source import at, places
-from wend.ir.graph import Node
-from wend.ir.types import ListType, TensorType, Type
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.types import TensorType, Type
 from wend.ops import lists
-from wend.ops.control import WhileParts, while_
-
-_LONG_LOOP = 1e6  # trips
+from wend.ops.control import IfParts, WhileParts, call, if_, while_
+from wend.ops.loop_counters import trip_count
 
 
 def updates_of_carries(node: Node) -> list[Node]:
     """Return the nodes by which a trip changes arrays among the carries of a loop in place."""
+    return [update for _, update in _updated_carries(node)]
+
+
+def _updated_carries(node: Node) -> list[tuple[Value, Node]]:
+    """Return what `after` takes and changes in place, each with a node that does."""
     w = WhileParts.of(node)
-    updates = []
+    updated = []
     for value in w.next_carry:
-        source, update = value, value.node
-        while source.node is not None and (k := source.node.op.updates) is not None:
-            update = source.node
-            source = update.operands[k]
+        source, update = _origin(value)
         is_array = isinstance(source.type, TensorType) and source.type.shape != ()
-        if source is not value and source in w.after_forwarded and is_array and update is not None:
-            updates.append(update)
-    return updates
+        if update is not None and is_array and source in w.after_forwarded:
+            updated.append((source, update))
+    return updated
+
+
+def _origin(value: Value) -> tuple[Value, Node | None]:
+    """Return what a value is a changed version of, in every branch, and a node that changes it."""
+    update = None
+    while (node := value.node) is not None:
+        if node.op.updates is not None:
+            value, update = node.operands[node.op.updates], node
+            continue
+        operand, inner_update = _operand_changed_in_regions(node, value.index)
+        if operand is None:
+            break
+        value, update = operand, update or inner_update
+    return value, update
+
+
+def _operand_changed_in_regions(node: Node, k: int) -> tuple[Value | None, Node | None]:
+    """Return the operand that a result of a branch, call or loop is a changed version of."""
+    if node.op is while_:
+        return _operand_changed_in_loop(WhileParts.of(node), k)
+    if node.op is if_:
+        parts = IfParts.of(node)
+        operands, branches = parts.operands, parts.branches
+    elif node.op is call:
+        operands, branches = node.operands, node.regions
+    else:
+        return None, None
+    origins = [_origin(branch.results[k]) for branch in branches]
+    (position, *others) = {
+        branch.params.index(source) if source in branch.params else None
+        for branch, (source, _) in zip(branches, origins, strict=True)
+    }
+    if others or position is None:
+        return None, None
+    return operands[position], next((found for _, found in origins if found is not None), None)
+
+
+def _operand_changed_in_loop(w: WhileParts, k: int) -> tuple[Value | None, Node | None]:
+    """Follow a forwarded value to the carry that it is, and that carry once around the loop."""
+    source, update = _origin(w.forwarded[k])
+    if source not in w.before_carry:
+        return None, None
+    position = w.before_carry.index(source)
+    following, next_update = _origin(w.next_carry[position])
+    if following is not w.after_forwarded[k]:
+        return None, None
+    return w.carry[position], update or next_update
+
+
+def copied_bytes(node: Node) -> float:
+    """Return about how many bytes a copy of what a trip changes in place takes."""
+    return sum(estimated_bytes(source.type) for source, _ in _updated_carries(node))
 
 
 def check_copies(
@@ -55,27 +109,33 @@ def check_copies(
         loop for n in segments for loop in _loops(n) if WhileParts.of(loop).applied == w.memory
     )
     by_policy, by_keep = _bytes_a_trip(mined), _bytes_a_trip(trip_by_trip[-1])
-    if by_policy / trips > by_keep:
+    if _records_changed(node, mined) and by_policy / trips > by_keep:
         times = "a trip" if trips == 1 else f"every {trips} trips"
         raise _too_large(node, f"{by_policy:,.0f} bytes {times}", by_keep)
 
 
-def check_thinned(node: Node, scheduled: Node, trip_by_trip: Sequence[Node]) -> None:
-    """Compare what `"thin"` keeps of a loop, √(2 T) states for T trips, with what `"keep"` does.
+def _records_changed(node: Node, mined: Node) -> bool:
+    """Return whether the loop over segments records arrays that the original changes in place."""
+    positions = [WhileParts.of(node).after_forwarded.index(v) for v, _ in _updated_carries(node)]
+    w = WhileParts.of(mined)
+    changed = {values[k] for values in (w.forwarded, w.after_forwarded) for k in positions}
+    return any(push.operands[1] in changed for push in _pushes(mined))
+
+
+def trips_of_copy(node: Node, state: Sequence[Value], keeping: Node) -> int:
+    """Return for how many trips `"keep"` records half as much as copies of a state take.
 
     Args:
         node: the loop, which changes carries in place.
-        scheduled: the node that replaces it by `"thin"`; among its results are the lists of states.
-        trip_by_trip: those that replace it by `"keep"`.
+        state: what a copy would hold, of what `after` takes.
+        keeping: the loop that records every trip.
 
-    Raises:
-        NotDifferentiableError: `"thin"` keeps less only in very long loops.
+    Returns:
+        The number; 0 if nothing that is changed in place is in the state.
     """
-    types = [result.type for result in scheduled.results[len(node.results) :]]
-    state = sum(estimated_bytes(type.element) for type in types if isinstance(type, ListType))
-    by_keep = _bytes_a_trip(trip_by_trip[-1])
-    if 2.0 * (state / max(by_keep, 1.0)) ** 2 > _LONG_LOOP:
-        raise _too_large(node, f"{state:,.0f} bytes in each of √(2 T) slots", by_keep)
+    changed = [source for source, _ in _updated_carries(node) if source in state]
+    copied = sum(estimated_bytes(source.type) for source in changed)
+    return int(copied / (2.0 * max(_bytes_a_trip(keeping), 1.0)))
 
 
 def _too_large(node: Node, by_policy: str, by_keep: float) -> Exception:
@@ -87,21 +147,39 @@ def _too_large(node: Node, by_policy: str, by_keep: float) -> Exception:
                 f"the loop{at(node.source)} has memory={memory}, which would keep {by_policy}; "
                 f'with "keep" it is {by_keep:,.0f} bytes a trip.',
                 f"it changes an array in place{places(lines)}, so each record of that is a copy",
-                cure='use memory="keep" or wend.Checkpoints(slots).',
+                cure='use memory="keep", "thin" or wend.Checkpoints(slots).',
             )
         )
     )
 
 
 def _bytes_a_trip(loop: Node) -> float:
-    """Return about how many bytes the regions of a loop record in a trip."""
-    return sum(map(estimated_bytes, pushed_types(loop)))
+    """Return about how many bytes a loop records in a trip; infinity if only the run knows."""
+    return sum(map(_recorded_bytes, loop.regions))
+
+
+def _recorded_bytes(graph: Graph) -> float:
+    """Return about how many bytes a graph records, in inner loops as well."""
+    size = 0.0
+    for node in graph.nodes:
+        if node.op is lists.list_push:
+            size += estimated_bytes(node.operands[1].type)
+        elif node.op is while_ and (by_trip := _bytes_a_trip(node)):
+            trips = trip_count(WhileParts.of(node))
+            size += by_trip * (math.inf if trips is None else estimated_size(trips))
+        elif node.op is not while_:
+            size += max(map(_recorded_bytes, node.regions), default=0.0)
+    return size
 
 
 def pushed_types(loop: Node) -> list[Type]:
     """Return the types of what the regions of a loop record in a trip."""
+    return [push.operands[1].type for push in _pushes(loop)]
+
+
+def _pushes(loop: Node) -> list[Node]:
     nodes = [node for region in loop.regions for node in region.nodes]
-    return [node.operands[1].type for node in nodes if node.op is lists.list_push]
+    return [node for node in nodes if node.op is lists.list_push]
 
 
 def _loops(node: Node) -> list[Node]:

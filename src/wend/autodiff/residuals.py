@@ -14,7 +14,7 @@ from wend.ir.graph import Node, Remark, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import backward_slice, operands_first
-from wend.ir.types import TensorType, Type
+from wend.ir.types import Dim, TensorType, Type
 from wend.ops import lists
 from wend.ops.shapes import size_of
 
@@ -66,6 +66,11 @@ def estimated_bytes(type: Type) -> float:
         return 16.0  # a list: its length and address
     size = _size(type)
     return float(type.dtype.itemsize * (_ASSUMED_ELEMENTS if size is None else size))
+
+
+def estimated_size(dim: Dim) -> int:
+    """Return a size; one that only the run knows is guessed."""
+    return dim if isinstance(dim, int) else _ASSUMED_ELEMENTS
 
 
 def _cost(value: Value) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wend.autodiff.activity import RegionActivity, region_activity
+from wend.autodiff.copied_carries import updates_of_carries
 from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
 from wend.autodiff.loop_transpose import (
     LoopCotangentActivity,
@@ -31,6 +32,8 @@ from wend.ops.control import WhileParts
 from wend.passes.dce import select_results
 
 _LEVELS = 2  # of the strip-mined form
+# Trips of it, where each has many records because its loop changes arrays in place
+_LARGE_SEGMENT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,22 @@ def pull_back_by_schedule(
         loop = _steps(w, nonzero, transpose_after(t, w, activity, nonzero))
         forward = _forward(node, loop, schedule)
         backward = _backward(t, node, loop, schedule, forward)
-        plain = plain_backward(t, node, nonzero, backward, schedule.segment)
+        segment = _LARGE_SEGMENT if updates_of_carries(node) else schedule.segment
+        plain = plain_backward(t, node, nonzero, backward, segment)
         return ScheduledLoop(forward, nonzero, backward, plain)
 
     pull_back_scheduled_loop(t, bwd, node, cts, make)
+
+
+def loop_steps(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> LoopSteps | None:
+    """Return a rotated loop as its backward pass runs it; None where every cotangent is zero."""
+    reached = _reached(t, bwd, node, cts)
+    if reached is None:
+        return None
+    w, (nonzero, activity) = WhileParts.of(node), reached
+    return _steps(w, nonzero, transpose_after(t, w, activity, nonzero))
 
 
 def pull_back_scheduled_loop(
@@ -88,10 +103,8 @@ def pull_back_scheduled_loop(
     key = "schedule", node, active_operands, arrived
     memo = {} if t.known is None else t.known
     if key not in memo:
-        w, activity = WhileParts.of(node), region_activity(node, active_operands)
-        seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.regions[0])
-        nonzero = cotangent_activity(t, node, activity, seeded)
-        memo[key] = make(nonzero, activity) if nonzero.forwarded else None
+        reached = _reached(t, bwd, node, cts)
+        memo[key] = None if reached is None else make(*reached)
     adjoint: ScheduledLoop | None = memo[key]
     if adjoint is None:
         return
@@ -105,6 +118,19 @@ def pull_back_scheduled_loop(
     for k, ct in zip(operand_positions(node, nonzero), results, strict=True):
         if node.operands[k] in bwd.active:
             bwd.cts.add(b, node.operands[k], ct)
+
+
+def _reached(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> tuple[LoopCotangentActivity, RegionActivity] | None:
+    """Return which cotangents of a loop may be nonzero, if any, and which values are active."""
+    w = WhileParts.of(node)
+    activity = region_activity(node, tuple(operand in bwd.active for operand in node.operands))
+    seeded = frozenset(
+        i for i, ct in enumerate(cts) if ct is not ZERO and w.forwarded[i] in activity.regions[0]
+    )
+    nonzero = cotangent_activity(t, node, activity, seeded)
+    return (nonzero, activity) if nonzero.forwarded else None
 
 
 def operand_positions(node: Node, nonzero: LoopCotangentActivity) -> list[int]:

@@ -9,14 +9,16 @@ other than `"keep"` is rewritten first (D31).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 
 from wend.autodiff.activity import region_activity
 from wend.autodiff.checkpoints import CheckpointSchedule
 from wend.autodiff.copied_carries import (
     check_copies,
-    check_thinned,
+    copied_bytes,
     pushed_types,
+    trips_of_copy,
     updates_of_carries,
 )
 from wend.autodiff.cotangents import Cotangent
@@ -24,12 +26,12 @@ from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, cotangent_activity
 from wend.autodiff.rotate import is_rotated, params_like, rotated
 from wend.autodiff.rule_if import pull_back_call
-from wend.autodiff.rule_schedule import pull_back_by_schedule
+from wend.autodiff.rule_schedule import loop_steps, pull_back_by_schedule
 from wend.autodiff.rule_spill import pull_back_spilled
 from wend.autodiff.strip_mine import strip_mined
 from wend.autodiff.thin import ThinSchedule
 from wend.autodiff.transpose import BackwardPass, Transposer
-from wend.base.memory import Checkpoints, Every, parsed
+from wend.base.memory import Checkpoints, Every, Memory, parsed
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
@@ -37,6 +39,10 @@ from wend.ir.types import TensorType
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 from wend.ops.loop_counters import trip_count
+
+# A tape as large as n copies of what a loop changes in place is 2 n segments for `"thin"`, which
+# keeps √(4 n) copies, and as many tapes of half their size: less than n if n is more than 9.
+_MIN_COPIES_OF_THIN = 9
 
 _nonzero: Memo[LoopCotangentActivity] = Memo()
 _rewritten: Memo[Graph] = Memo()
@@ -47,10 +53,8 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
     w = WhileParts.of(node)
     policy = parsed(w.memory)
     match policy:
-        case Checkpoints(slots=slots) if is_rotated(w):
-            pull_back_by_schedule(t, bwd, node, cts, CheckpointSchedule(slots))
-        case "thin" if is_rotated(w):
-            _pull_back_thinned(t, bwd, node, cts)
+        case Checkpoints() | "thin" if is_rotated(w):
+            _pull_back_scheduled(t, bwd, node, cts, policy)
         case Checkpoints() | "thin":
             _pull_back_as(t, bwd, node, cts, rotated)
         case Every(trips=trips):
@@ -69,7 +73,7 @@ def _exceeds_limit(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[C
     """Return whether a loop is known to record more than its limit, and `"thin"` can keep less."""
     w = WhileParts.of(node)
     trips = trip_count(w) if w.limit and not w.applied else None
-    if not isinstance(trips, int) or updates_of_carries(node) or _has_effects(node):
+    if not isinstance(trips, int) or _has_effects(node):
         return False
     adjoint = _kept_adjoint(t, bwd, node, cts)
     if adjoint is None:
@@ -77,7 +81,8 @@ def _exceeds_limit(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[C
     types = pushed_types(adjoint.forward_nodes[-1])
     sizes = [type.nbytes for type in types if isinstance(type, TensorType)]
     known = [size for size in sizes if size is not None]
-    return len(known) == len(types) and trips * sum(known) > w.limit
+    most = max(w.limit, _MIN_COPIES_OF_THIN * copied_bytes(node))
+    return len(known) == len(types) and trips * sum(known) > most
 
 
 def _has_effects(node: Node) -> bool:
@@ -110,11 +115,21 @@ def _pull_back_as(
     node: Node,
     cts: Sequence[Cotangent],
     rewrite: Callable[[Node], Graph],
+    key: Hashable = None,
 ) -> None:
-    """Differentiate a graph of the operands and results of a loop in its place."""
+    """Differentiate a graph of the operands and results of a loop in its place.
+
+    Args:
+        t: the transposer.
+        bwd: the backward pass.
+        node: the loop.
+        cts: the cotangents of its results.
+        rewrite: returns the graph.
+        key: tells apart the graphs of a loop.
+    """
     b = Build("")
     b.source = node.source
-    call = b.call(_rewritten(node, (), lambda: rewrite(node)), node.operands)
+    call = b.call(_rewritten(node, key, lambda: rewrite(node)), node.operands)
     pull_back_call(t, bwd, call, cts)
     if call in bwd.replaced:
         bwd.replaced[node] = bwd.replaced.pop(call)
@@ -130,14 +145,41 @@ def _pull_back_mined(
         check_copies(node, trips, bwd.replaced[node], kept_nodes)
 
 
-def _pull_back_thinned(
-    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+def _pull_back_scheduled(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent], policy: Memory
 ) -> None:
-    """Keep states by the schedule of `"thin"`, unless these are larger than records of `"keep"`."""
-    pull_back_by_schedule(t, bwd, node, cts, ThinSchedule())
-    kept_nodes = _compared(t, bwd, node, cts)
-    if kept_nodes:
-        check_thinned(node, bwd.replaced[node][-1], kept_nodes)
+    """Keep states of a rotated loop by a schedule.
+
+    Where a state has arrays that the loop changes in place, a state is kept for many trips: copies
+    of it, and restoring them, then cost no more than the records of `"keep"`.
+    """
+    trips = 0 if bwd.is_trial else _trips_of_copy(t, bwd, node, cts)
+    match policy:
+        case Checkpoints(slots=slots) if trips > 1 and slots > 1:
+            # The records of a segment, which take less than the arrays, have one slot's place.
+            memory = str(Checkpoints(slots - 1))
+        case "thin" if trips > 1:
+            memory = "thin"
+        case Checkpoints(slots=slots):
+            return pull_back_by_schedule(t, bwd, node, cts, CheckpointSchedule(slots))
+        case _:
+            return pull_back_by_schedule(t, bwd, node, cts, ThinSchedule())
+    rewrite = partial(strip_mined, trips=trips, recompute=False, memory=memory)
+    return _pull_back_as(t, bwd, node, cts, rewrite, key=trips)
+
+
+def _trips_of_copy(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> int:
+    """Return for how many trips `"keep"` records half of what a copy takes; 0: there is no copy.
+
+    A copy is one of the arrays that the loop changes in place and that its backward pass needs.
+    """
+    if not updates_of_carries(node):
+        return 0
+    adjoint = _kept_adjoint(t, bwd, node, cts)
+    steps = loop_steps(t, bwd, node, cts)
+    if adjoint is None or steps is None:
+        return 0
+    return trips_of_copy(node, steps.state, adjoint.forward_nodes[-1])
 
 
 def _pull_back_spilled(

@@ -12,32 +12,36 @@ from wend.autodiff.rotate import Rotation, params_like
 from wend.ir.graph import Graph, Node, Value
 from wend.ops import elementwise
 from wend.ops.build import Build
-from wend.ops.control import PREDICATE
+from wend.ops.control import AGAIN, PREDICATE
 
 
-def strip_mined(node: Node, trips: int, *, recompute: bool = True) -> Graph:
+def strip_mined(node: Node, trips: int, *, recompute: bool = True, memory: str = "keep") -> Graph:
     """Return a graph with the operands and results of a loop, which keeps a record per segment.
 
     Args:
         node: the loop.
         trips: those of a segment.
         recompute: whether the record is what a segment starts from; else it is its whole tape.
+        memory: the policy of the loop over segments.
     """
     rotation = Rotation(node)
     b = rotation.build("after")
     params = params_like(b, [*rotation.forwarded, *rotation.invariants])
-    segment = rotation.trip("trip") if trips == 1 else _segment(rotation, trips)
-    return rotation.graph(b.finish(b.call(segment, params, recompute=recompute).results))
+    again = "" if memory == "keep" else AGAIN
+    segment = rotation.trip("trip") if trips == 1 else _segment(rotation, trips, again)
+    return rotation.graph(
+        b.finish(b.call(segment, params, recompute=recompute).results), memory=memory
+    )
 
 
-def _segment(rotation: Rotation, trips: int) -> Graph:
+def _segment(rotation: Rotation, trips: int, applied: str) -> Graph:
     """Make trips while the predicate holds, at most so many."""
     b = rotation.build("segment")
     forwarded = params_like(b, rotation.forwarded)
     invariants = params_like(b, rotation.invariants)
     carry = [b.constant(True), *forwarded, b.integer(0)]
     before, after = _segment_before(rotation, trips), _segment_after(rotation)
-    return b.finish(b.while_(carry, invariants, before, after).results[:-1])
+    return b.finish(b.while_(carry, invariants, before, after, applied=applied).results[:-1])
 
 
 def _segment_before(rotation: Rotation, trips: int) -> Graph:

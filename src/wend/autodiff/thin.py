@@ -49,7 +49,7 @@ class ThinSchedule:
 
         outer = operands[carried:]
         results = emit_loop(
-            b, start, outer, lambda b, c, _: c[0], body, like=like, applied=w.applied
+            b, start, outer, lambda b, c, _: c[0], body, like=like, applied=w.applied or w.memory
         )
         trips, distance, used, _, *lists = results[carried:]
         return results[1 : count + 1], [trips, distance, used, *lists]

@@ -275,7 +275,7 @@ def _frequency(loop: Node) -> str:
     """Return how often a loop keeps a record."""
     match parsed(WhileParts.of(loop).applied):
         case Checkpoints(slots=slots):
-            return f"in each of {slots} slots of the loop"
+            return f"in each of at most {slots} slots of the loop"
         case "thin":
             return "in each of at most √(2 T) slots of the loop"
         case Every(trips=trips) if trips > 1:
