@@ -195,3 +195,13 @@ def test_gradient(name: str) -> None:
         "clip": (lambda x: wnp.clip(x * x, 0.7, 2.2), x),
     }
     slope(*given.get(name, (getattr(elementwise, name), x, y)))
+
+
+def test_a_graft_has_the_value_of_the_first_and_the_derivatives_of_the_second() -> None:
+    def grafted(x: Any) -> Any:
+        return elementwise.graft(3 * x, x**3)
+
+    assert wend.function(grafted)(2.0) == 6
+    for derivative in (wend.grad, lambda f: lambda x: wend.jvp(f, (x,), (1.0,))[1]):
+        assert derivative(grafted)(2.0) == 12
+        assert derivative(wend.grad(grafted))(2.0) == 12

@@ -299,6 +299,11 @@ def _within(low: Any, high: Any, limits: np.iinfo) -> tuple[Any, Any]:
     return low, high
 
 
+def graft(x: Any, y: Any) -> Any:
+    """Return x with the derivatives of y, which has its value by another formula."""
+    return apply(ops.graft, x, cast(y, tensor_type(x).dtype))
+
+
 def stop_gradient(x: Any) -> Any:
     """Return the same array, as a constant to differentiation.
 

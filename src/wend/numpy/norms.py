@@ -71,19 +71,28 @@ def _vector_norm(x: Any, axis: int, ord: Any, keepdims: bool) -> Any:
         return _euclidean_norm(x, (axis,), keepdims)
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
-    is_zero_element = ew.equal(magnitudes, 0)
-    powers = ew.where(
-        is_zero_element,
-        0 if ord > 0 else np.inf,
-        ew.power(ew.where(is_zero_element, 1, magnitudes), ord),
-    )
-    total = reducing.sum(powers, axis=axis, keepdims=keepdims)
-    is_zero = ew.equal(total, 0)
-    if ord > 0:
-        return ew.where(is_zero, 0, ew.power(ew.where(is_zero, 1, total), 1 / ord))
-    is_flat = is_zero | ew.isinf(total)
-    result = ew.power(ew.where(is_flat, 1, total), 1 / ord)
-    return ew.where(is_zero, np.inf, ew.where(is_flat, 0, result))
+    return _norm_of_order(magnitudes, axis, ord, keepdims)
+
+
+def _norm_of_order(magnitudes: Any, axis: int, ord: Any, keepdims: bool) -> Any:
+    """Return (Σ mᵖ)^(1/p), with derivatives 0 where it is 0 or m is."""
+    is_zero = ew.equal(magnitudes, 0)
+    powers = ew.power(ew.where(is_zero, 1, ew.stop_gradient(magnitudes)), ord)
+    powers = ew.where(is_zero, 0 if ord > 0 else np.inf, powers)
+    total = reducing.sum(powers, axis=axis, keepdims=True)
+    is_flat = ew.equal(total, 0) | ew.isinf(total)
+    # Derivatives of a power of the sum would be sums that cancel for the largest term: they are
+    # those of m (1 + Σ (mⱼ/m)ᵖ)^(1/p) instead; m has the largest power, and mⱼ are the others.
+    is_largest = ew.equal(powers, reducing.max(powers, axis=axis, keepdims=True, initial=0))
+    is_largest = is_largest & ew.equal(reducing.cumsum(is_largest, axis=axis), 1)
+    largest = reducing.sum(ew.where(is_largest, magnitudes, 0), axis=axis, keepdims=True)
+    largest = ew.where(is_flat, 1, largest)
+    is_other = ew.logical_not(is_largest | is_zero | is_flat)
+    ratios = ew.power(ew.where(is_other, magnitudes / largest, 1), ord)
+    remainder = reducing.sum(ew.where(is_other, ratios, 0), axis=axis, keepdims=True)
+    by_largest = largest * ew.power(1 + remainder, 1 / ord)
+    result = ew.graft(ew.power(total, 1 / ord), by_largest)
+    return result if keepdims else shaping.squeeze(result, axis)
 
 
 def _matrix_norm_along(x: Any, axes: tuple[int, ...], ord: Any, keepdims: bool) -> Any:

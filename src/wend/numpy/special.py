@@ -60,10 +60,10 @@ digamma = _make_special("digamma", lambda x: apply(ops.polygamma, x, order=0))
 psi = _make_special("psi", lambda x: apply(ops.polygamma, x, order=0))
 
 
-# Beyond this number, and this ratio, log Β has an asymptotic series in the larger argument.
-_LARGE = 1e6
 # Beyond this number Γ or its third derivative overflows.
 _MAX_GAMMA = 168
+# Beyond this number logarithms of Γ are too large for the digits of a pole beside it.
+_MAX_BESIDE_POLE = 1e3
 
 
 def _reflect(x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -85,33 +85,15 @@ def _beta_parts(x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
     return x, y, first_sign * second_sign, has_first_pole | has_second_pole
 
 
-def _log_beta(x: Any, y: Any) -> Any:
-    """Return log |Β(x, y)|, by a series where one argument is much larger."""
-    is_first_larger = ew.absolute(x) >= ew.absolute(y)
-    large, small = ew.where(is_first_larger, x, y), ew.where(is_first_larger, y, x)
-    is_far = (large > _LARGE) & (large > _LARGE * ew.absolute(small))
-    far, near = ew.where(is_far, large, 1), ew.where(is_far, 1, large)
-    series = small * (1 - small) / (2 * far)
-    series = series * (1 + (1 - 2 * small) / (6 * far) - small * (1 - small) / (6 * far * far))
-    log_small = apply(ops.gammaln, small)
-    by_series = log_small - small * ew.log(far) + series
-    by_gammas = apply(ops.gammaln, near) + (log_small - apply(ops.gammaln, near + small))
-    return ew.where(is_far, by_series, by_gammas)
-
-
 def _betaln(x: Any, y: Any) -> Any:
     x, y, _, has_pole = _beta_parts(x, y)
-    return ew.where(has_pole, np.inf, _log_beta(x, y))
+    x, y = (ew.where(has_pole, 1, v) for v in (x, y))
+    return ew.where(has_pole, np.inf, apply(ops.betaln, x, y))
 
 
 def _sign_of_gamma(x: Any) -> Any:
     """Return the sign of Γ, which alternates between the poles."""
     return ew.where((x < 0) & (ew.floor(x) % 2 == 1), -1, 1)
-
-
-def _one_like_exp(x: Any) -> Any:
-    """Return 1, with the relative derivatives of exp(x)."""
-    return ew.exp(x - ew.stop_gradient(x))
 
 
 def _inverse_gamma(x: Any) -> Any:
@@ -123,27 +105,47 @@ def _inverse_gamma(x: Any) -> Any:
     sign = 1 - 2 * (nearest % 2)
     reflected = sign * ew.sin(np.pi * (left - nearest)) / np.pi * apply(ops.gamma, 1 - left)
     # The derivatives of a quotient would divide by powers of Γ, which overflow.
-    quotient = _one_like_exp(-apply(ops.gammaln, right)) / apply(ops.gamma, ew.stop_gradient(right))
+    exponential = ew.exp(-apply(ops.gammaln, right))
+    quotient = ew.graft(1 / apply(ops.gamma, right), exponential)
     return ew.where(is_reflected, reflected, quotient)
+
+
+def _is_next_to_pole(x: Any, y: Any) -> Any:
+    """Return whether x is next to the pole at 0 of Γ, and y to no other one."""
+    is_other_regular = (y > -0.5) | (ew.absolute(y - ew.rint(y)) > ops.NEAR_POLE)
+    return (ew.absolute(x) < ops.NEAR_POLE) & is_other_regular & (ew.absolute(y) < _MAX_BESIDE_POLE)
+
+
+def _pole(x: Any) -> Any:
+    """Return 1/x where x is next to 0, and 0 elsewhere."""
+    is_near = ew.absolute(x) < ops.NEAR_POLE
+    return ew.where(is_near, 1 / ew.where(is_near, x, 1), 0)
 
 
 def _beta(x: Any, y: Any) -> Any:
     x, y, sign, has_pole = _beta_parts(x, y)
-    is_small = ew.maximum(ew.maximum(ew.absolute(x), ew.absolute(y)), ew.absolute(x + y))
-    is_small = (is_small < _MAX_GAMMA) & ~has_pole
-    is_positive = is_small & (x > 0) & (y > 0)
-    # The logarithm is infinite at the zeros of Β, which need a negative argument.
-    logarithm = _log_beta(*(ew.where(is_small & ~is_positive, 1, v) for v in (x, y)))
-    # The derivatives of a product of Γ would be sums that cancel.
-    factor = _one_like_exp(ew.where(is_positive, logarithm, 0))
+    is_near = (_is_next_to_pole(x, y) | _is_next_to_pole(y, x)) & ~has_pole
+    near = [ew.where(is_near, v, 1) for v in (x, y)]
+    regular = apply(ops.beta_without_poles, *near, first=0, second=0)
+    far = _beta_far_from_poles(*(ew.where(is_near | has_pole, 1, v) for v in (x, y)))
+    result = ew.where(is_near, _pole(near[0]) + _pole(near[1]) + regular, far)
+    return ew.where(has_pole, np.inf, sign * result)
+
+
+def _beta_far_from_poles(x: Any, y: Any) -> Any:
+    total = x + y
+    is_small = ew.maximum(ew.maximum(ew.absolute(x), ew.absolute(y)), ew.absolute(total))
+    is_small = is_small < _MAX_GAMMA
+    # Next to the zeros of Β the derivatives of its logarithm are sums that cancel; elsewhere those
+    # of a product of Γ are.
+    is_nonzero = (x > 0) & (y > 0) | (total > 0.5) | (ew.absolute(total - ew.rint(total)) > 0.1)
+    is_nonzero = is_small & is_nonzero
+    logarithm = apply(ops.betaln, *(ew.where(is_small & ~is_nonzero, 1, v) for v in (x, y)))
+    by_logarithm = _sign_of_gamma(x) * _sign_of_gamma(y) * _sign_of_gamma(total) * ew.exp(logarithm)
     left, right = (ew.where(is_small, v, 1) for v in (x, y))
-    left, right = (ew.where(is_positive, ew.stop_gradient(v), v) for v in (left, right))
-    gammas = apply(ops.gamma, left) * _inverse_gamma(left + right) * apply(ops.gamma, right)
-    by_gammas = gammas * factor
-    size = ew.exp(ew.where(is_small, 0, logarithm))
-    by_logarithms = _sign_of_gamma(x) * _sign_of_gamma(y) * _sign_of_gamma(x + y) * size
-    result = sign * ew.where(is_small, by_gammas, by_logarithms)
-    return ew.where(has_pole, np.inf, result)
+    by_gammas = apply(ops.gamma, left) * _inverse_gamma(left + right) * apply(ops.gamma, right)
+    by_gammas = ew.graft(by_gammas, ew.where(is_nonzero, by_logarithm, by_gammas))
+    return ew.where(is_small, by_gammas, by_logarithm)
 
 
 betaln = _make_special("betaln", _betaln)
@@ -171,7 +173,17 @@ def _entr(x: Any) -> Any:
 
 
 def _rel_entr(x: Any, y: Any) -> Any:
-    return _in_domain(x, y, _log_ratio_times(x, y), 0)
+    return _in_domain(x, y, _log_ratio_times(*_inside(x, y)), 0)
+
+
+def _kl_div(x: Any, y: Any) -> Any:
+    return _in_domain(x, y, apply(ops.kl_div, *_inside(x, y)), y)
+
+
+def _inside(x: Any, y: Any) -> Any:
+    """Return positive numbers as they are, and 1 for both where one is not."""
+    is_inside = (x > 0) & (y > 0)
+    return ew.where(is_inside, x, 1), ew.where(is_inside, y, 1)
 
 
 def _in_domain(x: Any, y: Any, inside: Any, at_zero: Any) -> Any:
@@ -182,9 +194,7 @@ def _in_domain(x: Any, y: Any, inside: Any, at_zero: Any) -> Any:
 
 
 def _log_ratio_times(x: Any, y: Any) -> Any:
-    """Return x log(x/y) of positive numbers, and any numbers where one is not."""
-    is_inside = (x > 0) & (y > 0)
-    x, y = ew.where(is_inside, x, 1), ew.where(is_inside, y, 1)
+    """Return x log(x/y) of positive numbers."""
     ratio = x / y
     is_near = (ratio > 0.5) & (ratio < 2)
     is_normal = (ratio > np.finfo(tensor_type(ratio).dtype).tiny) & (ratio < np.inf)
@@ -195,7 +205,7 @@ def _log_ratio_times(x: Any, y: Any) -> Any:
 
 entr = _make_special("entr", _entr)
 rel_entr = _make_special("rel_entr", _rel_entr)
-kl_div = _make_special("kl_div", lambda x, y: _in_domain(x, y, _log_ratio_times(x, y) - x + y, y))
+kl_div = _make_special("kl_div", _kl_div)
 
 
 def polygamma(n: int, x: Any) -> Any:

@@ -327,6 +327,14 @@ def _asinh_partial(b: Any, x: Any, y: Any) -> Any:
     return b.reciprocal(_root_of_one_minus_square(b, turned))
 
 
+def _atan_partial(b: Any, x: Any) -> Any:
+    quotient = b.reciprocal(b.add(b.ones_like(x), b.square(x)))
+    if x.type.dtype.kind == "c":
+        return quotient
+    # Its own derivatives divide by powers of x² that overflow.
+    return b.emit(graft, quotient, b.square(b.emit(direction, b.ones_like(x), x)))
+
+
 def _acosh_partial(b: Any, x: Any, y: Any) -> Any:
     below = b.sub(x, b.ones_like(x))
     return b.reciprocal(b.mul(b.sqrt(below), b.sqrt(_one_plus(b, x))))
@@ -352,7 +360,7 @@ atan = elementwise(
     "atan",
     np.arctan,
     INEXACT,
-    [lambda b, x, y: b.reciprocal(b.add(b.ones_like(x), b.square(x)))],
+    [lambda b, x, y: _atan_partial(b, x)],
     cost=1.8,
     rounding=Rounding.OF_FLOATS,
 )
@@ -565,6 +573,9 @@ complex_abs = elementwise(
 
 # The identity, constant to every derivative
 stop_gradient = elementwise("stop_gradient", lambda x: x, ALL)
+# The first operand, with the derivatives of the second: a formula for the value, another for them.
+# Without differentiation only the first is computed.
+graft = elementwise("graft", lambda x, y: x, FLOATS, [None, lambda b, x, y, z: b.ones_like(z)])
 
 
 def _fmod_divisor(b: Any, x: Any, y: Any, z: Any) -> Any:

@@ -13,7 +13,7 @@ from wend.ir.op import Explicit, Facts, Op, Rounding
 from wend.ir.types import TensorType, Type
 from wend.ops import elementwise as ew
 from wend.ops.elementwise import elementwise
-from wend.ops.shapes import check_dtype, tensor_of
+from wend.ops.shapes import check_dtype, check_same, tensor_of
 
 
 def _scipy(name: str) -> Callable[..., Any]:
@@ -148,6 +148,28 @@ xlog1py = elementwise(
 )
 
 
+def _log_of_quotient(b: Any, x: Any, y: Any) -> Any:
+    """log(x/y) of positive numbers, right to its last digits where they are close."""
+    gap, one = b.div(b.sub(x, y), y), b.ones_like(x)
+    bound = b.scale(one, 0.5)
+    is_near = b.emit(ew.lt, b.emit(ew.abs, gap), bound)
+    near = b.emit(ew.log1p, b.select(is_near, gap, b.zeros_like(gap)))
+    return b.select(is_near, near, b.sub(b.log(x), b.log(y)))
+
+
+# x log(x/y) − x + y of positive numbers. Sums of its terms' derivatives would cancel where x = y.
+kl_div = elementwise(
+    "kl_div",
+    _scipy("kl_div"),
+    FLOATS,
+    [
+        lambda b, x, y, z: _log_of_quotient(b, x, y),
+        lambda b, x, y, z: b.neg(b.emit(ew.expm1, _log_of_quotient(b, x, y))),
+    ],
+    rounding=Rounding.OF_FLOATS,
+)
+
+
 # Families, of which a derivative has members of other orders
 def _family(
     name: str,
@@ -217,6 +239,141 @@ polygamma: Op = _family(
     "polygamma",
     _scipy_member("polygamma", "digamma"),
     lambda b, x, order: b.emit(polygamma, x, order=order + 1),
+    rounding=Rounding.OF_FLOATS,
+)
+
+# Below this ratio of a step to the distance from a pole, a polygamma function is continued by this
+# many terms of its Taylor series.
+_MAX_STEP, _STEP_TERMS = 1e-2, 8
+
+
+def _continue_polygamma(order: int, x: Any, step: Any) -> Any:
+    """Return ψₙ(x) − ψₙ(x + step), by a series where the step is short."""
+    from scipy import special
+
+    difference = special.polygamma(order, x) - special.polygamma(order, x + step)
+    distance = np.where(x > 0, x, abs(x - np.rint(x)))
+    is_short = abs(step) < _MAX_STEP * distance
+    if np.any(is_short):
+        x, step = x[is_short], step[is_short]
+        term, total = np.ones_like(x), np.zeros_like(x)
+        for k in range(1, _STEP_TERMS + 1):
+            term = term * step / k
+            total -= term * special.polygamma(order + k, x)
+        difference[is_short] = total
+    return difference
+
+
+def _difference_of_poles(order: int, x: Any, y: Any) -> Any:
+    """Return the difference of the terms of ψₙ that have the pole at 0, at x and at x + y."""
+    total = x + y
+    powers = [x ** (k - order - 1) * total ** (-k - 1) for k in range(order + 1)]
+    return (-1) ** (order + 1) * math.factorial(order) * y * sum(powers)
+
+
+def _polygamma_difference(x: Any, y: Any, *, order: int) -> Any:
+    shape, dtype = np.shape(x), np.asarray(x).dtype
+    x, y = (np.asarray(v, np.float64).reshape(-1) for v in (x, y))
+    with np.errstate(all="ignore"):
+        is_at_pole = (abs(x) < 0.5) & (abs(x + y) < 0.5)
+        difference = _continue_polygamma(order, np.where(is_at_pole, 1 + x, x), y)
+        poles = np.where(is_at_pole, _difference_of_poles(order, x, y), 0.0)
+        return np.asarray(difference + poles, dtype).reshape(shape)[()]
+
+
+def _infer_polygamma_difference(x: Type, y: Type, *, order: int) -> TensorType:
+    type = check_same((x, y))
+    check_dtype(type, FLOATS)
+    return type
+
+
+def _pull_back_polygamma_difference(b: Any, node: Any, cts: Any) -> Any:
+    x, y = node.operands
+    order = node.attrs["order"] + 1
+    by_x = b.emit(polygamma_difference, x, y, order=order)
+    by_y = b.neg(b.emit(polygamma, b.add(x, y), order=order))
+    return tuple(b.mul(cts[0], partial) for partial in (by_x, by_y))
+
+
+# ψₙ(x) − ψₙ(x + y), right to its last digits for small y, too: the derivatives of log Β
+polygamma_difference: Op = Op(
+    "polygamma_difference",
+    _infer_polygamma_difference,
+    _polygamma_difference,
+    Explicit(_pull_back_polygamma_difference),
+    is_cheap=True,
+    rounding=Rounding.OF_FLOATS,
+)
+betaln = elementwise(
+    "betaln",
+    _scipy("betaln"),
+    FLOATS,
+    [
+        lambda b, x, y, z: b.emit(polygamma_difference, x, y, order=0),
+        lambda b, x, y, z: b.emit(polygamma_difference, y, x, order=0),
+    ],
+    rounding=Rounding.OF_FLOATS,
+)
+
+# Arguments of Β closer to 0 than this are next to a pole; Cauchy's integral takes this many points
+# of a circle, and its radius is this part of the distance to the next pole.
+NEAR_POLE = 1e-2
+_CIRCLE_POINTS, _RADIUS = 24, 0.25
+
+
+def _radius(x: Any) -> Any:
+    """Return the radius of a circle within which Β has no pole but the one at 0, next to it."""
+    distance = np.where(x > 0, x, abs(x - np.rint(x)))
+    return _RADIUS * np.where(abs(x) < NEAR_POLE, 1.0, distance)
+
+
+def _beta_without_poles(x: Any, y: Any, *, first: int, second: int) -> Any:
+    """Compute a partial derivative of Β − 1/x − 1/y, of the poles that are near, by Cauchy."""
+    from scipy import special
+
+    shape, dtype = np.shape(x), np.asarray(x).dtype
+    x, y = (np.asarray(v, np.float64).reshape(-1) for v in (x, y))
+    is_near = [abs(v) < NEAR_POLE for v in (x, y)]
+    total = np.zeros_like(x)
+    with np.errstate(all="ignore"):
+        if not first and not second:
+            poles = sum(np.where(near, 1 / v, 0) for near, v in zip(is_near, (x, y), strict=True))
+            return np.asarray(special.beta(x, y) - poles, dtype).reshape(shape)[()]
+        turns = np.exp(2j * np.pi * (np.arange(_CIRCLE_POINTS) + 0.5) / _CIRCLE_POINTS)[:, None]
+        by_x, by_y = _radius(x), _radius(y)
+        v = y + by_y * turns
+        log_gamma = special.loggamma(v)
+        weights = turns**-second * math.factorial(first) * math.factorial(second)
+        for turn in turns:
+            u = x + by_x * turn
+            values = np.exp(special.loggamma(u) + log_gamma - special.loggamma(u + v))
+            values -= np.where(is_near[0], 1 / u, 0) + np.where(is_near[1], 1 / v, 0)
+            total += (np.mean(values * weights, axis=0) * turn**-first).real
+        total /= _CIRCLE_POINTS * by_x**first * by_y**second
+    return np.asarray(total, dtype).reshape(shape)[()]
+
+
+def _infer_beta_without_poles(x: Type, y: Type, *, first: int, second: int) -> TensorType:
+    return _infer_polygamma_difference(x, y, order=0)
+
+
+def _pull_back_beta_without_poles(b: Any, node: Any, cts: Any) -> Any:
+    first, second = node.attrs["first"], node.attrs["second"]
+    orders = [(first + 1, second), (first, second + 1)]
+    partials = [
+        b.emit(beta_without_poles, *node.operands, first=first, second=second)
+        for first, second in orders
+    ]
+    return tuple(b.mul(cts[0], partial) for partial in partials)
+
+
+# Partial derivatives of Β(x, y) − 1/x − 1/y, where a pole is subtracted if its argument is near 0
+beta_without_poles: Op = Op(
+    "beta_without_poles",
+    _infer_beta_without_poles,
+    _beta_without_poles,
+    Explicit(_pull_back_beta_without_poles),
+    is_cheap=True,
     rounding=Rounding.OF_FLOATS,
 )
 

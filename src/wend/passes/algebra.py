@@ -372,6 +372,7 @@ RULES: Mapping[Op, RewriteRule] = {
     elementwise.select: _select,
     elementwise.cast: _cast,
     elementwise.stop_gradient: lambda b, node, operands: operands[0],
+    elementwise.graft: lambda b, node, operands: operands[0],
     shaping.transpose: _transpose,
     shaping.reshape: _composable(shaping.reshape),
     shaping.broadcast_to: _composable(shaping.broadcast_to),

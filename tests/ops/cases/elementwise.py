@@ -200,6 +200,7 @@ CASES = [
     ),
     Case("cast", lambda x, dtype: x != 0, tuples(COMPLEXES, 1), attrs={"dtype": np.dtype("?")}),
     flat("stop_gradient", lambda x: x, ALL, 1),
+    flat("graft", lambda x, y: x, FLOATS, 2),
 ]
 
 WHOLE = [

@@ -53,6 +53,26 @@ FAMILIES = {
     "bessel_j": (lambda x, order: special.jv(order, x), (-2, 2)),
     "log_ndtr": (_log_ndtr, (-2, 2)),
 }
+
+
+def _polygamma_difference(x: Any, y: Any, order: int) -> Any:
+    return special.polygamma(order, x) - special.polygamma(order, x + y)
+
+
+def _beta(x: Any, y: Any, first: int, second: int) -> Any:
+    """A first derivative of Β, far from its poles."""
+    factors = [_polygamma_difference(v, w, 0) for v, w in ((x, y), (y, x))]
+    return special.beta(x, y) * (factors[0] if first else factors[1] if second else 1)
+
+
+# Each with the attributes of its members.
+FAMILIES_OF_TWO: dict[str, tuple[Any, list[dict[str, int]]]] = {
+    "polygamma_difference": (_polygamma_difference, [{"order": order} for order in (0, 1, 2)]),
+    "beta_without_poles": (
+        _beta,
+        [{"first": first, "second": second} for first, second in ((0, 0), (1, 0), (0, 1))],
+    ),
+}
 DOUBLE = FLOATS - {np.dtype("f2"), np.dtype("f4")}
 
 CASES = [
@@ -65,6 +85,23 @@ CASES = [
     _near(binary("logaddexp", _low(np.logaddexp), DOUBLE, (-3, 3))),
     _near(binary("xlogy", _low(special.xlogy), DOUBLE, (0.3, 3))),
     _near(binary("xlog1py", _low(special.xlog1py), DOUBLE, (0.3, 3))),
+    _near(binary("kl_div", _low(special.kl_div), DOUBLE, (0.3, 3))),
+    _near(binary("betaln", _low(special.betaln), DOUBLE, (0.3, 3))),
+    *(
+        Case(
+            op,
+            _low(reference),
+            [
+                (np.linspace(0.5, 3, 5, dtype=dtype), np.linspace(2, 0.3, 5, dtype=dtype))
+                for dtype in (np.float64, np.float32)
+            ],
+            [(np.linspace(0.5, 3, 4), np.linspace(2, 0.3, 4)), (np.float64(1.5), np.float64(0.7))],
+            attrs,
+            exact=False,
+        )
+        for op, (reference, members) in FAMILIES_OF_TWO.items()
+        for attrs in members
+    ),
     *(
         Case(
             op,

@@ -197,6 +197,7 @@ _FUNCTIONS: dict[Op, Callable[..., Any]] = {
     ew.select: jnp.where,
     ew.complex_abs: lambda x: jnp.hypot(x.real, x.imag),
     ew.stop_gradient: lambda x: x,
+    ew.graft: lambda x, y: x,
     ew.signbit: jnp.signbit,
     ew.nextafter: jnp.nextafter,
     ew.fmod: jax.lax.rem,
@@ -212,6 +213,7 @@ _FUNCTIONS: dict[Op, Callable[..., Any]] = {
     special.logaddexp: jnp.logaddexp,
     special.xlogy: jsp.xlogy,
     special.xlog1py: jsp.xlog1py,
+    special.kl_div: jsp.kl_div,
 }
 EMITTERS: dict[Op, Emitter] = {op: _apply(function) for op, function in _FUNCTIONS.items()}
 # Kinds of dtypes for which NumPy's kernels compute: XLA's order of NaN, its sides of branch cuts at

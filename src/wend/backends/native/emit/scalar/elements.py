@@ -143,6 +143,7 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.reciprocal: instruction("fdiv {t} {one}, {x}"),
     ops.floor_divide: runtime_helper("floor_divide"),
     ops.remainder: runtime_helper("remainder"),
+    ops.graft: Element(lambda low, node, kind, x, y: x, "f"),
     ops.abs: Element(_absolute, "fiu"),
     ops.sign: Element(_sign, "fiu"),
     ops.maximum: min_or_max("ogt", "smax", "or"),

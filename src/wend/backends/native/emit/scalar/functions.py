@@ -192,6 +192,28 @@ def _log_ndtr() -> Element:
     return Element(emit, "f", is_supported=is_supported)
 
 
+def _beta_without_poles() -> Element:
+    """Return Β(x, y) without its terms 1/x and 1/y of the poles that are near."""
+
+    def compute(low: Lowering, kind: Kind, args: Sequence[str]) -> str:
+        w = low.w
+        regular = _call_scipy(low, "beta", args)
+        for x in args:
+            size = _absolute(low, kind, x)
+            bound = kind.literal(special.NEAR_POLE)
+            is_near = w.define(f"fcmp olt double {size}, {bound}")
+            pole = w.define(f"fdiv double {kind.literal(1)}, {x}")
+            term = w.define(f"select i1 {is_near}, double {pole}, double {kind.literal(0)}")
+            regular = w.define(f"fsub double {regular}, {term}")
+        return regular
+
+    def is_supported(node: Node) -> bool:
+        is_value = not node.attrs["first"] and not node.attrs["second"]
+        return is_value and special_functions.is_available("beta")
+
+    return replace(_in_double(compute), is_supported=is_supported)
+
+
 def _x_times_log(logarithm: Op) -> Element:
     """Return x · log y, which is 0 for x = 0 unless y is NaN."""
 
@@ -268,7 +290,10 @@ _FROM_LIBM = (
     *(ops.cbrt, ops.exp2, ops.log2, ops.log10, ops.tan, ops.sinh, ops.cosh, ops.atan2),
     *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),
 )
-_FROM_SCIPY = (special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri)
+_FROM_SCIPY = (
+    *(special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri),
+    *(special.betaln, special.kl_div),
+)
 
 FUNCTIONS: Mapping[Op, Element] = {
     ops.sin: sin_or_cos("sin"),
@@ -283,6 +308,7 @@ FUNCTIONS: Mapping[Op, Element] = {
     special.bessel_j: _member_from_scipy("j0", "j1", others="jv"),
     special.log_ndtr: _log_ndtr(),
     modulus: _in_double(lambda low, kind, args: low.calls.from_libm("hypot", *args)),
+    special.beta_without_poles: _beta_without_poles(),
     ops.hypot: Element(_hypot, "f"),
     ops.direction: Element(_direction, "f"),
     special.logaddexp: Element(_logaddexp, "f"),
