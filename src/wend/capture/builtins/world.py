@@ -146,7 +146,8 @@ def _effect_named(fun: types.FunctionType, name: str) -> str | None:
         used = [attribute for attribute in fun.__code__.co_names if attribute in effects]
         return f"{name}.{used[0]}" if used else None
     try:
-        is_effect = value in (print, __import__) or replacement_of_call(value) is not None
+        is_known = value is print or value is __import__
+        is_effect = is_known or replacement_of_call(value) is not None
     except TypeError:  # not hashable
         return None
     return name if is_effect else None
