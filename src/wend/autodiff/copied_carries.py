@@ -70,7 +70,7 @@ def _operand_changed_in_regions(node: Node, k: int) -> tuple[Value | None, Node 
     }
     if others or position is None:
         return None, None
-    return operands[position], next((found for _, found in origins if found is not None), None)
+    return operands[position], next((update for _, update in origins if update is not None), None)
 
 
 def _operand_changed_in_loop(w: WhileParts, k: int) -> tuple[Value | None, Node | None]:
