@@ -21,6 +21,7 @@ from wend.backends.native.backend import NativeBackend
 from wend.backends.native.jit.llvm import engine
 from wend.backends.numpy.backend import NumpyBackend
 from wend.base.config import settings
+from wend.function.closures.shared_traces import forget_shared_traces
 from wend.ir.graph import Graph
 
 hypothesis.settings.register_profile("ci", max_examples=10, deadline=None, derandomize=True)
@@ -80,6 +81,12 @@ def _settings(request: pytest.FixtureRequest) -> Iterator[None]:
     errors = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
     with wend.config(verify=is_verified), errors:
         yield
+
+
+@pytest.fixture(autouse=True)
+def _shared_traces() -> None:
+    """Let each test trace its functions: those of one code share what is traced."""
+    forget_shared_traces()
 
 
 @pytest.fixture(autouse=True)

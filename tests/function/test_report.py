@@ -9,6 +9,7 @@ import numpy as np
 import wend
 import wend.numpy as wnp
 from tests.helpers.traces import at_trace
+from wend.function.closures.shared_traces import forget_shared_traces
 
 
 def reasons(fun, *calls):
@@ -24,10 +25,12 @@ def last(fun, *calls):
 
 
 def fresh():
+    forget_shared_traces()  # of the last one
     return wend.function(lambda x, how="a": wnp.sum(x["a"] if isinstance(x, dict) else x[0]))
 
 
 def doubled():
+    forget_shared_traces()
     return wend.function(lambda x: 0.0 if isinstance(x, str) else x * 2)
 
 

@@ -44,15 +44,26 @@ def test_functions_that_are_made_in_a_loop():
 
 
 def test_functions_that_are_made_in_a_function():
-    def step(x):
+    def step(x, n):
         @wend.function
-        def double(x):
-            return x * 2
+        def times(x):
+            return x * n
 
-        return double(x) + double(x + 1)
+        return times(x) + times(x + 1)
 
-    (text,) = told(lambda: [step(1.0) for _ in range(9)])
-    assert text.startswith("double at here was made 5 times, and traced each time, for 9 calls")
+    (text,) = told(lambda: [step(1.0, n) for n in range(9)])
+    assert text.startswith("times at here was made 5 times, and traced each time, for 9 calls")
+
+
+def test_functions_that_share_their_traces():
+    def step(x, rate):
+        @wend.function
+        def times(x):
+            return x * rate
+
+        return times(x)
+
+    assert told(lambda: [step(1.0, float(n)) for n in range(9)]) == []
 
 
 def test_functions_that_live_side_by_side():

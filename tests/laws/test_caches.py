@@ -63,6 +63,7 @@ KNOWN = {
     "interop/jax/primitives.py:_jitted": "the last functions",
     "interop/torch/as_torch.py:_numpy_dtype": "one for each dtype",
     "interop/torch/operations.py:_functions": "one for each function in graphs of torch.compile",
+    "function/closures/shared_traces.py:_entries": "the last kinds of functions",
     "function/host/progress.py:_while_tests": "the last tests of loops that Python runs",
     "function/retraces.py:_redefinitions": "the last pieces of code",
     "numpy/public.py:STAGED": "filled when wend is imported",

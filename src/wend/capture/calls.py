@@ -35,6 +35,7 @@ from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import (
     entered_arguments,
     entered_items,
+    entered_parts,
     look,
     read_arguments,
     read_call,
@@ -259,7 +260,7 @@ def _resolve_callee(fun: Any) -> Any:
         return functools.partial(_call_generic, fun)
     if isinstance(fun, functools.partial):
         guard_partial(fun)
-        arguments, keywords = entered_items(fun.args), entered_items(fun.keywords)
+        arguments, keywords = entered_parts(fun.args), entered_parts(fun.keywords)
         return functools.partial(call(fun.func), *arguments, **keywords)
     if getattr(fun, "__name__", "") == "sort" and isinstance(getattr(fun, "__self__", None), list):
         return functools.partial(_sort, fun)

@@ -18,9 +18,14 @@ from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
 from wend.base.source import Source, at, is_wend_file
 from wend.capture.builtins.world import check_effects
-from wend.capture.guards.guards import guard_captured, guard_partial, guard_uncaptured
+from wend.capture.guards.active import operand_reads
+from wend.capture.guards.guards import (
+    guard_captured,
+    guard_partial,
+    guard_uncaptured,
+)
 from wend.capture.guards.outside import (
-    entered_items,
+    entered_parts,
     read_method,
 )
 from wend.capture.heap.trace_log import is_trace_logged
@@ -77,7 +82,7 @@ def captured(fun: Any) -> Any:
         return types.MethodType(function, fun.__self__)
     if isinstance(fun, functools.partial):
         guard_partial(fun)
-        arguments, keywords = entered_items(fun.args), entered_items(fun.keywords)
+        arguments, keywords = entered_parts(fun.args), entered_parts(fun.keywords)
         return functools.partial(captured(fun.func), *arguments, **keywords)
     if not is_plain_function(fun):
         return _capture_object(fun)
@@ -280,11 +285,14 @@ def _with_user_names(
 def _rebind(fun: types.FunctionType, code: types.CodeType) -> types.FunctionType:
     """Return the function on its captured code, with its own globals, closure and defaults."""
     cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+    operands = operand_reads()
+    if operands is not None:
+        cells = {name: operands.cell(fun, name, cell) for name, cell in cells.items()}
     cells[RUNTIME] = types.CellType(RUNTIME_FUNCTIONS)
     closure = tuple(cells[name] for name in code.co_freevars)
-    defaults = entered_items(fun.__defaults__)
+    defaults = entered_parts(fun.__defaults__)
     new = types.FunctionType(code, fun.__globals__, fun.__name__, defaults, closure)
-    new.__kwdefaults__ = entered_items(fun.__kwdefaults__)
+    new.__kwdefaults__ = entered_parts(fun.__kwdefaults__)
     new.__qualname__, new.__module__ = fun.__qualname__, fun.__module__
     return new
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,15 @@ from wend.base.locks import Rank, lock_of
 from wend.base.source import Source, user_source
 from wend.capture.builtins.world import check_effects
 from wend.capture.guards.guards import record_guards
+from wend.capture.guards.operand_reads import OperandReads
 from wend.capture.guards.reads import Change, GuardSet
+from wend.function.closures.closure_key import closure_key_of
+from wend.function.closures.shared_traces import (
+    find_shared,
+    keep_values,
+    operands_for,
+    share,
+)
 from wend.function.concrete import ConcreteFunction
 from wend.function.fast_path import FastPaths, LeafPlan
 from wend.function.report import ArgumentSummary, nearest, summarize
@@ -32,7 +40,7 @@ from wend.function.signature.shape_relaxation import (
     without_ranks,
 )
 from wend.function.signature.signature import Arguments
-from wend.function.tracing import trace_nested
+from wend.function.tracing import Tracing, trace_nested
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import Recording, current
@@ -70,6 +78,9 @@ class Trace:
         key: the key that it was made for.
         checker: tells whether its guards hold, in compiled code.
         python_check_count: how often Python has checked the guards since that was made.
+        is_counted: whether it is one of those made; False: it stands for one of them, with other
+            objects.
+        graphs: what it shares with traces of other functions, which it keeps alive.
         is_general: whether it leaves sizes or ranks unknown.
     """
 
@@ -88,6 +99,8 @@ class Trace:
     key: Hashable = None
     checker: Callable[[], bool] | None = None
     python_check_count: int = 0
+    is_counted: bool = True
+    graphs: Any = None
     is_general: bool = field(init=False)
     _family_hash: int = field(init=False)
 
@@ -155,7 +168,7 @@ class TraceCache:
     def __init__(
         self,
         name: str,
-        build: Callable[[Arguments], ConcreteFunction],
+        build: Tracing,
         policy: bool | str = "auto",
         fun: Callable[..., Any] | None = None,
     ) -> None:
@@ -177,10 +190,10 @@ class TraceCache:
 
     def count(self) -> int:
         """Return how many traces have been made."""
-        return len(self.traces) + self.expired_count + self._outdated_count()
+        return _counted(self.traces.values()) + self.expired_count + self._outdated_count()
 
     def _outdated_count(self) -> int:
-        return self.invalidated_count + sum(map(len, self._stale_traces.copy().values()))
+        return self.invalidated_count + sum(map(_counted, self._stale_traces.copy().values()))
 
     def find(self, key: Hashable) -> Trace | None:
         """Return the trace that is known to accept a key, if its guards hold."""
@@ -247,8 +260,9 @@ class TraceCache:
         if earlier is not None and not earlier.holds():
             stale_traces.append(earlier)
         if len(stale_traces) > _MAX_STALE_TRACES:
-            self._forget(stale_traces.popleft())
-            self.invalidated_count += 1
+            oldest = stale_traces.popleft()
+            self._forget(oldest)
+            self.invalidated_count += oldest.is_counted
 
     def _forget(self, trace: Trace) -> None:
         """Remove a trace from the tables of traces that serve calls."""
@@ -264,12 +278,19 @@ class TraceCache:
         for stale_traces in self._stale_traces.copy().values():
             yield from stale_traces.copy()
 
-    def find_or_trace(self, key: Hashable, arguments: Arguments) -> tuple[Trace, str | None]:
-        """Return the trace for these arguments, and a warning if there are too many."""
+    def find_or_trace(
+        self, key: Hashable, arguments: Arguments, function: Any = None
+    ) -> tuple[Trace, str | None]:
+        """Return the trace for these arguments, and a warning if there are too many.
+
+        `function`: the `wend.function`, if others may share its traces.
+        """
         with TRACING:
             self._calls.in_python -= 1  # `find` counts the call again
             self._invalidating_changes = []
             trace = self.find(key) or self._find_general(arguments)
+            if trace is None and function is not None:
+                trace = self._find_shared(function, key, arguments)
             if trace is not None:
                 if key not in self.traces:
                     if len(self._general_traces) >= _MAX_LOOKUP_ENTRIES:
@@ -281,7 +302,9 @@ class TraceCache:
                 new_trace = trace_nested(
                     self,
                     lambda: (
-                        self._trace_general(key, arguments) or self._add_trace(key, arguments, ())
+                        self._trace_with_operands(function, key, arguments)
+                        or self._trace_general(key, arguments, function)
+                        or self._add_trace(key, arguments, (), function)
                     ),
                 )
             finally:
@@ -289,6 +312,48 @@ class TraceCache:
             if self._trace_depth or arguments.path:
                 return new_trace, None  # no call of the user's, or one path of several
             return new_trace, self.retraces.traced(new_trace.reason)
+
+    def _find_shared(self, function: Any, key: Hashable, arguments: Arguments) -> Trace | None:
+        """Return the trace of another function of the same code, for the objects of this one."""
+        closure_key = closure_key_of(function, arguments)
+        found = None if closure_key is None else find_shared(closure_key, arguments)
+        if found is None:
+            return None
+        shared = found.shared
+        if shared.types != arguments.types:
+            arguments = arguments.with_types(shared.types)
+            key = None if key is None else arguments.key
+        concrete = self.build.concrete(found.traced, arguments, found.graphs.compiled)
+        trace = Trace(
+            concrete,
+            summarize(arguments),
+            arguments.family,
+            "the trace of another function with the same code",
+            user_source(),
+            shared.accepts_zero_one,
+            shared.notes,
+        )
+        trace.guards, trace.graphs, trace.key = found.guards, found.graphs, key
+        trace.is_counted = shared.origin() is not self
+        self._add(trace)
+        return trace
+
+    def _trace_with_operands(
+        self, function: Any, key: Hashable, arguments: Arguments
+    ) -> Trace | None:
+        """Return a new trace in which floats that differ from earlier ones are operands."""
+        closure_key = None if function is None else closure_key_of(function, arguments)
+        operands = None if closure_key is None else operands_for(closure_key, arguments)
+        if closure_key is None or operands is None:
+            return None
+        try:
+            with refusals.tentative():
+                return self._trace_general(key, arguments, function, operands) or self._add_trace(
+                    key, arguments, (), function, operands
+                )
+        except Exception:  # noqa: BLE001  # their values may work, or give a better error
+            keep_values(closure_key, operands.places())
+            return None
 
     def _find_general(self, arguments: Arguments) -> Trace | None:
         """Return the trace with the fewest symbolic sizes that accepts the arguments."""
@@ -316,7 +381,13 @@ class TraceCache:
             if trace.is_of(family) and trace.concrete.traced.is_closed()
         ]
 
-    def _trace_general(self, key: Hashable, arguments: Arguments) -> Trace | None:
+    def _trace_general(
+        self,
+        key: Hashable,
+        arguments: Arguments,
+        function: Any,
+        operands: OperandReads | None = None,
+    ) -> Trace | None:
         """Return a new trace with symbolic sizes for the arguments, if there can be one."""
         if key is None or not self.policy:
             return None
@@ -334,16 +405,21 @@ class TraceCache:
         try:
             with refusals.tentative():
                 return self._add_trace(
-                    general_arguments.key, general_arguments, (), requested=arguments
+                    general_arguments.key,
+                    general_arguments,
+                    (),
+                    function,
+                    operands,
+                    requested=arguments,
                 )
         except Exception as error:  # noqa: BLE001  # known sizes may work, or give a better error
             if any(type.type.shape is None for type in types):
                 unrelaxable.append(ANY_RANK)
-                return self._trace_general(key, arguments)
+                return self._trace_general(key, arguments, function, operands)
             unrelaxable.append(symbolic_axes(types))
             first_line = str(error).partition("\n")[0] or type(error).__name__
             note = f"its sizes stay known: with unknown ones, {type(error).__name__}: {first_line}"
-            return self._add_trace(key, arguments, (note,))
+            return self._add_trace(key, arguments, (note,), function, operands)
 
     def _types_of_any_rank(self, arguments: Arguments) -> list[LeafType] | None:
         """Return the types with unknown ranks for those that differ, from the third rank on."""
@@ -368,15 +444,21 @@ class TraceCache:
         key: Hashable,
         arguments: Arguments,
         notes: Sequence[str],
+        function: Any = None,
+        operands: OperandReads | None = None,
         *,
         requested: Arguments | None = None,
     ) -> Trace:
         """Make a trace.
 
-        `requested` are the arguments of the call if `arguments` are more general.
+        `function` is the `wend.function`, if others may share the trace; `operands` are floats of
+        outside that are operands; `requested` are the arguments of the call if `arguments` are
+        more general.
         """
         call_site = user_source()
-        with record_guards(check_effects) as guards:
+        closure_key = None if function is None else closure_key_of(function, arguments)
+        dropped_count = self.build.dropped
+        with record_guards(check_effects, operands) as guards:
             concrete = self.build(arguments)
         summary = summarize(arguments)
         reason = self._reason(summary if requested is None else summarize(requested))
@@ -393,7 +475,16 @@ class TraceCache:
         elif requested is not None:
             trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
-        cache_reference = weakref.ref(self)
+        self._add(trace)
+        if closure_key is not None and self.build.dropped == dropped_count:
+            after = closure_key_of(function, arguments)
+            if after is not None and after.value == closure_key.value:
+                share(trace, guards, closure_key, origin=self)
+        return trace
+
+    def _add(self, trace: Trace) -> None:
+        """Let a trace serve its key, until an object in that is collected."""
+        key, cache_reference = trace.key, weakref.ref(self)
 
         def expire(_: Any) -> None:
             cache = cache_reference()
@@ -402,7 +493,6 @@ class TraceCache:
 
         trace.weak_references = [part.on_collection(expire) for part in weak_parts(key)]
         self._make_current(trace)
-        return trace
 
     def include(
         self,
@@ -437,14 +527,14 @@ class TraceCache:
 
     def _expire(self, key: Hashable) -> None:
         """Drop the traces of a key after an object in it was collected."""
+        expired = [*self._stale_traces.pop(key, ())]
         trace = self.traces.pop(key, None)
         if trace is not None:
-            self.expired_count += 1
+            expired.append(trace)
             self._last_expired = trace.arguments
-        self.expired_count += len(self._stale_traces.pop(key, ()))
-        self._general_traces.clear()
-        self._by_shape.clear()
-        self.fast_paths.clear()
+        self.expired_count += _counted(expired)
+        for trace in expired:
+            self._forget(trace)
 
     def _reason(self, summary: ArgumentSummary) -> str:
         changes, self._invalidating_changes = self._invalidating_changes, []
@@ -465,13 +555,19 @@ class TraceCache:
     def lines(self) -> list[str]:
         """Return the lines of `explain` about the traces."""
         output = []
-        for number, trace in enumerate(self.traces.copy().values(), 1):
+        traces = [trace for trace in self.traces.copy().values() if trace.is_counted]
+        for number, trace in enumerate(traces, 1):
             output += trace.lines(number)
         if self.expired_count:
             output.append(f"and {self.expired_count} whose arguments are gone")
         if outdated_count := self._outdated_count():
             output.append(f"and {outdated_count} that read what has changed")
         return output
+
+
+def _counted(traces: Iterable[Trace]) -> int:
+    """Return how many of the traces were made by their function, or as its first."""
+    return sum(trace.is_counted for trace in [*traces])
 
 
 def _is_of_family(trace: Trace, family: Hashable) -> bool:

@@ -60,13 +60,14 @@ class ConcreteFunction:
         arguments: Arguments,
         binding: Binding,
         backend: str | None = None,
+        compiled: CompiledGraph | None = None,
     ) -> None:
         self.name = name
         self.traced = traced
         self.backend = backend
         self.first_call: ConcreteFunction | None = None
         self.owner: Any = None
-        self.compiled = CompiledGraph(run_passes(traced.graph, CANONICALIZE))
+        self.compiled = compiled or CompiledGraph(run_passes(traced.graph, CANONICALIZE))
         self.input_types = arguments.types
         self.input_names = arguments.names()
         self.inputs = TraceInputs(name, arguments, binding)

@@ -251,7 +251,9 @@ class Function:
         trace = self._cache.find(key)
         if trace is None:
             trace, warning = self._cache.find_or_trace(
-                key, self._binding.with_declared_types(arguments)
+                key,
+                self._binding.with_declared_types(arguments),
+                self if current() is None else None,
             )
             if warning is not None:
                 warn(warning, RetraceWarning)

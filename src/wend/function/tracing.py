@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from wend.backends.compiled_graph import CompiledGraph
 from wend.base.errors import NestingError, StructureError, explain, listed
 from wend.base.gc_pause import gc_paused
 from wend.base.keys import ByIdentity
@@ -81,12 +82,16 @@ class Tracing:
             object_key for object_key in self._traced_objects if object_key.reference() is not None
         ]
         self._traced_objects = [*alive, *map(ByIdentity, _objects(arguments))]
-        concrete = ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
+        concrete = self.concrete(traced, arguments)
         if first is not None:
-            concrete.first_call = ConcreteFunction(
-                self.name, first, arguments, self.binding, self.backend
-            )
+            concrete.first_call = self.concrete(first, arguments)
         return concrete
+
+    def concrete(
+        self, traced: Traced, arguments: Arguments, compiled: CompiledGraph | None = None
+    ) -> ConcreteFunction:
+        """Return the concrete function of a trace; `compiled`: what another one has compiled."""
+        return ConcreteFunction(self.name, traced, arguments, self.binding, self.backend, compiled)
 
     def _trace_twice_if_needed(
         self, arguments: Arguments, creation: Creation, new_objects: list[Any]

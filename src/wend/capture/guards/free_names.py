@@ -51,7 +51,7 @@ def free_paths(code: CodeType) -> tuple[Path, ...]:
 def free_paths_excluding(code: CodeType, excluded: Set[CodeKey]) -> tuple[Path, ...]:
     """Return the free paths of code, without those of some nested functions."""
     count = code.co_argcount + code.co_kwonlyargcount
-    changed = set(_stored_names(code))
+    changed = set(stored_names(code))
     scope: dict[str, Kind] = dict.fromkeys(code.co_freevars, "closure")
     scope.update({name: "parameter" for name in code.co_varnames[:count] if name not in changed})
     return tuple(dict.fromkeys(_paths(code, scope, excluded)))
@@ -103,7 +103,7 @@ def _root(
     return None
 
 
-def _stored_names(code: CodeType) -> Iterator[str]:
+def stored_names(code: CodeType) -> Iterator[str]:
     """Yield the variables that code binds."""
     for instruction in dis.get_instructions(code):
         if instruction.opname.startswith(
@@ -116,4 +116,4 @@ def _stored_names(code: CodeType) -> Iterator[str]:
             )
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _stored_names(inner)
+            yield from stored_names(inner)

@@ -13,6 +13,7 @@ from wend.backends.fastcall import MISSING
 from wend.base.context_values import scoped
 from wend.capture.guards.active import recorder_of_trace
 from wend.capture.guards.free_names import code_key
+from wend.capture.guards.operand_reads import OperandReads
 from wend.capture.guards.reads import GuardSet
 from wend.capture.guards.recorder import GuardRecorder
 from wend.capture.libraries import is_library
@@ -25,9 +26,10 @@ from wend.trace.state.variable import Variable
 @contextmanager
 def record_guards(
     check_plain: Callable[[types.FunctionType, str], None] = lambda fun, why: None,
+    operands: OperandReads | None = None,
 ) -> Iterator[GuardRecorder]:
-    """Record guards in this block; `check_plain`: see `GuardRecorder`."""
-    recorder = GuardRecorder(check_plain)
+    """Record guards in this block; `check_plain` and `operands`: see `GuardRecorder`."""
+    recorder = GuardRecorder(check_plain, operands or OperandReads())
     with scoped(recorder_of_trace, recorder), contents_read_by(recorder.read_elements):
         yield recorder
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import MISSING
-from wend.capture.guards.active import active_recorder
+from wend.capture.guards.active import active_recorder, operand_reads
 from wend.capture.guards.reads import static_attribute
 from wend.capture.heap.snapshots import container_kind
 from wend.capture.libraries import is_library
@@ -25,7 +25,8 @@ def load_global(value: Any, name: str, is_base: bool = False, /) -> Any:
     recorder = active_recorder()
     if recorder is None:
         return value
-    return recorder.read_global(sys._getframe(1).f_globals, name, value, is_base=is_base)
+    namespace = sys._getframe(1).f_globals
+    return recorder.read_global(namespace, name, value, is_base=is_base)
 
 
 def entered_arguments(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -45,6 +46,12 @@ def entered_arguments(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 _PURE_MODULES = frozenset({"builtins", "copy", "functools", "itertools", "math", "_functools"})
+
+
+def entered_parts(holder: Any) -> Any:
+    """Return the defaults of a function, or arguments of a partial, with their operands."""
+    operands = operand_reads()
+    return entered_items(holder if operands is None else operands.items(holder))
 
 
 def imported(module: str, name: str) -> Any:

@@ -41,6 +41,7 @@ from wend.capture.guards.kinds import (
     special_methods,
 )
 from wend.capture.guards.namespaces import Namespace
+from wend.capture.guards.operand_reads import OperandReads
 from wend.capture.guards.read_log import ReadLog
 from wend.capture.guards.reads import (
     AttributeRead,
@@ -70,6 +71,9 @@ from wend.eager.dispatch import Staged
 from wend.ir.dtypes import is_supported
 from wend.trace.recording.recording import current
 
+# Attributes of arrays that tell nothing of the elements
+_ATTRIBUTES_OF_TYPES = frozenset({"shape", "dtype", "ndim", "size", "nbytes", "itemsize"})
+
 
 class GuardRecorder(ReadLog):
     """Collects guards while a trace is recorded.
@@ -77,11 +81,15 @@ class GuardRecorder(ReadLog):
     Args:
         check_plain: checks a function that is about to run as plain Python; the text tells why it
             does ("makes an object").
+        operands: the floats that are operands, not guards.
     """
 
-    def __init__(self, check_plain: Callable[[types.FunctionType, str], None]) -> None:
+    def __init__(
+        self, check_plain: Callable[[types.FunctionType, str], None], operands: OperandReads
+    ) -> None:
         super().__init__()
         self._check_plain = check_plain
+        self.operands = operands
         self._arrays: dict[int, np.ndarray] = {}  # arrays of outside
         self._cells: dict[int, list[tuple[types.FunctionType, str]]] = {}
         self._captured: set[int] = set()  # functions whose parts are guarded
@@ -103,7 +111,8 @@ class GuardRecorder(ReadLog):
             self._note(GlobalRead, namespace, name, IdentitySnapshot(MISSING), name)
             return value
         self._note_keyed(GlobalRead, namespace, name, value, name, is_base)
-        return self.enter(value, name)
+        operand = self.operands.of_global(namespace, name, value)
+        return self.enter(value, name) if operand is MISSING else operand
 
     def read_names(self, namespace: dict[str, Any]) -> None:
         """Note that captured code reads which names a module has."""
@@ -119,6 +128,7 @@ class GuardRecorder(ReadLog):
         label = f"{label}.{name}"
         held = static_attribute(holder, name)
         if value is not MISSING and holder is owner and is_looked_up_in_c(owner, held):
+            self.operands.values.add((id(value), None))
             self._note(PartRead, owner, name, snapshot(value), label)
             return self.enter(value, label)
         if held is value:
@@ -443,6 +453,9 @@ class GuardRecorder(ReadLog):
     def _add_mentioned(self, fun: types.FunctionType, owner: Any) -> None:
         code, names, looked_up = fun.__code__, {*self._names}, self._reads_by_name
         self.add_captured(fun)
+        for values in (fun.__defaults__, fun.__kwdefaults__):
+            self.operands.values.add((id(values), None))
+            self._read_parts(values)
         self_name = code.co_varnames[0] if code.co_argcount and owner is not MISSING else None
         cells = dict(zip(code.co_freevars, fun.__closure__ or (), strict=True))
         for path in free_paths(code):
@@ -456,8 +469,10 @@ class GuardRecorder(ReadLog):
                     self._names.update(path.attributes[1:])
             elif path.kind == "global":
                 value = self._add_global(fun.__globals__, path.root)
+                self.operands.values.add((id(fun.__globals__), path.root))
             else:
                 value = self._add_cell(fun, path.root, cells[path.root])
+                self.operands.values.add((id(cells[path.root]), None))
                 self.read_container(value)
             self._add_attributes(value, path)
             self._add_plain_callee(value)
@@ -499,6 +514,8 @@ class GuardRecorder(ReadLog):
         """Guard the attributes that can be read without running code."""
         label = path.root
         for name in path.attributes:
+            if type(value) is np.ndarray and name not in _ATTRIBUTES_OF_TYPES:
+                self.read_elements(value)  # by a method
             owner, value = value, static_attribute(value, name)
             if owner is MISSING or value is MISSING or is_library_module(owner):
                 return
@@ -513,8 +530,32 @@ class GuardRecorder(ReadLog):
                     value.fget if is_property else getattr(value, "__func__", value), owner
                 )
                 return
-        if type(value) is np.ndarray:
+        self._read_parts(value)
+
+    def read_elements(self, array: Any) -> None:
+        """Note that Python reads the elements of an array of outside, or an operand."""
+        self.operands.note_read(array)
+        super().read_elements(array)
+
+    def _read_parts(self, value: Any, around: tuple[int, ...] = ()) -> None:
+        """Note that plain Python reads an array or a container, and calls the functions there."""
+        kind = type(value)
+        if kind is np.ndarray:
             self.read_elements(value)
+        elif id(value) in around:
+            return
+        elif container_kind(kind) is not None:
+            for item in items_of(value):
+                self._read_parts(item, (*around, id(value)))
+        elif kind is functools.partial:
+            self.enter(value, "a partial")
+            self.add_partial(value)
+            for part in (value.func, value.args, value.keywords):
+                self._read_parts(part, (*around, id(value)))
+        elif kind is types.MethodType:
+            self._add_plain_callee(value.__func__, self.enter(value.__self__, "self"))
+        elif kind is types.FunctionType:
+            self._add_plain_callee(value)
 
     def restart(self) -> None:
         """Drop all guards: the function is traced again."""

@@ -23,6 +23,10 @@ class RaisedError(DeferredCall):
     """How the run makes an exception that the user's code has made in the trace.
 
     Its constructor does not run again: the exception gets the same arguments, attributes and cause.
+
+    Attributes:
+        error: the class of the exception.
+        is_plain: whether it is made of texts, numbers and traced values alone.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -32,6 +36,7 @@ class RaisedError(DeferredCall):
         leaves, self._tree = trees.flatten(([*args], state, [error.__cause__]))
         self._suppresses_context = error.__suppress_context__
         texts = [Text.adopted(leaf) if isinstance(leaf, str) else leaf for leaf in leaves]
+        self.is_plain = all(isinstance(leaf, _PLAIN) for leaf in leaves)
         super().__init__(self.error.__name__, self._make_error, texts)
 
     def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
@@ -51,6 +56,8 @@ class RaisedError(DeferredCall):
         error.__cause__, error.__suppress_context__ = cause, self._suppresses_context
         return error
 
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, Staged)
 
 # The exceptions of the trace that handlers get, or that stand for those of an `assert`
 _carried: ContextVar[list[BaseException] | None] = ContextVar("wend_carried_errors", default=None)
