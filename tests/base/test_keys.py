@@ -334,10 +334,11 @@ def test_traces_are_told_by_all_that_they_see(backend: str) -> None:
         (scaled, [with_attribute(Text("a"), 1.0), with_attribute(Text("a"), 50.0)]),
         (by_text, [decimal.Decimal("1.5"), decimal.Decimal("1.50")]),
     ]:
-        captured = wend.function(fun, backend=backend)
+        captured = wend.function(fun, backend=backend, static_argnames="c")
+        as_tree = wend.function(fun, backend=backend)  # its numbers are traced
         for _ in range(3):
             for value in values:
-                assert captured(value, 2.0) == fun(value, 2.0)
+                assert captured(value, 2.0) == as_tree(value, 2.0) == fun(value, 2.0)
         assert captured.trace_count == len(values)
 
 

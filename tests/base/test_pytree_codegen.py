@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,6 +13,23 @@ from hypothesis import strategies as st
 from wend.base import trees
 from wend.base.pytree_codegen import compile_flatten, compile_unflatten
 
+
+@dataclass(eq=False)
+class Plain:
+    a: Any
+    b: Any
+
+
+@dataclass(eq=False, slots=True)
+class Slotted:
+    c: Any
+
+
+@dataclass(eq=False)
+class Both(Slotted):
+    d: Any = None
+
+
 keys = st.one_of(st.text(max_size=3), st.integers(), st.tuples(st.integers()))
 structures = st.recursive(
     st.sampled_from([0.5, None]),
@@ -19,19 +37,22 @@ structures = st.recursive(
         st.lists(inner, max_size=3),
         st.lists(inner, max_size=3).map(tuple),
         st.dictionaries(keys, inner, max_size=3),
+        st.builds(Plain, inner, inner),
+        st.builds(Slotted, inner),
+        st.builds(Both, inner, inner),
     ),
     max_leaves=10,
 )
 
 
 def numbered(tree: Any) -> Any:
-    found = trees.flatten(tree)[1]
+    found = trees.flatten_deep(tree)[1]
     return trees.unflatten(found, range(found.num_leaves))
 
 
 @given(structures)
 def test_leaves_are_those_of_trees_and_give_the_tree_again(tree: Any) -> None:
-    leaves, _ = trees.flatten(numbered(tree))
+    leaves, _ = trees.flatten_deep(numbered(tree))
     take, build = compile_flatten(numbered(tree)), compile_unflatten(numbered(tree))
     assert take is not None
     assert build is not None
@@ -44,18 +65,18 @@ def test_another_structure_is_none_or_has_containers_for_leaves(tree: Any, other
     take = compile_flatten(numbered(tree))
     assert take is not None
     found = take(other)
-    same = trees.is_same_structure(trees.flatten(tree)[1], trees.flatten(other)[1])
+    same = trees.is_same_structure(trees.flatten_deep(tree)[1], trees.flatten_deep(other)[1])
     if same:
         assert found is not None
     elif found is not None:
-        assert any(x is None or isinstance(x, (tuple, list, dict)) for x in found)
+        assert any(x is None or isinstance(x, (tuple, list, dict, Plain, Slotted)) for x in found)
 
 
 Pair = namedtuple("Pair", "a b")
 
 
 @pytest.mark.parametrize(
-    "tree", [Pair(0, 1), [Pair(0, 1)], OrderedDict(a=0), "text", 10**30, [0, -(10**30)]]
+    "tree", [Pair(0, 1), [Pair(0, 1)], OrderedDict(a=0), {0}, 10**30, [0, -(10**30)]]
 )
 def test_other_containers_are_left_to_others(tree: Any) -> None:
     assert compile_flatten(tree) is None
@@ -96,3 +117,19 @@ def test_subclasses_are_other_structures() -> None:
         5,
     ):
         assert take(other) is None
+
+
+def test_instances_are_told_by_class_attributes_and_static_leaves() -> None:
+    take = compile_flatten(Plain(0, [1]), {0: lambda x: x == "text"})
+    assert take is not None
+    assert take(Plain("text", [2])) == ("text", 2)
+    more, less = Plain("text", [2]), Plain("text", [2])
+    more.c = 1  # type: ignore[attr-defined]
+    del less.b
+    for other in (Plain("other", [2]), more, less, Slotted("text"), Both("text", [2])):
+        assert take(other) is None
+    take = compile_flatten(Slotted(0))
+    empty = object.__new__(Slotted)
+    assert take is not None
+    assert take(empty) is None
+    assert compile_flatten(empty) is None

@@ -72,6 +72,10 @@ class _Held:
     def __init__(self, value: Any) -> None:
         self.value = value
 
+    def reference(self) -> Any:
+        """Return the object, as a weak reference does."""
+        return self.value
+
     def __hash__(self) -> int:
         return id(self.value)
 
@@ -107,7 +111,7 @@ def key_of(value: Any) -> Hashable:
             return cls, _stored(value, _parts_of_object(value))
         except (NotKeyedError, RecursionError):  # a part may change, or is the object itself
             pass
-    identity = _identity(value)
+    identity = identity_of(value)
     is_users = isinstance(cls.__eq__, FunctionType)  # what is read of its attributes is guarded
     if cls.__hash__ is None and isinstance(identity, _Held) and not is_users:
         raise NotKeyedError(value)
@@ -159,11 +163,33 @@ def _is_frozen(value: Any) -> bool:
     )
 
 
-def _identity(value: Any) -> Hashable:
+def identity_of(value: Any) -> ByIdentity | _Held:
+    """Return a reference to an object that is equal by identity; weak if that is possible."""
     try:
         return ByIdentity(value)
     except TypeError:  # not weakly referenceable
         return _Held(value)
+
+
+def check_of(value: Any, key: Hashable) -> Callable[[Any], bool]:
+    """Return a function that tells whether a value has the key of another one, by `key_of`.
+
+    It keeps no object alive that the key does not.
+    """
+    identity = key[1] if isinstance(key, tuple) and len(key) == 2 else None
+    if isinstance(identity, ByIdentity):
+        reference = identity.reference
+        return lambda x: x is reference()
+    if type(value) in _TEXTS:
+        return lambda x: x is value or _has_key(x, key)
+    return lambda x: _has_key(x, key)
+
+
+def _has_key(value: Any, key: Hashable) -> bool:
+    try:
+        return key_of(value) == key
+    except NotKeyedError:
+        return False
 
 
 def shares_memory(value: Any) -> bool:
@@ -221,9 +247,9 @@ def _parts_of_object(value: Any) -> Hashable:
         if isinstance(value, base):
             return key_of(plain(value)), _state(value)
     if cls is MethodType:
-        return key_of(value.__func__), _identity(value.__self__)
+        return key_of(value.__func__), identity_of(value.__self__)
     if cls is BuiltinFunctionType:
-        return value.__name__, _identity(value.__self__)
+        return value.__name__, identity_of(value.__self__)
     if cls.__module__.partition(".")[0] in _VALUE_LIBRARIES:
         try:
             reduced = value.__reduce_ex__(2)
@@ -237,14 +263,33 @@ def _parts_of_object(value: Any) -> Hashable:
 
 def _state(value: Any, part_key: Callable[[Any], Hashable] = key_of) -> Hashable:
     """Return the keys of an object's attributes, in their order."""
-    cls: Any = type(value)
+    return tuple([(name, part_key(part)) for name, part in attributes_of(value)])
+
+
+def attributes_of(value: Any) -> list[tuple[str, Any]]:
+    """Return the attributes and slots that an object has, in their order, with their names."""
     attributes = [*_attributes(value).items()]
-    for name, slot in _slots(cls) if _layout(cls).has_slots else ():
+    for name, slot in slots_of(type(value)):
         try:
             attributes.append((name, slot.__get__(value)))
         except AttributeError:  # unbound
             continue
-    return tuple([(name, part_key(part)) for name, part in attributes])
+    return attributes
+
+
+def slots_of(cls: Any) -> Sequence[tuple[str, Any]]:
+    """Return the slots of a class and its bases with their names."""
+    return _slots(cls) if _layout(cls).has_slots else ()
+
+
+def is_plain_class(cls: Any) -> bool:
+    """Return whether attributes and slots are all that the objects of a class hold."""
+    return _layout(cls).is_plain
+
+
+def has_array_protocol(cls: Any) -> bool:
+    """Return whether the objects of a class lend their memory, or make arrays of themselves."""
+    return _layout(cls).has_array_protocol
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -298,6 +343,7 @@ def _layout(cls: Any) -> _ObjectLayout:
 
 _IS_HEAP_TYPE = 1 << 9
 _IS_BUILTIN_VALUE = 1 << 24 | 1 << 26 | 1 << 27 | 1 << 28 | 1 << 31  # int, tuple, bytes, str, type
+_TEXTS = (str, bytes)
 _POINTER_SIZE = struct.calcsize("P")
 _ARRAY_PROTOCOLS = {"__array_interface__", "__array_struct__", "__dlpack__", "__array__"}
 # Their classes pickle all that an object is.

@@ -1,29 +1,32 @@
 """Generated code that flattens and unflattens pytrees of one structure.
 
-Ten times as fast per call as comparing structures. Supports tuples, lists, dicts and None only.
+Ten times as fast per call as comparing structures. Supports tuples, lists, dicts, None, and
+instances of dataclasses and attrs classes that are not registered.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from wend.base.keys import is_equal
+from wend.base.instances import is_unregistered, slots_for
+from wend.base.keys import attributes_of, is_equal
 
 Unflatten = Callable[[Any], Any]
 Flatten = Callable[[Any], "tuple[Any, ...] | None"]
+Check = Callable[[Any], bool]
 
 
-def compile_flatten(numbered: Any) -> Flatten | None:
+def compile_flatten(numbered: Any, checks: Mapping[int, Check] | None = None) -> Flatten | None:
     """Return a function from a pytree to its leaves, in the order of their numbers.
 
     The function returns None for a pytree of another structure, which includes the order and the
-    classes of dict keys; leaves are not checked. None is returned in its place if the structure is
-    not supported.
+    classes of dict keys. None is returned in its place if the structure is not supported.
 
     Args:
         numbered: a pytree of the structure, with numbers from 0 for leaves.
+        checks: tell for some leaves whether they are as expected; others are not checked.
 
     Example:
         >>> from wend.base.pytree_codegen import compile_flatten
@@ -36,10 +39,13 @@ def compile_flatten(numbered: Any) -> Flatten | None:
     plan = _CodeBuilder()
     if not plan.emit_flatten("x", numbered):
         return None
+    for k, check in (checks or {}).items():
+        plan.lines.append(f"if not {plan.name_of(check)}({plan.leaves[k]}): return None")
     leaves = "".join(f"{plan.leaves[k]}, " for k in range(len(plan.leaves)))
-    lines = [f" {line}" for line in plan.lines]  # unpacking raises where there are more, or fewer
+    # Unpacking raises where there are more, or fewer; a slot, where it is empty.
+    lines = ["try:", *[f" {line}" for line in plan.lines], f" return ({leaves})"]
     flatten: Flatten = plan.function(
-        ["try:", *lines, f" return ({leaves})", "except ValueError:", " return None"]
+        [*lines, "except (ValueError, AttributeError):", " return None"]
     )
     return flatten
 
@@ -54,20 +60,24 @@ def compile_unflatten(numbered: Any) -> Unflatten | None:
     """
     plan = _CodeBuilder()
     text = plan.text(numbered)
-    return None if text is None else plan.function([f"return {text}"])
+    return None if text is None else plan.function([*plan.lines, f"return {text}"])
 
 
 class _CodeBuilder:
-    """Generated code for one structure, and the dict keys that it refers to."""
+    """Generated code for one structure, and the objects that it refers to, such as dict keys."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.leaves: dict[int, str] = {}
-        self._keys: dict[str, Any] = {"have_keys": _have_keys}
+        self._scope: dict[str, Any] = {
+            "have_keys": _have_keys,
+            "attribute": object.__getattribute__,
+            "new": object.__new__,
+        }
         self._count = 0
 
     def function(self, lines: list[str]) -> Callable[[Any], Any]:
-        scope = self._keys
+        scope = self._scope
         exec(compile("\n ".join(["def run(x):", *lines]), "<wend tree>", "exec"), scope)
         run: Callable[[Any], Any] = scope["run"]
         return run
@@ -81,6 +91,8 @@ class _CodeBuilder:
             self.lines.append(f"if {name} is not None: return None")
             return True
         kind = type(tree)
+        if is_unregistered(tree):
+            return self._emit_flatten_instance(name, tree)
         if kind not in (tuple, list, dict):
             return False
         self.lines.append(
@@ -99,12 +111,36 @@ class _CodeBuilder:
             self.lines += [f"{x} = {name}[{key}]" for x, key in zip(names, keys, strict=True)]
         return all(self.emit_flatten(x, part) for x, (_, part) in zip(names, parts, strict=True))
 
+    def _emit_flatten_instance(self, name: str, tree: Any) -> bool:
+        attributes, slots = attributes_of(tree), slots_for(type(tree))
+        names = [self._name("x") for _ in attributes]
+        in_dict = [x for x, (key, _) in zip(names, attributes, strict=True) if key not in slots]
+        if len(attributes) - len(in_dict) < len(slots):
+            return False  # one of them is empty
+        self.lines.append(f"if type({name}) is not {self.name_of(type(tree))}: return None")
+        if type(tree).__dictoffset__:
+            keys = [key for key, _ in attributes if key not in slots]
+            values = self._name("x")
+            self.lines.append(f"{values} = attribute({name}, '__dict__')")
+            self.lines.append(f"if [*{values}] != {keys!r}: return None")
+            if in_dict:
+                self.lines.append(f"{', '.join(in_dict)}, = {values}.values()")
+        for x, (key, _) in zip(names, attributes, strict=True):
+            if key in slots:
+                self.lines.append(f"{x} = {self.name_of(slots[key].__get__)}({name})")
+        parts = [part for _, part in attributes]
+        return all(self.emit_flatten(x, part) for x, part in zip(names, parts, strict=True))
+
     def text(self, tree: Any) -> str | None:
-        """Return an expression for the tree, with leaves from `x`."""
+        """Return an expression for the tree, with leaves from `x`; lines may precede it."""
         if _is_leaf(tree):
             return f"x[{tree}]"
         if tree is None:
             return "None"
+        if type(tree) in (str, bytes):
+            return self.name_of(tree)
+        if is_unregistered(tree):
+            return self._instance_text(tree)
         parts = [(key, self.text(part)) for key, part in self._parts(tree)]
         if type(tree) not in (tuple, list, dict) or any(part is None for _, part in parts):
             return None
@@ -113,15 +149,35 @@ class _CodeBuilder:
         inside = "".join(f"{part}, " for _, part in parts)
         return f"({inside})" if type(tree) is tuple else f"[{inside}]"
 
+    def _instance_text(self, tree: Any) -> str | None:
+        slots = slots_for(type(tree))
+        parts = [(key, self.text(part)) for key, part in attributes_of(tree)]
+        if any(part is None for _, part in parts):
+            return None
+        name, values = self._name("y"), self._name("y")
+        self.lines.append(f"{name} = new({self.name_of(type(tree))})")
+        if any(key not in slots for key, _ in parts):
+            self.lines.append(f"{values} = attribute({name}, '__dict__')")
+        for key, part in parts:
+            if key in slots:
+                self.lines.append(f"{self.name_of(slots[key].__set__)}({name}, {part})")
+            else:
+                self.lines.append(f"{values}[{key!r}] = {part}")
+        return name
+
     def _parts(self, tree: Any) -> Iterator[tuple[str, Any]]:
         """Yield the children of a container, each with the subscript that reaches it."""
         if type(tree) in (tuple, list):
             yield from ((str(k), part) for k, part in enumerate(tree))
         elif type(tree) is dict:
             for key, part in tree.items():
-                name = self._name("key")
-                self._keys[name] = key
-                yield name, part
+                yield self.name_of(key), part
+
+    def name_of(self, x: Any) -> str:
+        """Return a name that the code has for an object."""
+        name = self._name("ref")
+        self._scope[name] = x
+        return name
 
     def _name(self, hint: str) -> str:
         self._count += 1

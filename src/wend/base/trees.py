@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import optree
 
 from wend.base.errors import NestingError
+from wend.base.instances import (
+    InstanceNode,
+    InstanceStructure,
+    StaticField,
+    is_instance,
+    is_unregistered,
+    structure_of,
+)
 from wend.base.keys import snapshot_of
 
 Tree = Any
@@ -31,6 +40,39 @@ def flatten(tree: Tree) -> tuple[list[Any], TreeDef]:
     except RecursionError:
         raise NestingError.of_tree() from None
     return leaves, treedef
+
+
+def flatten_deep(tree: Tree, *, is_static_kept: bool = False) -> tuple[list[Any], TreeDef]:
+    """Return leaves and structure with dataclasses and attrs classes as nodes, too.
+
+    Captured code keeps their instances whole, as objects that it may change: `flatten`. At the
+    boundary of a function they are pytrees.
+
+    Args:
+        tree: the pytree.
+        is_static_kept: whether texts, functions and classes in fields of instances are parts of
+            the structure; else they are leaves.
+
+    Raises:
+        NestingError: it is a thousand levels deep, or contains itself.
+    """
+    leaves, treedef = flatten(tree)
+    if not any(map(is_instance, leaves)):
+        return leaves, treedef
+
+    def flattened(leaf: Any) -> tuple[list[Any], TreeDef]:
+        if not is_instance(leaf):
+            return [leaf], _LEAF
+        fields = InstanceNode(leaf, is_static_kept=is_static_kept)
+        return flatten_deep(fields, is_static_kept=is_static_kept)
+
+    try:
+        parts = [*map(flattened, leaves)]
+    except RecursionError:
+        raise NestingError.of_tree() from None
+    specs = iter([spec for _, spec in parts])
+    deep = treedef.transform(None, lambda _: next(specs))
+    return [leaf for part, _ in parts for leaf in part], deep
 
 
 def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Tree:
@@ -62,6 +104,11 @@ def register_node(
     )
 
 
+register_node(InstanceNode, InstanceNode.flattened, InstanceStructure.make, by_attributes=True)
+register_node(StaticField, lambda x: ((), x), lambda x, _: x.value)
+_LEAF = flatten(0)[1]
+
+
 def make_node(cls: type, metadata: Any, children: Sequence[Any]) -> Any:
     """Return an instance of a registered class.
 
@@ -91,7 +138,27 @@ def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
     Raises:
         ValueError: `tree` is not as deep as `treedef` somewhere.
     """
-    return treedef.flatten_up_to(tree)
+    if not _has_instances(treedef):
+        return treedef.flatten_up_to(tree)
+    if treedef.is_leaf():
+        return [tree]
+    structure = root_metadata(treedef)
+    if isinstance(structure, StaticField):
+        return []  # of gradients, for one, this is None
+    if not isinstance(structure, InstanceStructure):
+        parts = treedef.one_level().flatten_up_to(tree)  # type: ignore[union-attr]
+    elif is_instance(tree) and structure_of(tree) == structure:
+        parts, *_ = InstanceNode(tree).flattened()
+    else:
+        raise ValueError(f"{structure} expected, not {type(tree).__name__}")
+    pairs = zip(treedef.children(), parts, strict=True)
+    return [leaf for child, part in pairs for leaf in flatten_up_to(child, part)]
+
+
+def _has_instances(treedef: TreeDef) -> bool:
+    """Return whether instances of dataclasses or attrs classes, or their fields, are nodes."""
+    nodes: Sequence[Any] = treedef.__getstate__()[0]  # type: ignore[index]  # as it is pickled
+    return any(type(part) in (InstanceStructure, StaticField) for _, _, part, *_ in nodes)
 
 
 def is_same_structure(treedef: TreeDef, other: TreeDef) -> bool:
@@ -138,7 +205,7 @@ def _is_compared_well(part: Any) -> bool:
     """Return whether a part of a structure is a class, or dict keys that are all texts."""
     if type(part) is list:
         return all(type(key) is str for key in part)
-    return isinstance(part, type)
+    return isinstance(part, (type, InstanceStructure, StaticField))
 
 
 def numbered(treedef: TreeDef) -> Tree:
@@ -148,6 +215,7 @@ def numbered(treedef: TreeDef) -> Tree:
 
 def children(tree: Tree) -> list[tuple[Any, Tree]] | None:
     """Return the children of a node with their keys, indices or names; None for a leaf."""
+    tree = InstanceNode(tree) if is_unregistered(tree) else tree
     parts, treedef = optree.tree_flatten(
         tree, is_leaf=lambda node: node is not tree, namespace=_NAMESPACE
     )
@@ -163,14 +231,16 @@ def tree_map(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
     return optree.tree_map(fun, tree, *others, namespace=_NAMESPACE)
 
 
-def map_instances(cls: type | tuple[type, ...], fun: Callable[[Any], Any], tree: Tree) -> Tree:
-    """Apply `fun` to the instances of a class in a tree, and keep all else."""
-    return optree.tree_map(
-        lambda x: fun(x) if isinstance(x, cls) else x,
-        tree,
-        is_leaf=lambda x: isinstance(x, cls),
-        namespace=_NAMESPACE,
-    )
+def map_deep(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
+    """Apply `fun` to each leaf of `flatten_deep`, and the parts of `others` that stand there."""
+    leaves, treedef = flatten_deep(tree)
+    columns = [leaves, *[flatten_up_to(treedef, other) for other in others]]
+    return unflatten(treedef, [fun(*parts) for parts in zip(*columns, strict=True)])
+
+
+def map_parts(cls: type | tuple[type, ...], fun: Callable[[Any], Any], tree: Tree) -> Tree:
+    """Apply `fun` to the leaves of a tree, among which instances of a class count."""
+    return optree.tree_map(fun, tree, is_leaf=lambda x: isinstance(x, cls), namespace=_NAMESPACE)
 
 
 def paths(treedef: TreeDef, root: str = "") -> list[str]:
@@ -180,13 +250,18 @@ def paths(treedef: TreeDef, root: str = "") -> list[str]:
 
 def described(tree: Tree) -> str:
     """Return the structure of a pytree for messages: `{'h': *, 'n': (*, *)}`."""
-    return structure_text(flatten(tree)[1])
+    return structure_text(flatten_deep(tree)[1])
 
 
 def structure_text(treedef: TreeDef) -> str:
     """Return a structure for messages: `{'h': *, 'n': (*, *)}`."""
     text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
-    return text.removesuffix(f", namespace={_NAMESPACE!r}")
+    text = text.removesuffix(f", namespace={_NAMESPACE!r}")
+    return _INSTANCE.sub(r"\1([", _STATIC.sub(r"\1", text))
+
+
+_STATIC = re.compile(r"CustomTreeNode\(StaticField\[(.*?)\], \[\]\)")
+_INSTANCE = re.compile(r"CustomTreeNode\(InstanceNode\[(\w+)\], \[")
 
 
 def first_difference(expected: Tree, actual: Tree, root: str = "") -> str | None:
@@ -244,6 +319,7 @@ def children_of(tree: Tree) -> list[tuple[str, Tree]] | None:
         return None
     if type(tree) in (list, tuple):
         return [(f"[{k}]", node) for k, node in enumerate(tree)]
+    tree = InstanceNode(tree) if is_unregistered(tree) else tree
     nodes, treedef = optree.tree_flatten(
         tree, is_leaf=lambda node: node is not tree, namespace=_NAMESPACE
     )

@@ -219,14 +219,21 @@ def _run_recorded(function: Function, error: Exception, arguments: Arguments) ->
 def _leaf_plan(
     function: Function, args: Sequence[Any], kwargs: dict[str, Any], arguments: Arguments
 ) -> LeafPlan | None:
-    """Return how to flatten calls structured like this one; None if flat, or not all traced."""
-    self_count = 1 if function.signature.is_method else 0
-    has_static = len(arguments.static_keys) != self_count or function.input_signature is not None
-    if has_static or _is_flat(arguments, args, self_count):
+    """Return how to flatten calls structured like this one; None if flat, or declared."""
+    signature = function.signature
+    self_count = 1 if signature.is_method else 0
+    is_declared = bool(signature.static) or function.input_signature is not None
+    if is_declared or _is_flat(arguments, args, self_count):
         return None
-    leaves, tree = trees.flatten((tuple(args), kwargs))
-    positions = function.signature.bound_leaves(*trees.unflatten(tree, range(len(leaves))))
-    return LeafPlan(positions[self_count:], len(leaves), tree)
+    leaves, tree = signature.flattened(args, kwargs)
+    if len(leaves) != len(arguments.leaves):
+        return None  # an instance of which the arguments are not told by parts
+    positions = signature.bound_leaves(*trees.unflatten(tree, range(len(leaves))))
+    traced = {*arguments.traced_positions}
+    static = [k for k in range(len(leaves)) if k not in traced]
+    keys = dict(zip(static, arguments.static_keys, strict=True))
+    checks = {positions[k]: (leaves[positions[k]], keys[k]) for k in static[self_count:]}
+    return LeafPlan([positions[k] for k in arguments.traced_positions], len(leaves), tree, checks)
 
 
 def _is_flat(arguments: Arguments, args: Sequence[Any], self_count: int) -> bool:

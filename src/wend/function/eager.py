@@ -29,12 +29,12 @@ def runs_eagerly() -> bool:
 
 def run_python(name: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     """Call a Python function, and return its result as a compiled function does."""
-    leaves, tree = trees.flatten(fun(*args, **kwargs))
+    leaves, tree = trees.flatten_deep(fun(*args, **kwargs))
     check_results(name, leaves, trees.paths(tree, "result"))
     results = [as_array(leaf) if isinstance(leaf, Staged) else leaf for leaf in leaves]
     results = [x if isinstance(x, (Staged, np.ndarray)) else np.asarray(x)[()] for x in results]
     results = [x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in results]
-    return trees.unflatten(tree, HOST.unshare(results, trees.flatten((list(args), kwargs))[0]))
+    return trees.unflatten(tree, HOST.unshare(results, trees.flatten_deep((list(args), kwargs))[0]))
 
 
 class RecordedRun:
@@ -62,7 +62,7 @@ class RecordedRun:
 
     def leaves(self, name: str) -> tuple[list[Any], trees.TreeDef]:
         """Return the leaves of the result, which must be arrays, and its structure."""
-        leaves, tree = trees.flatten(self.result)
+        leaves, tree = trees.flatten_deep(self.result)
         check_results(name, leaves, trees.paths(tree, "result"))
         return leaves, tree
 

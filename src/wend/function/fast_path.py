@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.fastcall import (
@@ -21,6 +21,7 @@ from wend.backends.protocol import FastCallable
 from wend.base import trees
 from wend.base.config import Settings, settings, settings_storage
 from wend.base.errors import VariableError
+from wend.base.keys import check_of
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten
 from wend.eager.dispatch import recorder
 from wend.runtime.storage import Storage
@@ -41,11 +42,13 @@ class LeafPlan:
         positions: for each traced array, the index of its argument, or of its leaf.
         leaf_count: the number of arguments or leaves.
         tree: the structure of (args, kwargs); None if the arguments are the leaves.
+        static: the leaves that are part of the trace's key, with their keys, by index.
     """
 
     positions: Sequence[int]
     leaf_count: int
     tree: trees.TreeDef | None = None
+    static: Mapping[int, tuple[Any, Hashable]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ class FastPaths:
     def __init__(self) -> None:
         self.first: FastPath | None = None
         self.failed: Trace | None = None
-        self._by_key: dict[tuple[int, str, trees.TreeDef | None], FastPath] = {}
+        self._by_key: dict[Hashable, FastPath] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -152,7 +155,7 @@ class FastPaths:
             backend: the backend that runs it.
             counter: counts the direct calls.
         """
-        key = id(trace), backend, plan.tree
+        key = id(trace), backend, plan.tree, tuple([key for _, key in plan.static.values()])
         fast_path = self._by_key.get(key)
         if fast_path is None:
             run = trace.concrete.compiled.executable(backend)
@@ -226,13 +229,14 @@ def _build_fast_path(
         call = _with_writes(call, traced, plan.positions)
     if tree.is_leaf() and traced.written:
         call = _with_structure(call, operator.itemgetter(0))
-    elif not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
+    elif not tree.is_leaf() and tree != trees.flatten_deep((0,) * tree.num_leaves)[1]:
         call = _with_structure(call, compile_unflatten(trees.numbered(tree)) or tree.unflatten)
     if plan.tree is None:
         return FastPath(
             trace, fast_call, call, is_direct=call is fast_call.call and trace.accepts_zero_one
         )
-    flatten = compile_flatten(trees.numbered(plan.tree))
+    checks = {k: check_of(leaf, key) for k, (leaf, key) in plan.static.items()}
+    flatten = compile_flatten(trees.numbered(plan.tree), checks)
     return None if flatten is None else FastPath(trace, fast_call, call, flatten)
 
 

@@ -35,12 +35,12 @@ def prune_graph(concrete: ConcreteFunction, feeds: Any, fetches: Any) -> PrunedP
     """Return the part that computes `fetches` from `feeds`; see `ConcreteFunction.prune`."""
     names = ValueNames(concrete)
     feed_arguments = tuple(feeds) if isinstance(feeds, (list, tuple)) else (feeds,)
-    leaves, feed_tree = trees.flatten((feed_arguments, {}))
+    leaves, feed_tree = trees.flatten_deep((feed_arguments, {}))
     fed = [names.feed(leaf) for leaf in leaves]
     if len({*fed}) < len(fed):
         what = f"{names.head}: {listed(map(names.described, fed))} are fed: one of them twice."
         raise PruneError(explain(what, cure="feed each value once."))
-    fetch_leaves, _ = trees.flatten(fetches)
+    fetch_leaves, _ = trees.flatten_deep(fetches)
     fetched = [names.fetch(leaf) for leaf in fetch_leaves]
     values = [x for x in fetched if isinstance(x, Value)]
     assigned = [x for x in fetched if isinstance(x, Variable)]
@@ -49,7 +49,7 @@ def prune_graph(concrete: ConcreteFunction, feeds: Any, fetches: Any) -> PrunedP
     is_value = iter([isinstance(x, Value) or None for x in fetched])
     traced = Traced(
         subgraph.graph,
-        trees.flatten(trees.tree_map(lambda _: next(is_value), fetches))[1],
+        trees.flatten_deep(trees.map_deep(lambda _: next(is_value), fetches))[1],
         tuple(names.type(value) for value in values),
         tuple(concrete.traced.captured[k] for k in subgraph.captures),
         subgraph.has_world,
@@ -80,7 +80,7 @@ def _parameter_names(feed_arguments: Sequence[Any], names: Sequence[str | None])
     parameters: list[str] = []
     remaining = iter(names)
     for k, feed in enumerate(feed_arguments):
-        first, *further_names = [next(remaining) for _ in trees.flatten(feed)[0]] or [None]
+        first, *further_names = [next(remaining) for _ in trees.flatten_deep(feed)[0]] or [None]
         is_name = first is not None and first.isidentifier() and not iskeyword(first)
         is_usable = is_name and not further_names and first not in parameters
         parameters.append(str(first) if is_usable else f"feed{k}")

@@ -104,7 +104,7 @@ def _parameters_to_json(signature: Signature) -> list[dict[str, Any]]:
 def _specs_to_json(declared: Sequence[Any] | None) -> Any:
     if declared is None:
         return None
-    specs, treedef = trees.flatten(tuple(declared))
+    specs, treedef = trees.flatten_deep(tuple(declared))
     leaves = [
         {"spec": [SHORT_NAMES[spec.dtype], spec.shape and list(spec.shape), spec.name]}
         for spec in specs

@@ -9,9 +9,11 @@ from typing import Any
 
 from wend.base import trees
 from wend.base.errors import LoadError, SaveError, explain
+from wend.base.instances import InstanceNode, InstanceStructure, is_unregistered_class
 from wend.saving.fields import tagged
 from wend.saving.literals import literal_from_json, literal_to_json
 from wend.saving.loaded_record import LoadedRecord
+from wend.trace.aliasing.rebuilt_containers import PassedContainer, ResultAndContainers
 from wend.trace.control.returned_constants import ReturnedConstant
 
 LEAF = "*"
@@ -58,11 +60,22 @@ def tree_to_json(treedef: trees.TreeDef, what: str, leaves: Iterator[Any] | None
     if kind is LoadedRecord:
         name, names, metadata = trees.root_metadata(treedef)
         return {"class": [name, list(names), literal_to_json(metadata, what), children]}
+    if kind is PassedContainer and not trees.root_metadata(treedef)[1]:
+        return children[0]  # a loaded function returns a new one
+    if kind is ResultAndContainers and not treedef.child(1).num_children:
+        return children[0]
+    if kind in (PassedContainer, ResultAndContainers):
+        what = f"{what}: it changes a list, dict or object of its arguments in place."
+        raise SaveError(explain(what, cure="change a copy of it, and return that."))
+    if kind is InstanceNode:
+        structure = trees.root_metadata(treedef)
+        return {"class": [class_name(structure.cls), list(structure.names), None, children]}
     if kind.__module__.partition(".")[0] in ("collections", "wend") or not children:
         raise SaveError(
             explain(
                 f"{what} holds a {kind.__name__}, which a file cannot.",
-                cure="use tuples, lists, dicts, or a class registered by wend.tree.register.",
+                cure="use tuples, lists, dicts, dataclasses, or a class registered by "
+                "wend.tree.register.",
             )
         )
     metadata = trees.root_metadata(treedef)
@@ -175,11 +188,13 @@ def _instance(
     if name not in classes:
         return LoadedRecord(name, names, items, metadata)
     try:
+        if metadata is None and is_unregistered_class(classes[name]):
+            return InstanceStructure(classes[name], tuple(names)).make(items)
         return trees.make_node(classes[name], metadata, items)
     except LookupError:
         what = f"{where}: {name} is not registered."
         raise LoadError(explain(what, cure="register it by wend.tree.register.")) from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise LoadError(f"{where}: {name} does not take what was saved of it: {error}") from None
 
 

@@ -127,7 +127,7 @@ class TraceReader:
         tree = tree_from_json(record.data.get("arguments"), where, self.classes)
         if type(tree) is not tuple or [type(part) for part in tree] != [tuple, dict]:
             raise LoadError(f"{where}: arguments are no (args, kwargs)")
-        leaves, treedef = trees.flatten(tree)
+        leaves, treedef = trees.flatten_deep(tree)
         if any(leaf is not LEAF for leaf in leaves) or not all(
             type(k) is str and k.isidentifier() for k in tree[1]
         ):
@@ -168,7 +168,7 @@ class TraceReader:
 
     def _traced(self, record: Fields, graph: Graph, arguments: Arguments) -> Traced:
         where = record.where
-        leaves, result_tree = trees.flatten(
+        leaves, result_tree = trees.flatten_deep(
             tree_from_json(
                 record.data.get("result"), where, self.classes, lambda x: _result(x, where)
             )

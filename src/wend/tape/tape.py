@@ -134,7 +134,7 @@ class GradientTape:
                 )
             )
         tape = self._require_tape("watch")
-        leaves, tree = trees.flatten(x)
+        leaves, tree = trees.flatten_deep(x)
         if len(leaves) == 1 and leaves[0] is x and not _is_float(x) and type(x) is not int:
             raise NotDifferentiableError(
                 explain(
@@ -214,7 +214,7 @@ class GradientTape:
             )
         tape = self._require_tape("gradient")
         tape.check_recording()
-        leaves, tree = trees.flatten(sources)
+        leaves, tree = trees.flatten_deep(sources)
         values = [_source_value(tape, leaf, leaf is sources, len(leaves)) for leaf in leaves]
         seeds = _target_seeds(tape, target, output_gradients)
         if not self.persistent:
@@ -272,6 +272,8 @@ def _source_value(
                 cure="watch floats (x.astype(float)).",
             )
         )
+    if not is_array_leaf(leaf) and not is_all:  # a text or function in a pytree
+        return None
     value = tape.value_of(leaf)
     if value is None:
         which = "the source" if is_all or count == 1 else "a source"
@@ -301,7 +303,7 @@ def _cotangents_of(tree: trees.TreeDef, target: Any, output_gradients: Any) -> l
         cotangents = trees.flatten_up_to(tree, output_gradients)
     except ValueError:
         cotangents = [()]
-    if not all(trees.flatten(ct)[1].is_leaf() for ct in cotangents):
+    if not all(trees.flatten_deep(ct)[1].is_leaf() for ct in cotangents):
         raise StructureError(
             f"gradient: output_gradients is {trees.described(output_gradients)}, "
             f"the target is {trees.described(target)}"
@@ -313,7 +315,7 @@ def _target_seeds(
     tape: EagerTape | TracedTape, target: Any, output_gradients: Any
 ) -> Sequence[tuple[Value, Any]]:
     """Return the targets that the tape follows, each with its cotangent."""
-    leaves, tree = trees.flatten(target)
+    leaves, tree = trees.flatten_deep(target)
     cotangents: Sequence[Any] = [None] * len(leaves)
     if output_gradients is not None:
         cotangents = _cotangents_of(tree, target, output_gradients)

@@ -53,7 +53,7 @@ def check_grads(
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or not modes:
         raise ValueError(f"check_grads: modes are 'fwd' and 'rev', not {modes!r}")
-    if not any(_is_float(leaf) for leaf in trees.flatten(tuple(args))[0]):
+    if not any(_is_float(leaf) for leaf in trees.flatten_deep(tuple(args))[0]):
         what = "check_grads: no argument is a float."
         raise NotDifferentiableError(explain(what, cure="pass floats: 3.0, not 3."))
     name = str(getattr(f, "__name__", "function"))
@@ -70,10 +70,10 @@ class _GradientCheck:
 
     def run(self, f: Callable[..., Any], order: int, path: str) -> None:
         rng, args = np.random.default_rng(order), self.args
-        ct = trees.tree_map(lambda x: _random_like(rng, x), f(*args))
+        ct = trees.map_deep(lambda x: _random_like(rng, x), f(*args))
         tangents: Any = None
         for _ in range(2):
-            tangents = trees.tree_map(lambda x: _random_like(rng, x), args)
+            tangents = trees.map_deep(lambda x: _random_like(rng, x), args)
             measured, rounding = self._measure(f, tangents, ct)
             for mode in self.modes:
                 derivative = (
@@ -99,7 +99,7 @@ class _GradientCheck:
 
     def _precision(self, ct: Any) -> float:
         """Return the coarsest ε among the float dtypes."""
-        leaves = trees.flatten((self.args, ct))[0]
+        leaves = trees.flatten_deep((self.args, ct))[0]
         return max(
             float(np.finfo(tensor_type(leaf).dtype).eps) for leaf in leaves if _is_float(leaf)
         )
@@ -142,7 +142,7 @@ def _random_like(rng: np.random.Generator, x: Any) -> Any:
 
 
 def _step_along(args: tuple[Any, ...], tangents: Any, step: float) -> Any:
-    leaves, treedef = trees.flatten(args)
+    leaves, treedef = trees.flatten_deep(args)
     flat_tangents = trees.flatten_up_to(treedef, tangents)
     pairs = zip(leaves, flat_tangents, strict=True)
     return trees.unflatten(treedef, [x if t is None else x + _scaled(t, step) for x, t in pairs])
@@ -154,7 +154,7 @@ def _scaled(tangent: Any, step: float) -> Any:
 
 def _inner_product(u: Any, v: Any) -> tuple[float, float]:
     """Return Re Σ u·v over two pytrees and the sum of absolute terms; None counts as 0."""
-    leaves, treedef = trees.flatten(v)
+    leaves, treedef = trees.flatten_deep(v)
     terms = [
         np.real(np.multiply(a, b)).astype(float)
         for a, b in zip(trees.flatten_up_to(treedef, u), leaves, strict=True)

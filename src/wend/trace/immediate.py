@@ -15,7 +15,7 @@ from wend.trace.trace_function import trace_function
 
 def run_now(fun: Callable[..., Any], *args: Any) -> Any:
     """Trace `fun(*args)` and run the graph; leaves that are not arrays are passed unchanged."""
-    leaves, treedef = trees.flatten(args)
+    leaves, treedef = trees.flatten_deep(args)
     positions = [k for k, leaf in enumerate(leaves) if is_array_leaf(leaf)]
     arrays = [leaves[k] for k in positions]
 

@@ -86,7 +86,7 @@ def _traced(
             if not record_error(error) and not has_effects(recording):
                 raise
             result, failure = None, error
-        result_leaves, result_tree = trees.flatten(result)
+        result_leaves, result_tree = trees.flatten_deep(result)
         check_results(name, result_leaves, trees.paths(result_tree, "result"))
         values = [recording.lift(leaf) for leaf in result_leaves]
         written = [k for k, leaf in enumerate(leaves) if leaf.value is not recording.b.params[k]]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 
 from wend.base import trees
 from wend.base.errors import StructureError, TypeMismatchError, explain
+from wend.base.instances import note_registered
 
 C = TypeVar("C", bound=type)
 
@@ -106,12 +107,16 @@ def _register_dataclass(cls: type, static: Iterable[str]) -> None:
             object.__setattr__(node, name, value)
         return node
 
-    _add(cls, flatten, unflatten, by_attributes=True)
+    _add(cls, flatten, unflatten, static=metadata_names)
 
 
-def _add(cls: type, flatten: Flatten, unflatten: Unflatten, *, by_attributes: bool = False) -> None:
+def _add(
+    cls: type, flatten: Flatten, unflatten: Unflatten, *, static: Sequence[str] | None = None
+) -> None:
+    """Register a class; `static` are the fields of a dataclass that are metadata."""
     try:
-        trees.register_node(cls, flatten, unflatten, by_attributes=by_attributes)
+        trees.register_node(cls, flatten, unflatten, by_attributes=static is not None)
     except ValueError as error:
         what = f"wend.tree.register of {cls.__name__}: {error}"
         raise StructureError(explain(what, cure="register each class once.")) from None
+    note_registered(cls, static)

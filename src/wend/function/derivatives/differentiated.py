@@ -167,7 +167,9 @@ class DifferentiatedCall:
     def _chosen_positions(self) -> set[int]:
         """Return the indices, among all leaves, of those of the chosen arguments."""
         args = self.arguments.numbered()
-        return {position for number in self.argnums for position in trees.flatten(args[number])[0]}
+        return {
+            position for number in self.argnums for position in trees.flatten_deep(args[number])[0]
+        }
 
     @cached_property
     def wrt(self) -> list[int]:
@@ -237,6 +239,11 @@ def differentiated_part(what: str, tree: trees.TreeDef, count: int, has_aux: boo
     if not isinstance(numbered, tuple) or len(numbered) != 2:
         raise StructureError(f"{what}: has_aux=True takes a pair (value, aux)")
     return numbered[0]
+
+
+def is_number(part: Any, count: int) -> bool:
+    """Return whether a part of a numbered structure is the number of a leaf, and no constant."""
+    return type(part) is int and 0 <= part < count
 
 
 def weak_float(x: Any) -> Any:

@@ -13,6 +13,7 @@ from wend.function.derivatives.differentiated import (
     check_argnums,
     derived,
     differentiated_part,
+    is_number,
 )
 from wend.function.function import Function
 from wend.passes.pipeline import CANONICALIZE, run_passes
@@ -117,9 +118,11 @@ def _jacobian(
         if mode == "jacfwd":
             _check_real(call)
         traced = call.trace()
-        outputs, tree = trees.flatten(
-            differentiated_part(what, traced.result_tree, len(traced.result_types), has_aux)
+        count = len(traced.result_types)
+        parts, tree = trees.flatten_deep(
+            differentiated_part(what, traced.result_tree, count, has_aux)
         )
+        outputs = [part for part in parts if is_number(part, count)]
         _check_results(what, traced, outputs, "fc" if mode == "jacfwd" else "f")
         canonical = run_passes(traced.graph, CANONICALIZE)
         options = tuple(call.wrt), tuple(outputs)
@@ -131,7 +134,12 @@ def _jacobian(
             for value in traced.call_graph(recording, graph, call.arguments.arrays).results
         ]
         blocks = iter(results[len(traced.graph.results) :])
-        rows = [call.unflatten_argnums({k: next(blocks) for k in call.wrt}) for _ in outputs]
+        rows = [
+            call.unflatten_argnums({k: next(blocks) for k in call.wrt})
+            if is_number(part, count)
+            else None
+            for part in parts
+        ]
         matrix = trees.unflatten(tree, rows)
         if not has_aux:
             return matrix

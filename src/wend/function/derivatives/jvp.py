@@ -61,7 +61,7 @@ def jvp(
 
 def _as_floats(primal: Any, tangent: Any) -> Any:
     """Return a primal with floats for Python ints that have a tangent, as in `grad`."""
-    leaves, treedef = trees.flatten(primal)
+    leaves, treedef = trees.flatten_deep(primal)
     try:
         tangent_leaves = trees.flatten_up_to(treedef, tangent)
     except ValueError:

@@ -12,7 +12,7 @@ from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import NotDifferentiableError, explain
 from wend.function.concrete import ConcreteFunction
-from wend.function.derivatives.differentiated import differentiated_part
+from wend.function.derivatives.differentiated import differentiated_part, is_number
 from wend.function.function import Function
 from wend.function.run_forms import refuse_written, run_forward, run_linear
 from wend.function.signature.match_structure import coerce, flatten_like
@@ -46,12 +46,15 @@ class PrimalPoint:
         value = differentiated_part(
             self.what, traced.result_tree, len(traced.result_types), has_aux
         )
-        self.outputs, self.output_tree = trees.flatten(value)
-        self.output_types = [traced.result_types[k].type for k in self.outputs]
+        self.outputs, self.output_tree = trees.flatten_deep(value)
+        self.output_types = [
+            traced.result_types[k].type if is_number(k, len(traced.result_types)) else None
+            for k in self.outputs
+        ]
         self.seeded = tuple(
             k
             for k, type in zip(self.outputs, self.output_types, strict=True)
-            if is_differentiable(type)
+            if type is not None and is_differentiable(type)
         )
         self.wrt = tuple(k for k, t in enumerate(self.primals.types) if is_differentiable(t.type))
         refuse_written(self.what, self.concrete)
@@ -93,7 +96,7 @@ class PrimalPoint:
         names = argument_paths(primals.treedef, primals.parameters)
         wrt_types = {primals.traced_positions[k]: primals.types[k].type for k in self.wrt}
         coerced = []
-        leaves, treedef = trees.flatten(args)
+        leaves, treedef = trees.flatten_deep(args)
         for position, leaf in zip(
             leaves, self._tangent_parts(treedef, args, tangents), strict=True
         ):
@@ -116,8 +119,8 @@ class PrimalPoint:
         """
         wrt_positions = {self.primals.traced_positions[k] for k in self.wrt}
         filled = tuple(
-            trees.tree_map(_to_none, arg)
-            if tangent is None and wrt_positions.isdisjoint(trees.flatten(arg)[0])
+            trees.map_deep(_to_none, arg)
+            if tangent is None and wrt_positions.isdisjoint(trees.flatten_deep(arg)[0])
             else tangent
             for arg, tangent in zip(args, tangents, strict=False)
         )
@@ -133,10 +136,12 @@ class PrimalPoint:
         remaining = iter(tangents)
         by_result = {k: next(remaining) for k, is_connected in enumerate(connected) if is_connected}
         leaves = [
-            (by_result[k] if k in by_result else zeros_like(self.results[k]))
-            if k in self.seeded
-            else None
-            for k in self.outputs
+            None
+            if type is None or k not in self.seeded
+            else by_result[k]
+            if k in by_result
+            else zeros_like(self.results[k])
+            for k, type in zip(self.outputs, self.output_types, strict=True)
         ]
         return trees.unflatten(self.output_tree, leaves)
 

@@ -88,7 +88,7 @@ class _EagerPullback:
         leaves, tree = self.run.leaves(self.name)
         result = self.run.result
         differentiated_part(f"vjp of {self.name}", tree, len(leaves), has_aux)
-        self.outputs, self.output_tree = trees.flatten(result[0] if has_aux else result)
+        self.outputs, self.output_tree = trees.flatten_deep(result[0] if has_aux else result)
         value = trees.unflatten(tree, [as_value(leaf) for leaf in leaves])
         return (value[0], self, value[1]) if has_aux else (value, self)
 

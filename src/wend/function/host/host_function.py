@@ -40,11 +40,11 @@ class HostFunction:
     ) -> None:
         self._fun, self.where = _method_reference(fun), where
         self.name = callable_name(fun)
-        self._leaves, self._tree = trees.flatten(tuple(args))
+        self._leaves, self._tree = trees.flatten_deep(tuple(args))
         self._array_positions = [k for k, leaf in enumerate(self._leaves) if is_array_leaf(leaf)]
         self.arrays = [self._leaves[k] for k in self._array_positions]
         self._leaves = [None if is_array_leaf(leaf) else leaf for leaf in self._leaves]
-        specs, self.result_tree = trees.flatten(result_specs)
+        specs, self.result_tree = trees.flatten_deep(result_specs)
         self.paths = trees.paths(self.result_tree, "result")
         self.specs = [self._spec_of(x, path) for x, path in zip(specs, self.paths, strict=True)]
 
@@ -158,7 +158,7 @@ class HostFunction:
         flat_leaves = flatten(result) if flatten else None
         if flat_leaves is not None and all(map(is_array_leaf, flat_leaves)):
             return list(map(self._coerced, self.paths, self.specs, flat_leaves))
-        leaves, tree = trees.flatten(result)
+        leaves, tree = trees.flatten_deep(result)
         if not trees.is_same_structure(tree, self.result_tree):
             expected = trees.unflatten(self.result_tree, [0.0] * len(self.specs))
             raise StructureError(

@@ -31,6 +31,6 @@ def numpy_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> An
         >>> wend.grad(lambda x: x * wend.numpy_function(math.floor, wend.TensorSpec([]), x))(2.5)
         np.float64(2.0)
     """
-    leaves, tree = trees.flatten(args)
+    leaves, tree = trees.flatten_deep(args)
     constant = trees.unflatten(tree, [stop_gradient(leaf) for leaf in leaves])
     return py_function(fun, result_specs, *constant)

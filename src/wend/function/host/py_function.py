@@ -86,7 +86,7 @@ def py_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> Any:
 
 
 def _refuse_lists(args: Any, where: Source | None) -> None:
-    leaves, tree = trees.flatten(args)
+    leaves, tree = trees.flatten_deep(args)
     for leaf, path in zip(leaves, trees.paths(tree, "args"), strict=True):
         if isinstance(leaf, ShownText):
             raise leaf.looked_at()

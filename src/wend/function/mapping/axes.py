@@ -29,7 +29,7 @@ def axes_of_leaves(axes: Any, tree: Any, what: str, root: str, of: str) -> list[
         if isinstance(axes, bool):
             raise _no_axis(axes, what, root)
         axis = None if axes is None else int(axes)
-        return [axis] * len(trees.flatten(tree)[0])
+        return [axis] * len(trees.flatten_deep(tree)[0])
     inner_axes, inner_trees = trees.children_of(axes), trees.children_of(tree)
     if inner_axes is None:
         raise _no_axis(axes, what, root)
@@ -60,7 +60,7 @@ def check_axes(axes: Any, what: str, root: str) -> None:
     Raises:
         TypeMismatchError: it holds something else.
     """
-    leaves, treedef = trees.flatten(axes)
+    leaves, treedef = trees.flatten_deep(axes)
     for leaf, path in zip(leaves, trees.paths(treedef, root), strict=True):
         if isinstance(leaf, bool) or not isinstance(leaf, (int, np.integer)):
             raise _no_axis(leaf, what, path)

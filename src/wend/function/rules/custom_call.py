@@ -48,7 +48,7 @@ class CustomCall:
         self.args, self.parameters, omitted = _positional_args(fun, name, args, kwargs)
         self.nondiff_argnums = _normalized_argnums(name, nondiff_argnums, len(self.args))
         self.diff_argnums = [k for k in range(len(self.args)) if k not in self.nondiff_argnums]
-        flattened = [trees.flatten(self.args[k]) for k in self.diff_argnums]
+        flattened = [trees.flatten_deep(self.args[k]) for k in self.diff_argnums]
         self.trees = [treedef for _, treedef in flattened]
         self.leaves = [to_native_byte_order(leaf) for leaves, _ in flattened for leaf in leaves]
         self.argnum_of_leaf = [

@@ -146,11 +146,11 @@ def _sum_rule(owner: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> C
         tangent_parts = [
             rule(tangent, out, *primals)
             for rule, tangent in zip(jvps, tangents, strict=True)
-            if rule is not None and trees.flatten(tangent)[0]
+            if rule is not None and trees.flatten_deep(tangent)[0]
         ]
         if not tangent_parts:
             return out, None
-        return out, trees.tree_map(lambda *parts: functools.reduce(_add, parts), *tangent_parts)
+        return out, trees.map_deep(lambda *parts: functools.reduce(_add, parts), *tangent_parts)
 
     return jvp
 

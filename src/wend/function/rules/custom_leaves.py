@@ -38,7 +38,7 @@ def coerce_value(what: str, callee: Traced, out: Any) -> list[Any]:
         StructureError, TypeMismatchError, ShapeError: it differs from the value of the function.
     """
     expected = trees.unflatten(callee.result_tree, list(callee.result_types))
-    leaves, treedef = trees.flatten(out)
+    leaves, treedef = trees.flatten_deep(out)
     if not trees.is_same_structure(treedef, callee.result_tree):
         raise StructureError(
             explain(

@@ -63,7 +63,7 @@ class VjpRule(CustomRule):
         what = f"{call.where}: fwd"
         out, residuals = as_pair(what, result, "residuals", "bwd needs nothing")
         outs = coerce_value(what, self.callee, out)
-        self.residuals, self.treedef = trees.flatten(residuals)
+        self.residuals, self.treedef = trees.flatten_deep(residuals)
         indexed_leaves = enumerate(self.residuals)
         self.traced_positions = [k for k, leaf in indexed_leaves if isinstance(leaf, Staged)]
         return [*outs, *(self.residuals[k] for k in self.traced_positions)]

@@ -30,7 +30,7 @@ class Binding:
 
     def _check_declared(self, declared: tuple[Any, ...]) -> None:
         """Check that an `input_signature` has a `TensorSpec` for each required argument."""
-        specs, tree = trees.flatten(declared)
+        specs, tree = trees.flatten_deep(declared)
         for spec, path in zip(specs, trees.paths(tree, "input_signature"), strict=True):
             if not isinstance(spec, TensorSpec):
                 what = f"{self.name}: {path} is {spec!r:.60}, not a TensorSpec."
@@ -81,7 +81,7 @@ class Binding:
             counts = listed([f"{len(args)} positional", *map(repr, kwargs)])
             problem = f"its input_signature is for {len(self.declared)} arguments, given {counts}"
             raise TypeError(f"{self.name}: {problem}")
-        specs, spec_tree = trees.flatten(self.declared)
+        specs, spec_tree = trees.flatten_deep(self.declared)
         reordered = trees.first_reordered(self.declared, tuple(args), "args")
         if reordered is not None:
             cure = "pass the dict in the order of the signature."

@@ -14,7 +14,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.config import traced_settings
-from wend.base.errors import StructureError, TypeMismatchError, explain, listed
+from wend.base.errors import NestingError, StructureError, TypeMismatchError, explain, listed
 from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
 from wend.base.refusals import refusal
 from wend.capture.state.paths import Decision, IntegerReached, Site
@@ -132,7 +132,7 @@ class Arguments:
         leaves, args, kwargs = self._rebuilt(arrays)
         result = call_with(fun, args, kwargs)
         self._check_unchanged(leaves, (args, kwargs))
-        return with_nodes(result)
+        return with_nodes(result, leaves)
 
     def call_for_caller(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """Call a function in a trace whose results change lists and dicts of the caller, too."""
@@ -154,7 +154,7 @@ class Arguments:
             leaves[k] = array
         args, kwargs = trees.unflatten(self.treedef, leaves)
         if self.aliases:
-            args, kwargs = unified((args, kwargs), self.aliases)
+            args, kwargs = unified((args, kwargs), self.aliases, leaves)
         return leaves, args, kwargs
 
     def _check_unchanged(self, leaves: Sequence[Any], passed: Any) -> None:
@@ -162,8 +162,8 @@ class Arguments:
         # Flattened again, since a static argument may be None or a tuple, which is not one leaf.
         original = trees.unflatten(self.treedef, list(leaves))
         (before_leaves, tree), (after_leaves, new_tree) = (
-            trees.flatten(original),
-            trees.flatten(passed),
+            trees.flatten_deep(original),
+            trees.flatten_deep(passed),
         )
         if not trees.is_same_structure(tree, new_tree):
             path = _first_changed_path(original, passed, self.parameters)
@@ -302,8 +302,45 @@ class Signature:
         Raises:
             TypeError: they do not fit the function, or a static one is not hashable.
         """
-        args, kwargs, static = self.canonical(args, kwargs)
-        leaves, treedef = trees.flatten((tuple(args), kwargs))
+        args, kwargs, has_static = self.canonical(args, kwargs)
+        leaves, treedef = self.flattened(args, kwargs)
+        try:
+            return self._bound(args, kwargs, leaves, treedef, has_static, specialized)
+        except TypeError:
+            whole, whole_treedef = self.flattened(args, kwargs, is_deep=False)
+            if whole_treedef == treedef:
+                raise
+            # What an instance holds has no key, such as a set: the instance is known by identity.
+            return self._bound(args, kwargs, whole, whole_treedef, has_static, specialized)
+
+    def flattened(
+        self, args: Sequence[Any], kwargs: dict[str, Any], *, is_deep: bool = True
+    ) -> tuple[list[Any], trees.TreeDef]:
+        """Return the leaves and structure of a call; the object of a method is one leaf.
+
+        With `is_deep`, dataclasses and attrs classes are nodes, unless they contain themselves.
+        """
+        if self.is_method and args:
+            args = (_MethodObject(args[0]), *args[1:])
+        tree = (tuple(args), kwargs)
+        try:
+            leaves, treedef = (trees.flatten_deep if is_deep else trees.flatten)(tree)
+        except NestingError:
+            leaves, treedef = trees.flatten(tree)
+        if self.is_method and args:
+            leaves[0] = leaves[0].value
+        return leaves, treedef
+
+    def _bound(
+        self,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        leaves: list[Any],
+        treedef: trees.TreeDef,
+        has_static: bool,
+        specialized: Collection[str],
+    ) -> Arguments:
+        """Return the arguments of a call that is flattened."""
         positions: list[int] = []
         types: list[LeafType] = []
         static_keys: list[Hashable] = []
@@ -329,7 +366,7 @@ class Signature:
                 types.append(leaf_type(leaf))
             else:
                 static_keys.append(self._key(leaf, index, treedef))
-        if static:
+        if has_static:
             leaves = [leaf.value if isinstance(leaf, _StaticArgument) else leaf for leaf in leaves]
         # Besides the leaves there are (args, kwargs), args and kwargs.
         node_count = treedef.num_nodes - len(leaves) - 3
@@ -341,7 +378,7 @@ class Signature:
             tuple(static_keys),
             self.parameters,
             trees.metadata_key(treedef) if node_count > 0 else (),
-            aliases_of(args, kwargs) if node_count > 1 else (),
+            aliases_of(args, kwargs, leaves) if node_count > 1 else (),
         )
 
     def _specialized_positions(
@@ -360,8 +397,7 @@ class Signature:
     def bound_leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """Return the leaves of a call in the order of `bind`."""
         args, kwargs, _ = self.canonical(args, kwargs)
-        leaves, _ = trees.flatten((tuple(args), kwargs))
-        return leaves
+        return self.flattened(args, kwargs)[0]
 
     def _key(self, value: Any, index: int, treedef: trees.TreeDef) -> Hashable:
         try:
@@ -513,6 +549,15 @@ def _is_in_class(fun: Callable[..., Any]) -> bool:
 
 class _StaticArgument:
     """Marks an argument that is part of the key, whatever its type."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _MethodObject:
+    """Marks the object of a method, which is known by identity."""
 
     __slots__ = ("value",)
 

@@ -46,7 +46,7 @@ class TraceInputs:
         return [
             name
             for name, part in named
-            if name in known and traced.isdisjoint(trees.flatten(part)[0])
+            if name in known and traced.isdisjoint(trees.flatten_deep(part)[0])
         ]
 
     def structured(self) -> Any:

@@ -1,4 +1,7 @@
-"""Lists, dicts and deques in a value: walking, rebuilding and filling them."""
+"""Lists, dicts, deques and instances in a value: walking, rebuilding and filling them.
+
+Instances are those of dataclasses and attrs classes, whose items are their attributes.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wend.base import trees
+from wend.base.instances import delete_attribute, has_fields, set_attributes, structure_of
+from wend.base.keys import attributes_of
 
-CONTAINER_KINDS = (list, dict, deque)
+_CONTAINER_KINDS = (list, dict, deque)
+
+
+def is_container(value: Any) -> bool:
+    """Return whether a value is a list, dict or deque, or an instance with fields."""
+    return isinstance(value, _CONTAINER_KINDS) or has_fields(value)
 
 
 def _dict_kind(value: dict[Any, Any]) -> type[dict[Any, Any]]:
@@ -20,48 +30,59 @@ def children_of(value: Any) -> Sequence[Any]:
     """Return the items of a container or tuple; () of others."""
     if isinstance(value, dict):
         return [*_dict_kind(value).values(value)]
+    if has_fields(value):
+        return [item for _, item in attributes_of(value)]
     return value if isinstance(value, (list, tuple, deque)) else ()
 
 
 def containers_in(value: Any, enclosing: tuple[int, ...] = ()) -> Iterator[Any]:
     """Yield the containers in a value, from outside and the left; one passed twice, twice."""
-    if isinstance(value, CONTAINER_KINDS):
+    if is_container(value):
         yield value
     for child in children_of(value):
-        if isinstance(child, (*CONTAINER_KINDS, tuple)) and id(child) not in enclosing:
+        if (isinstance(child, tuple) or is_container(child)) and id(child) not in enclosing:
             yield from containers_in(child, (*enclosing, id(child)))
 
 
 def items_of(container: Any) -> list[tuple[Any, Any]]:
-    """Return the items of a container with their keys or positions."""
+    """Return the items of a container with their keys, names or positions."""
     if isinstance(container, dict):
         return [*_dict_kind(container).items(container)]
+    if has_fields(container):
+        return attributes_of(container)
     return [*enumerate(container)]
 
 
-def aliases_of(args: Any, kwargs: Any) -> tuple[int, ...]:
-    """Return for each container the number of the first that is the same; () if none is."""
+def aliases_of(args: Any, kwargs: Any, leaves: Sequence[Any] = ()) -> tuple[int, ...]:
+    """Return for each container the number of the first that is the same; () if none is.
+
+    `leaves` are those of the arguments: instances among them are no containers.
+    """
     numbers: dict[int, int] = {}
     occurrences = [
         numbers.setdefault(id(container), len(numbers))
-        for container in containers_in((args, kwargs))
+        for container in containers_in((args, kwargs), whole(leaves))
     ]
     return () if len(numbers) == len(occurrences) else tuple(occurrences)
 
 
-def unified(value: Any, aliases: Sequence[int]) -> Any:
+def whole(leaves: Sequence[Any]) -> tuple[int, ...]:
+    """Return the ids of the instances among leaves, whose attributes are not traced."""
+    return tuple([id(leaf) for leaf in leaves if has_fields(leaf)])
+
+
+def unified(value: Any, aliases: Sequence[int], leaves: Sequence[Any] = ()) -> Any:
     """Return rebuilt arguments in which containers that were one are one again."""
-    numbers = iter(aliases)
+    numbers, instances = iter(aliases), whole(leaves)
     firsts: dict[int, Any] = {}
 
     def unify(value: Any) -> Any:
-        if isinstance(value, CONTAINER_KINDS):
+        if is_container(value) and id(value) not in instances:
             number = next(numbers)
             first = firsts.setdefault(number, value)
             items = [unify(child) for child in children_of(value)]
             if first is value:
-                for (key, _), item in zip(items_of(value), items, strict=True):
-                    value[key] = item
+                _set_items(value, [key for key, _ in items_of(value)], items)
             return first
         if not isinstance(value, tuple):
             return value
@@ -73,8 +94,18 @@ def unified(value: Any, aliases: Sequence[int]) -> Any:
     return unify(value)
 
 
+def _set_items(container: Any, keys: Sequence[Any], items: Sequence[Any]) -> None:
+    if has_fields(container):
+        set_attributes(container, dict(zip(keys, items, strict=True)))
+        return
+    for key, item in zip(keys, items, strict=True):
+        container[key] = item
+
+
 def container_like(container: Any, items: Any) -> Any:
     """Return a container of the kind of another with these items, which may be a list or a dict."""
+    if has_fields(container):
+        return structure_of(container).make([*items])
     if isinstance(container, dict):
         values = items.values() if isinstance(items, dict) else items
         new = container.copy()
@@ -85,8 +116,10 @@ def container_like(container: Any, items: Any) -> Any:
 
 
 def assign_items(container: Any, items: Any) -> None:
-    """Give a container these items, which a list or a dict holds."""
-    if isinstance(container, dict):
+    """Give a container these items, which a list, a dict or another instance holds."""
+    if has_fields(container):
+        _assign_attributes(container, dict(attributes_of(items)))
+    elif isinstance(container, dict):
         kind = _dict_kind(container)
         kind.clear(container)
         for key, item in items.items():
@@ -96,3 +129,13 @@ def assign_items(container: Any, items: Any) -> None:
         container.extend(items)
     else:
         list.__setitem__(container, slice(None), items)
+
+
+def _assign_attributes(instance: Any, values: dict[str, Any]) -> None:
+    before = dict(attributes_of(instance))
+    for name in before.keys() - values.keys():
+        delete_attribute(instance, name)
+    set_attributes(
+        instance,
+        {k: x for k, x in values.items() if k not in before or before[k] is not x},
+    )

@@ -1,4 +1,4 @@
-"""Lists, dicts and deques among the arguments of a call, which the function may change in place.
+"""Lists, dicts, deques and instances of the caller, which a function may change in place.
 
 A trace works on containers of its own. What it leaves in them is part of its result
 (`trace.control.returned_containers`); when the result is rebuilt, the caller's containers take it.
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from wend.base.context_values import scoped
-from wend.trace.aliasing.containers import containers_in, items_of
+from wend.trace.aliasing.containers import containers_in, items_of, whole
 
 
 class PassedContainers:
@@ -31,7 +31,8 @@ class PassedContainers:
     """
 
     def __init__(self, args: Any, kwargs: Any, leaves: Sequence[Any]) -> None:
-        by_id = {id(container): container for container in containers_in((args, kwargs))}
+        containers = containers_in((args, kwargs), whole(leaves))
+        by_id = {id(container): container for container in containers}
         self.containers = [*by_id.values()]
         self.numbers = {key: number for number, key in enumerate(by_id)}
         self._before = [items_of(container) for container in self.containers]

@@ -12,7 +12,7 @@ from wend.base import trees
 from wend.base.context_values import scoped
 from wend.base.errors import StructureError, explain
 from wend.base.refusals import refusal
-from wend.trace.aliasing.containers import CONTAINER_KINDS, assign_items
+from wend.trace.aliasing.containers import assign_items, is_container
 from wend.trace.aliasing.passed_containers import PassedContainers
 
 
@@ -60,7 +60,7 @@ def _rebuilt_container(metadata: Any, children: Any) -> Any:
     if caller is None:
         return items
     container = caller.containers[number]
-    if not isinstance(items, CONTAINER_KINDS):
+    if not is_container(items):
         what = "a list grows in a function that is called with it, in a loop that is recorded."
         cure = "let the function return what is to be appended."
         raise refusal(StructureError(explain(what, cure=cure)))

@@ -123,10 +123,10 @@ def _branch(
 def _same_structure(
     where: str, regions: Sequence[Recording], results: Sequence[Any], roles: Sequence[str]
 ) -> tuple[list[list[Any]], trees.TreeDef]:
-    leaves, treedef = trees.flatten(results[0])
+    leaves, treedef = trees.flatten_deep(results[0])
     leaf_rows = [leaves]
     for role, result in zip(roles[1:], results[1:], strict=True):
-        branch_leaves, branch_treedef = trees.flatten(result)
+        branch_leaves, branch_treedef = trees.flatten_deep(result)
         if not trees.is_same_structure(branch_treedef, treedef):
             raise StructureError(
                 explain(

@@ -247,4 +247,4 @@ def fori_loop(
 
 def _counted_paths(init: Any) -> list[str]:
     """Return the paths of a carry and its counter, in the user's terms."""
-    return ["the counter", *trees.paths(trees.flatten(init)[1], "carry")]
+    return ["the counter", *trees.paths(trees.flatten_deep(init)[1], "carry")]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from wend.base import trees
-from wend.base.errors import StructureError, explain
+from wend.base.errors import NestingError, StructureError, explain
+from wend.base.instances import has_fields, is_instance, static_fields, structure_of
+from wend.base.keys import attributes_of
 from wend.base.refusals import refusal
 from wend.trace.aliasing.containers import (
-    CONTAINER_KINDS,
     children_of,
     container_like,
     containers_in,
+    is_container,
     items_of,
 )
 from wend.trace.aliasing.passed_containers import PassedContainers
@@ -22,7 +25,7 @@ from wend.trace.aliasing.rebuilt_containers import (
     ResultAndContainers,
 )
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.control.returned_constants import returned_constant
+from wend.trace.control.returned_constants import ReturnedObject, returned_constant
 from wend.trace.control.returned_list import returned_list
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import is_array_leaf
@@ -37,7 +40,7 @@ def with_changes(passed: PassedContainers, result: Any) -> Any:
     changed = passed.changed()
     encoder = _Encoder(passed, {*changed})
     if not (changed or passed.is_compared or encoder.is_passed_in(result)):
-        return with_nodes(result)
+        return with_nodes(result, passed.leaves)
     result = encoder.encoded(result, is_item=False)
     containers = [encoder.container(passed.containers[number]) for number in changed]
     return ResultAndContainers(result, containers)
@@ -75,16 +78,22 @@ class _Encoder:
             what = "a list or dict of the arguments holds itself when the function ends."
             raise refusal(StructureError(explain(what, cure="put a copy into it.")))
         self._enclosing.append(id(container))
+        static = static_fields(type(container))
+        by_key = {
+            key: item if key in static else self.encoded(item) for key, item in items_of(container)
+        }
         if isinstance(container, dict):
-            items: Any = {key: self.encoded(item) for key, item in items_of(container)}
+            items: Any = by_key
+        elif has_fields(container):
+            items = container_like(container, by_key.values())
         else:
-            items = [self.encoded(item) for item in container]
+            items = [*by_key.values()]
         self._enclosing.pop()
         return items
 
     def encoded(self, value: Any, *, is_item: bool = True) -> Any:
         """Return a part of the result; `is_item`: of the contents of a container of the caller."""
-        if isinstance(value, CONTAINER_KINDS):
+        if is_container(value):
             if id(value) in self.numbers:
                 return self.container(value)
             seen = self._new_in_containers | (self._new_in_result if is_item else set())
@@ -97,7 +106,7 @@ class _Encoder:
                 if is_item
                 else [self.encoded(child, is_item=False) for child in children_of(value)]
             )
-            return container_like(value, items)
+            return items if is_item and has_fields(value) else container_like(value, items)
         if isinstance(value, tuple):
             items = [self.encoded(child, is_item=is_item) for child in value]
             return type(value)(*items) if trees.is_namedtuple(type(value)) else tuple(items)
@@ -106,29 +115,44 @@ class _Encoder:
                 if promoted is value and key in self.numbers:
                     return self.container(self.passed.containers[self.numbers[key]])
         if not is_item:
-            return with_nodes(value)
-        if not self.changed and is_array_leaf(value):
-            return with_nodes(value)  # for derivatives, which have no caller with this leaf
+            return with_nodes(value, self.passed.leaves, is_field=True)
         if id(value) in self._leaves and self.passed.leaves[self._leaves[id(value)]] is value:
-            return PassedLeaf(self._leaves[id(value)])
+            if self.changed:
+                return PassedLeaf(self._leaves[id(value)])
+            # for derivatives, which have no caller with this leaf
+            return with_nodes(value, self.passed.leaves, is_field=True)
         is_number = type(value) in _NUMBERS or (isinstance(value, Tracer) and value.weak)
         value = with_nodes(value)
         return PythonNumber(value) if is_number else value
 
 
-def with_nodes(value: Any) -> Any:
+def with_nodes(value: Any, leaves: Sequence[Any] = (), *, is_field: bool = False) -> Any:
     """Return a value with nodes for lists that have grown and for constants.
 
     All are replaced in one pass: what rebuilds the tree would undo an earlier one.
+
+    Args:
+        value: a part of the result.
+        leaves: those of the arguments; static ones may stand in instances.
+        is_field: whether the value is an attribute of an instance.
     """
-    return trees.map_instances(_REPLACED, _node_of, value)
+
+    def node_of(part: Any) -> Any:
+        if isinstance(part, TensorList):
+            return returned_list(part)
+        if isinstance(part, _CONSTANTS):
+            return returned_constant(part)
+        if is_instance(part):
+            items = [with_nodes(x, leaves, is_field=True) for _, x in attributes_of(part)]
+            return structure_of(part).make(items)
+        is_static = is_field and not is_array_leaf(part)
+        return ReturnedObject(part) if is_static and any(x is part for x in leaves) else part
+
+    try:
+        return trees.map_parts((TensorList, *_CONSTANTS), node_of, value)
+    except RecursionError:
+        raise NestingError.of_tree() from None
 
 
-_REPLACED = (TensorList, str, bytes, int, set, frozenset, Exception)
-
-
-def _node_of(part: Any) -> Any:
-    return returned_list(part) if isinstance(part, TensorList) else returned_constant(part)
-
-
+_CONSTANTS = (str, bytes, int, set, frozenset, Exception)
 _NUMBERS = (bool, int, float, complex)

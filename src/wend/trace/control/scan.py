@@ -125,7 +125,7 @@ class _Scan:
         self.f, self.reverse, self.outer, self.stops = f, reverse, outer, stops
         self.where = where
         self.steps: Any = None
-        self.rows, self.rows_tree = trees.flatten(xs)
+        self.rows, self.rows_tree = trees.flatten_deep(xs)
         paths = trees.paths(self.rows_tree, "xs")
         check_leaves(self.where, self.rows, paths)
         self.types = LoopTypes(self.where, init)
@@ -246,7 +246,7 @@ class _Scan:
                         cure="return (carry, None) where there is no y.",
                     )
                 )
-            ys, ys_tree = trees.flatten(result[1])
+            ys, ys_tree = trees.flatten_deep(result[1])
             check_leaves(self.where, ys, trees.paths(ys_tree, "y"))
             ys = [as_array(y) for y in ys]
             return after, following, self.types.leaves_of(result[0]), ys, ys_tree

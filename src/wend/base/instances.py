@@ -1,0 +1,152 @@
+"""Instances of dataclasses and attrs classes as nodes of pytrees, without code of the user's.
+
+Their attributes are the children. The classes are not registered with optree, which would keep
+them alive: a `InstanceNode` stands for an instance while a pytree is taken apart.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from wend.base.keys import attributes_of, has_array_protocol, is_equal, is_plain_class, slots_of
+
+
+class InstanceStructure(NamedTuple):
+    """The structure of an instance: its class, and the names of its attributes."""
+
+    cls: Any
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return str(self.cls.__name__)
+
+    def make(self, values: Sequence[Any]) -> Any:
+        """Return an instance with these attributes; no code of its class runs."""
+        instance = object.__new__(self.cls)
+        set_attributes(instance, dict(zip(self.names, values, strict=True)))
+        return instance
+
+
+class StaticField:
+    """A text, function or class in a field, as a node without leaves."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StaticField) and is_equal(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class InstanceNode:
+    """The attributes of an instance, as a node of a pytree.
+
+    Args:
+        instance: the instance.
+        is_static_kept: whether texts, functions and classes are parts of the structure.
+    """
+
+    __slots__ = ("instance", "is_static_kept")
+
+    def __init__(self, instance: Any, *, is_static_kept: bool = False) -> None:
+        self.instance, self.is_static_kept = instance, is_static_kept
+
+    def flattened(self) -> tuple[list[Any], InstanceStructure, tuple[str, ...]]:
+        """Return the attributes, the structure, and the names of the attributes for paths."""
+        attributes = attributes_of(self.instance)
+        names = tuple([name for name, _ in attributes])
+        values = [value for _, value in attributes]
+        if self.is_static_kept:
+            values = [StaticField(x) if _is_static(x) else x for x in values]
+        return values, InstanceStructure(type(self.instance), names), names
+
+
+def _is_static(value: Any) -> bool:
+    return isinstance(value, (str, bytes, Enum)) or callable(value)
+
+
+def structure_of(instance: Any) -> InstanceStructure:
+    """Return the structure of an instance."""
+    return InstanceNode(instance).flattened()[1]
+
+
+def slots_for(cls: Any) -> dict[str, Any]:
+    """Return the slots of a class by name; of two with one name, that which its code sees."""
+    return dict(reversed(slots_of(cls)))
+
+
+def set_attributes(instance: Any, values: dict[str, Any]) -> None:
+    """Set attributes as `object.__new__` leaves them: no setter, property or hook runs."""
+    slots = slots_for(type(instance))
+    for name, value in values.items():
+        slot = slots.get(name)
+        if slot is None:
+            object.__getattribute__(instance, "__dict__")[name] = value
+        else:
+            slot.__set__(instance, value)
+
+
+def delete_attribute(instance: Any, name: str) -> None:
+    """Delete an attribute that `attributes_of` yields; no code of its class runs."""
+    slot = slots_for(type(instance)).get(name)
+    if slot is None:
+        del object.__getattribute__(instance, "__dict__")[name]
+    else:
+        slot.__delete__(instance)
+
+
+def is_instance(x: Any) -> bool:
+    """Return whether a value is an instance of a dataclass or attrs class that is a pytree."""
+    cls: Any = type(x)
+    if not (hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__attrs_attrs__")):
+        return False
+    is_tree = _are_trees.get(cls)
+    if is_tree is None:
+        is_tree = _are_trees[cls] = (
+            cls.__module__.partition(".")[0] != "wend"
+            and not issubclass(cls, (Enum, type, BaseException))
+            and is_plain_class(cls)
+            and len(slots_for(cls)) == len(slots_of(cls))
+            and not has_array_protocol(cls)
+        )
+    return is_tree
+
+
+def has_fields(x: Any) -> bool:
+    """Return whether a value is an instance whose attributes are its children in pytrees."""
+    return is_instance(x) and _static_fields.get(type(x), frozenset()) is not None
+
+
+def is_unregistered(x: Any) -> bool:
+    """Return whether a value is an instance that is a pytree without being registered."""
+    return is_instance(x) and type(x) not in _static_fields
+
+
+def is_unregistered_class(cls: Any) -> bool:
+    """Return whether the instances of a class are pytrees without being registered."""
+    return isinstance(cls, type) and is_unregistered(object.__new__(cls))
+
+
+def static_fields(cls: Any) -> frozenset[str]:
+    """Return the fields of a registered dataclass that are metadata."""
+    return _static_fields.get(cls) or frozenset()
+
+
+def note_registered(cls: Any, static: Iterable[str] | None) -> None:
+    """Note that a class is registered: by its fields, of which some are static, or otherwise."""
+    _static_fields[cls] = None if static is None else frozenset(static)
+
+
+# Of registered classes; None: what their children are, functions of the user's tell.
+_static_fields: weakref.WeakKeyDictionary[Any, frozenset[str] | None] = weakref.WeakKeyDictionary()
+_are_trees: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
