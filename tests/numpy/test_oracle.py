@@ -152,6 +152,10 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (np.linalg.cond, (np.zeros((2, 2)),)),
     (lambda x: np.linalg.norm(x, axis=0.0), (np.eye(2),)),
     (lambda x: np.linalg.vector_norm(x, axis=0.0), (np.eye(2),)),
+    (lambda x: np.interp(x, [0, 1, 2], [True, True, False]), (np.array([NAN, 0.5]),)),
+    (lambda x: np.interp(x, [0, 1], [1j, 1j], 7, 8), (np.array([NAN, 0.5]),)),
+    (lambda x: np.interp(x, [0], [3], period=2), (np.array([NAN, INF]),)),
+    (lambda x: np.interp(x, [0], [3]), (np.array([NAN, INF]),)),
 ]  # fmt: skip
 
 
@@ -172,6 +176,14 @@ ERRORS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (lambda x: np.histogram(x, 3), (np.array([2**60]),)),
     (lambda x: np.swapaxes(x, -4, [0]), (np.ones((2, 2)),)),
     (lambda x: np.linalg.vector_norm(x, axis=1.0, keepdims=True), (np.ones((2, 2)),)),
+    (lambda x: np.linalg.vector_norm(x, axis=1.0, keepdims=True), (np.ones(2, np.uint8),)),
+    (lambda x: np.linalg.vector_norm(x, axis="a"), (np.ones(2),)),
+    (lambda x: np.linalg.norm(x, axis="a"), (np.ones(2),)),
+    (lambda x: np.fft.ihfft(x, axis=-3, norm="none"), (np.eye(2),)),
+    (lambda x: np.fft.ihfft(x, axis=1.0, norm="none"), (np.eye(2),)),
+    (lambda x: np.fft.fft(x, 2.0, axis=-3), (np.eye(2),)),
+    (lambda x: np.fft.irfft(x, 2.0, norm="none"), (np.eye(2),)),
+    (lambda x: np.fft.rfft(x, 2.0), (np.eye(2),)),
     (lambda x: np.linalg.matrix_rank(x, hermitian=True), (np.ones((2, 3), np.float16),)),
     (np.bitwise_and.reduce, (np.array([1.5]),)),
     (np.gcd.reduce, (np.array([1.5]),)),

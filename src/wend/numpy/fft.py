@@ -59,12 +59,12 @@ def _prepared(a: Any, n: Any, axis: Any, norm: Any, *, count: Any = None) -> tup
 
     Missing points are 0. Of n points of a result, the array has `count`.
     """
+    if not isinstance(n, Staged) and n < 1:
+        raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
+    norm = _opposite(_opposite(norm))
+    axis = normalize_axis_index(axis, shaping.rank_of(a))
     if not isinstance(n, Staged):
         n = operator.index(n)
-        if n < 1:
-            raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
-    norm = _opposite(_opposite(norm))
-    axis = normalize_axis_index(operator.index(axis), shaping.rank_of(a))
     return _resize(a, n if count is None else count, axis), axis, norm
 
 
@@ -176,6 +176,7 @@ def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None, out: An
 @implements(np.fft.ihfft)
 def ihfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Any:
     """Compute the inverse of `hfft`; see `numpy.fft.ihfft`."""
+    n = shaping.shape(strong(a))[axis] if n is None else n
     return ew.conjugate(rfft(a, n, axis, _opposite(norm)))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.eager.dispatch import any_staged
 from wend.eager.promotion import tensor_type
@@ -31,7 +30,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
             return _euclidean_norm(x, normalize_axes(x, None), keepdims)
         if rank not in (1, 2):
             raise ValueError("Improper number of dimensions to norm.")
-    axes = normalize_axes(x, axis if axis is None or isinstance(axis, tuple) else int(axis))
+    axes = normalize_axes(x, _int_or_tuple(axis))
     if len(axes) == 1:
         return _vector_norm(x, axes[0], 2 if ord is None else ord, keepdims)
     if len(axes) == 2:
@@ -121,6 +120,16 @@ def _matrix_norm(x: Any, ord: Any) -> Any:
     return _max_or_zero(sums, -1) if ord > 0 else reducing.min(sums, axis=-1)
 
 
+def _int_or_tuple(axis: Any) -> int | tuple[int, ...] | None:
+    """Return None and a tuple of axes as they are, and any other axis as an int, as NumPy does."""
+    if axis is None or isinstance(axis, tuple):
+        return axis
+    try:
+        return int(axis)
+    except Exception as error:
+        raise TypeError("'axis' must be None, an integer or a tuple of integers") from error
+
+
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """Compute the vector norm of a vector or a batch of vectors; see `numpy.linalg.vector_norm`.
 
@@ -129,10 +138,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     if not any_staged([x]):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     (x,) = promote_dtypes_inexact(x)
-    if keepdims and axis is not None and not isinstance(axis, tuple):
-        operator.index(axis)  # NumPy's error
-    axis = axis if axis is None or isinstance(axis, tuple) else int(axis)
-    rank, axes = shaping.rank_of(x), normalize_axes(x, axis)
+    rank, axes = shaping.rank_of(x), normalize_axes(x, _int_or_tuple(axis))
+    if keepdims and axis is not None:
+        normalize_axis_tuple(axis, rank)  # which takes no floats
     others = tuple(k for k in range(rank) if k not in axes)
     transposed = shaping.transpose(x, (*others, *axes))
     flat = shaping.reshape(transposed, (*shaping.shape(transposed)[: len(others)], -1))

@@ -202,6 +202,8 @@ def interp(
         values = _interpolate(*ends, fp[low], fp[high])
     values = ew.where(ew.equal(x, xp[-1]), fp[-1], values)
     values = ew.where(x > xp[-1], fp[-1] if right is None else right, values)
+    is_nan = ew.logical_and(ew.isnan(x), ew.not_equal(count, 1))  # one value is taken for NaN, too
+    values = ew.where(is_nan, x, values)
     return ew.where(x < xp[0], fp[0] if left is None else left, values)
 
 
