@@ -111,7 +111,7 @@ def test_leaves_are_arrays_and_numbers():
     same, other = replace(NET, b=3.0), replace(NET, name="other")
     assert wend.tree.structure(NET) == wend.tree.structure(same) != wend.tree.structure(other)
     leaves, structure = wend.tree.flatten(NET)
-    assert wend.tree.unflatten(structure, leaves) == NET
+    assert_same(wend.tree.unflatten(structure, leaves), NET)
 
 
 def test_second_derivatives():

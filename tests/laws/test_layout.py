@@ -86,6 +86,7 @@ SUBJECTS = {
     "test_errors.py": "the messages of a package against golden texts",
     "test_fuzz.py": "random programs",
     "test_programs.py": "random programs",
+    "function/closures/test_local_programs.py": "programs with local functions, on all transforms",
     "autodiff/test_linear_blocks.py": "backward graphs before, between and after the passes",
     "backends/native/test_unknown_sizes.py": "one compilation serves every size",
     "capture/heap/test_orders.py": "the order of dict keys and attributes, through every package",

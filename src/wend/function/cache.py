@@ -41,9 +41,8 @@ from wend.function.signature.shape_relaxation import (
 )
 from wend.function.signature.signature import Arguments
 from wend.function.tracing import Tracing, trace_nested
-from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
-from wend.trace.recording.recording import Recording, current
+from wend.trace.recording.recording import current
 
 # One lock for all functions, since they may call each other in any order: one thread traces at
 # a time.
@@ -199,7 +198,7 @@ class TraceCache:
         """Return the trace that is known to accept a key, if its guards hold."""
         self._calls.in_python += 1
         trace = self.traces.get(key) or self._general_traces.get(key)
-        return None if trace is None or not _is_alive(trace.concrete) else self._valid(trace)
+        return None if trace is None or not trace.concrete.is_alive() else self._valid(trace)
 
     def find_by_shape(self, arguments: Sequence[Any]) -> Trace | None:
         """Return the trace known to accept positional arguments that are all arrays and numbers.
@@ -240,7 +239,7 @@ class TraceCache:
         with TRACING:
             stale_traces = self._stale_traces.get(trace.key, ())
             for other in (self.traces.get(trace.key), *reversed(stale_traces)):
-                if other is None or other is trace or not _is_alive(other.concrete):
+                if other is None or other is trace or not other.concrete.is_alive():
                     continue
                 if other.holds():
                     self._make_current(other)
@@ -316,14 +315,14 @@ class TraceCache:
     def _find_shared(self, function: Any, key: Hashable, arguments: Arguments) -> Trace | None:
         """Return the trace of another function of the same code, for the objects of this one."""
         closure_key = closure_key_of(function, arguments)
-        found = None if closure_key is None else find_shared(closure_key, arguments)
-        if found is None:
+        bound = None if closure_key is None else find_shared(closure_key, arguments)
+        if bound is None:
             return None
-        shared = found.shared
+        shared = bound.shared
         if shared.types != arguments.types:
             arguments = arguments.with_types(shared.types)
             key = None if key is None else arguments.key
-        concrete = self.build.concrete(found.traced, arguments, found.graphs.compiled)
+        concrete = self.build.concrete(bound.traced, arguments, bound.graphs.compiled)
         trace = Trace(
             concrete,
             summarize(arguments),
@@ -333,7 +332,7 @@ class TraceCache:
             shared.accepts_zero_one,
             shared.notes,
         )
-        trace.guards, trace.graphs, trace.key = found.guards, found.graphs, key
+        trace.guards, trace.graphs, trace.key = bound.guards, bound.graphs, key
         trace.is_counted = shared.origin() is not self
         self._add(trace)
         return trace
@@ -483,7 +482,7 @@ class TraceCache:
         return trace
 
     def _add(self, trace: Trace) -> None:
-        """Let a trace serve its key, until an object in that is collected."""
+        """Make a trace serve its key until an object in that is collected."""
         key, cache_reference = trace.key, weakref.ref(self)
 
         def expire(_: Any) -> None:
@@ -586,21 +585,6 @@ def _accepts(trace: Trace, arguments: Arguments) -> bool:
 
 def _symbol_count(trace: Trace) -> int:
     return len(symbolic_axes(trace.concrete.input_types))
-
-
-def _is_alive(concrete: ConcreteFunction) -> bool:
-    """Return whether the traced values that a trace captures belong to open recordings."""
-    recording = current()
-    for binding in concrete.traced.captured:
-        if isinstance(binding, Tracer):
-            if recording is None or binding.read() is not binding:
-                return False
-            ancestor: Recording | None = recording
-            while ancestor is not None and ancestor is not binding.recording:
-                ancestor = ancestor.parent
-            if ancestor is None or not ancestor.is_open:
-                return False
-    return True
 
 
 def _shape_key(arguments: Sequence[Any]) -> Hashable:

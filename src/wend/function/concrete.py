@@ -24,7 +24,8 @@ from wend.ops.effects import host_action
 from wend.ops.hosting import HOST_CALLS
 from wend.passes.pipeline import CANONICALIZE, run_passes
 from wend.trace.aliasing.passed_containers import PassedContainers
-from wend.trace.recording.recording import current
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.recording.recording import Recording, current
 from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced
 
@@ -85,6 +86,20 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> Any:
         return self.inputs.structured()
+
+    def is_alive(self) -> bool:
+        """Return whether the traced values that it captures belong to open recordings."""
+        recording = current()
+        for binding in self.traced.captured:
+            if isinstance(binding, Tracer):
+                if recording is None or binding.read() is not binding:
+                    return False
+                ancestor: Recording | None = recording
+                while ancestor is not None and ancestor is not binding.recording:
+                    ancestor = ancestor.parent
+                if ancestor is None or not ancestor.is_open:
+                    return False
+        return True
 
     @property
     def captured_inputs(self) -> tuple[Any, ...]:

@@ -19,6 +19,11 @@ _LEAF_TYPES = (
     *(np.generic, np.dtype, np.ufunc, CodeType, ModuleType),
 )
 
+# From Python 3.13 on an object whose attributes are stored in itself tells the collector of them,
+# and not of a dict that shows them.
+_HAS_INLINE_VALUES = sys.version_info >= (3, 13)
+_INLINE_VALUES = 1 << 2  # Py_TPFLAGS_INLINE_VALUES
+
 
 def is_node(x: Any) -> bool:
     """Return whether an object may have been made in a trace, and may hold others."""
@@ -46,7 +51,11 @@ def parts_of(x: Any) -> list[Any]:
         return [
             part for part in gc.get_referents(x) if not any(part is table for table in excluded)
         ]
-    return gc.get_referents(x)
+    parts = gc.get_referents(x)
+    if _HAS_INLINE_VALUES and type(x).__flags__ & _INLINE_VALUES:
+        own = object.__getattribute__(x, "__dict__")
+        parts += [] if any(part is own for part in parts) else [own]
+    return parts
 
 
 def _internal_references(tables: Tables) -> tuple[list[Any], dict[int, int]]:

@@ -1,4 +1,4 @@
-"""What a local function is made of: a key by its code, and the objects that it holds."""
+"""The identity of a local function: a key by its code, and the objects that it holds."""
 
 from __future__ import annotations
 

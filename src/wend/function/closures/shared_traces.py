@@ -42,7 +42,7 @@ _MAX_TRACES = 8  # for each key
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ObjectNumber:
     """An object by its number among those of a key."""
 
     number: int
@@ -70,7 +70,9 @@ def _expected(of: Snapshot, numbers: dict[int, int]) -> Any:
     """Return what a snapshot says of functions with other objects."""
     if isinstance(of, IdentitySnapshot):
         value = of.reference()
-        return _Place(numbers[id(value)]) if value is not None and id(value) in numbers else of
+        return (
+            _ObjectNumber(numbers[id(value)]) if value is not None and id(value) in numbers else of
+        )
     if isinstance(of, (SequenceSnapshot, DictSnapshot)):
         items = tuple([_expected(item, numbers) for item in of.snapshots])
         return _Items(of.kind, tuple(getattr(of, "keys", ())), items)
@@ -79,7 +81,7 @@ def _expected(of: Snapshot, numbers: dict[int, int]) -> Any:
 
 def _fits(expected: Any, value: Any, objects: Sequence[Any], is_operand: bool) -> bool:
     """Return whether a value is as expected; `is_operand`: a float may be another one."""
-    if isinstance(expected, _Place):
+    if isinstance(expected, _ObjectNumber):
         return value is objects[expected.number]
     if isinstance(expected, _Items):
         return expected.fits(value, objects, is_operand)
@@ -89,19 +91,19 @@ def _fits(expected: Any, value: Any, objects: Sequence[Any], is_operand: bool) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Guard:
+class _SharedGuard:
     """A read of a trace, for functions with other objects."""
 
     kind: type[Read]
     name: str
-    owner: _Place | Callable[[], Any]
+    owner: _ObjectNumber | Callable[[], Any]
     key: Any
     expected: Any
     recorded: Snapshot
     is_operand: bool
 
     def owner_in(self, objects: Sequence[Any]) -> Any:
-        return objects[self.owner.number] if isinstance(self.owner, _Place) else self.owner()
+        return objects[self.owner.number] if isinstance(self.owner, _ObjectNumber) else self.owner()
 
     def read(self, objects: Sequence[Any], is_operand: bool) -> Read | None:
         """Return the read of another function; None if the value is not as expected."""
@@ -120,15 +122,17 @@ class _Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class _Operand:
+class _FloatOperand:
     """A float that is an operand: in a cell, an item of a holder, or a global."""
 
-    holder: _Place | dict[str, Any]
+    holder: _ObjectNumber | dict[str, Any]
     key: Hashable
     is_global: bool
 
     def holder_in(self, objects: Sequence[Any]) -> Any:
-        return objects[self.holder.number] if isinstance(self.holder, _Place) else self.holder
+        return (
+            objects[self.holder.number] if isinstance(self.holder, _ObjectNumber) else self.holder
+        )
 
     def value_in(self, objects: Sequence[Any]) -> Any:
         holder = self.holder_in(objects)
@@ -140,7 +144,7 @@ class _Operand:
 
 @dataclass(frozen=True, eq=False)
 class SharedGraphs:
-    """What a trace has recorded, without its captures, and what is compiled of it.
+    """The record of a trace without its captures, and its compiled graph.
 
     It lives as long as a trace that uses it, or the table of shared traces keeps it.
     """
@@ -151,7 +155,7 @@ class SharedGraphs:
 
 @dataclass(frozen=True, slots=True)
 class SharedTrace:
-    """What a trace of one function is made of and reads, without the objects of that function.
+    """The parts and reads of the trace of one function, without the objects of that function.
 
     Attributes:
         graphs: a reference to its graphs, which may be gone.
@@ -167,7 +171,7 @@ class SharedTrace:
     notes: tuple[str, ...]
     origin: weakref.ref[Any]
     _captured: tuple[Any, ...]
-    _guards: tuple[_Guard, ...]
+    _guards: tuple[_SharedGuard, ...]
 
     def accepts(self, arguments: Arguments) -> bool:
         """Return whether it serves arguments of these types."""
@@ -192,7 +196,7 @@ class SharedTrace:
             return None
         return BoundTrace(self, graphs, replace(graphs.traced, captured=captured), GuardSet(reads))
 
-    def unlike(self, objects: Sequence[Any]) -> list[_Guard] | None:
+    def unlike(self, objects: Sequence[Any]) -> list[_SharedGuard] | None:
         """Return the guards that fail as floats are others; None if others fail, too."""
         failing = []
         for guard in self._guards:
@@ -206,7 +210,7 @@ class SharedTrace:
     def operand_places(self, key: ClosureKey) -> Iterator[Any]:
         """Yield where the floats are that are operands: numbers of objects, and globals."""
         for x in self._captured:
-            if isinstance(x, _Operand):
+            if isinstance(x, _FloatOperand):
                 holder = id(x.holder_in(key.objects))
                 yield (holder, x.key) if x.is_global else key.numbers()[holder]
 
@@ -230,9 +234,9 @@ class BoundTrace:
 
 def _captured_in(key: ClosureKey, source: Any) -> Any:
     """Return a capture for the objects of a key; `MISSING` if there is none."""
-    if isinstance(source, _Place):
+    if isinstance(source, _ObjectNumber):
         return key.objects[source.number]
-    if isinstance(source, _Operand):
+    if isinstance(source, _FloatOperand):
         value = source.value_in(key.objects)
         return np.asarray(value) if is_float(value) else MISSING
     captured = source()
@@ -242,17 +246,17 @@ def _captured_in(key: ClosureKey, source: Any) -> Any:
 
 def _shared(
     concrete: ConcreteFunction, recorder: GuardRecorder, guards: GuardSet, key: ClosureKey
-) -> tuple[tuple[Any, ...], tuple[_Guard, ...]] | None:
+) -> tuple[tuple[Any, ...], tuple[_SharedGuard, ...]] | None:
     """Return the captures and guards of a trace, for functions with other objects."""
     numbers, sources = key.numbers(), recorder.operands.sources
     captured: list[Any] = []
     for binding in concrete.traced.captured:
         if id(binding) in sources:
             holder, item = sources[id(binding)]
-            place = _Place(numbers[id(holder)]) if id(holder) in numbers else holder
-            captured.append(_Operand(place, item, recorder.operands.is_global(holder, item)))
+            place = _ObjectNumber(numbers[id(holder)]) if id(holder) in numbers else holder
+            captured.append(_FloatOperand(place, item, recorder.operands.is_global(holder, item)))
         elif id(binding) in numbers:
-            captured.append(_Place(numbers[id(binding)]))
+            captured.append(_ObjectNumber(numbers[id(binding)]))
         else:
             try:
                 captured.append(weakref.ref(binding))
@@ -263,11 +267,13 @@ def _shared(
         owner = read.owner()
         if owner is None:
             continue
-        place = _Place(numbers[id(owner)]) if id(owner) in numbers else read.owner
+        place = _ObjectNumber(numbers[id(owner)]) if id(owner) in numbers else read.owner
         expected = _expected(read.snapshot, numbers)
         is_operand = recorder.operands.is_operand(read)
         shared_guards.append(
-            _Guard(type(read), read.name, place, read.key, expected, read.snapshot, is_operand)
+            _SharedGuard(
+                type(read), read.name, place, read.key, expected, read.snapshot, is_operand
+            )
         )
     return tuple(captured), tuple(shared_guards)
 
@@ -300,25 +306,25 @@ def _is_data(value: Any) -> bool:
 
 
 @dataclass(eq=False)
-class _Entry:
+class _KeyTraces:
     """The traces of one key.
 
     Attributes:
         traces: the traces, the last one first; those whose graphs are gone tell what has differed.
-        kept: the graphs that are kept for functions to come.
+        preserved: the graphs that stay for functions to come.
         is_made_anew: whether a trace was lost with its function, so that others are likely.
         values: holders and globals of floats whose values a trace needs, and so are no operands.
         references: references to the objects that the key holds weakly.
     """
 
     traces: list[SharedTrace] = field(default_factory=list)
-    kept: deque[SharedGraphs] = field(default_factory=lambda: deque(maxlen=_MAX_TRACES))
+    preserved: deque[SharedGraphs] = field(default_factory=lambda: deque(maxlen=_MAX_TRACES))
     is_made_anew: bool = False
     values: set[Hashable] = field(default_factory=set)
     references: list[Any] = field(default_factory=list)
 
 
-_entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+_entries: OrderedDict[Hashable, _KeyTraces] = OrderedDict()
 
 
 def forget_shared_traces() -> None:
@@ -326,10 +332,10 @@ def forget_shared_traces() -> None:
     _entries.clear()
 
 
-def _entry(key: Hashable) -> _Entry:
+def _entry(key: Hashable) -> _KeyTraces:
     entry = _entries.get(key)
     if entry is None:
-        entry = _entries[key] = _Entry()
+        entry = _entries[key] = _KeyTraces()
 
         def drop(_: Any) -> None:
             _entries.pop(key, None)
@@ -371,7 +377,7 @@ def operands_for(key: ClosureKey, arguments: Arguments) -> OperandReads | None:
     return None
 
 
-def _holder(guard: _Guard, key: ClosureKey) -> Any:
+def _holder(guard: _SharedGuard, key: ClosureKey) -> Any:
     """Return the number of the object that holds the float, or a global; None: neither does."""
     owner = guard.owner_in(key.objects)
     if guard.kind is GlobalRead:
@@ -390,7 +396,7 @@ def keep_values(key: ClosureKey, places: Iterable[Any]) -> None:
 
 
 def share(trace: Any, recorder: GuardRecorder, key: ClosureKey, *, origin: Any) -> None:
-    """Let other functions use a trace, which was made in the cache `origin`.
+    """Make a trace serve other functions, too; it was made in the cache `origin`.
 
     Its graphs live as long as its function, unless functions of the code are made again and again:
     then they are kept for the next one.
@@ -413,6 +419,6 @@ def share(trace: Any, recorder: GuardRecorder, key: ClosureKey, *, origin: Any) 
     alive = [other for other in entry.traces if other.graphs() is not None]
     entry.is_made_anew |= len(alive) < len(entry.traces)
     if entry.is_made_anew:
-        entry.kept.append(graphs)
+        entry.preserved.append(graphs)
     entry.traces = [shared, *alive][:_MAX_TRACES]
     keep_values(key, recorder.operands.read_places())
