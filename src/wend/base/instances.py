@@ -1,7 +1,8 @@
-"""Instances of dataclasses and attrs classes as nodes of pytrees, without code of the user's.
+"""Instances of dataclasses and attrs classes as nodes of pytrees.
 
-Their attributes are the children. The classes are not registered with optree, which would keep
-them alive: a `InstanceNode` stands for an instance while a pytree is taken apart.
+Their attributes are the children; no code of their classes runs. The classes are not registered
+with optree, which would keep them alive: an `InstanceNode` represents an instance while a pytree is
+flattened.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class InstanceStructure(NamedTuple):
 
 
 class StaticField:
-    """A text, function or class in a field, as a node without leaves."""
+    """A string, function or class in a field, as a node without leaves."""
 
     __slots__ = ("value",)
 
@@ -53,20 +54,20 @@ class InstanceNode:
 
     Args:
         instance: the instance.
-        is_static_kept: whether texts, functions and classes are parts of the structure.
+        keeps_static: whether strings, functions and classes belong to the structure.
     """
 
-    __slots__ = ("instance", "is_static_kept")
+    __slots__ = ("instance", "keeps_static")
 
-    def __init__(self, instance: Any, *, is_static_kept: bool = False) -> None:
-        self.instance, self.is_static_kept = instance, is_static_kept
+    def __init__(self, instance: Any, *, keeps_static: bool = False) -> None:
+        self.instance, self.keeps_static = instance, keeps_static
 
     def flattened(self) -> tuple[list[Any], InstanceStructure, tuple[str, ...]]:
         """Return the attributes, the structure, and the names of the attributes for paths."""
         attributes = attributes_of(self.instance)
         names = tuple([name for name, _ in attributes])
         values = [value for _, value in attributes]
-        if self.is_static_kept:
+        if self.keeps_static:
             values = [StaticField(x) if _is_static(x) else x for x in values]
         return values, InstanceStructure(type(self.instance), names), names
 
@@ -81,12 +82,12 @@ def structure_of(instance: Any) -> InstanceStructure:
 
 
 def slots_for(cls: Any) -> dict[str, Any]:
-    """Return the slots of a class by name; of two with one name, that which its code sees."""
+    """Return the slots of a class by name; a slot of a subclass hides one of the same name."""
     return dict(reversed(slots_of(cls)))
 
 
 def set_attributes(instance: Any, values: dict[str, Any]) -> None:
-    """Set attributes as `object.__new__` leaves them: no setter, property or hook runs."""
+    """Set the attributes of a new instance; no setter, property or hook runs."""
     slots = slots_for(type(instance))
     for name, value in values.items():
         slot = slots.get(name)
@@ -147,6 +148,6 @@ def note_registered(cls: Any, static: Iterable[str] | None) -> None:
     _static_fields[cls] = None if static is None else frozenset(static)
 
 
-# Of registered classes; None: what their children are, functions of the user's tell.
+# The static fields of registered classes; None: functions of the user's give the children.
 _static_fields: weakref.WeakKeyDictionary[Any, frozenset[str] | None] = weakref.WeakKeyDictionary()
 _are_trees: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()

@@ -42,7 +42,7 @@ def flatten(tree: Tree) -> tuple[list[Any], TreeDef]:
     return leaves, treedef
 
 
-def flatten_deep(tree: Tree, *, is_static_kept: bool = False) -> tuple[list[Any], TreeDef]:
+def flatten_deep(tree: Tree, *, keeps_static: bool = False) -> tuple[list[Any], TreeDef]:
     """Return leaves and structure with dataclasses and attrs classes as nodes, too.
 
     Captured code keeps their instances whole, as objects that it may change: `flatten`. At the
@@ -50,7 +50,7 @@ def flatten_deep(tree: Tree, *, is_static_kept: bool = False) -> tuple[list[Any]
 
     Args:
         tree: the pytree.
-        is_static_kept: whether texts, functions and classes in fields of instances are parts of
+        keeps_static: whether texts, functions and classes in fields of instances are parts of
             the structure; else they are leaves.
 
     Raises:
@@ -63,8 +63,8 @@ def flatten_deep(tree: Tree, *, is_static_kept: bool = False) -> tuple[list[Any]
     def flattened(leaf: Any) -> tuple[list[Any], TreeDef]:
         if not is_instance(leaf):
             return [leaf], _LEAF
-        fields = InstanceNode(leaf, is_static_kept=is_static_kept)
-        return flatten_deep(fields, is_static_kept=is_static_kept)
+        fields = InstanceNode(leaf, keeps_static=keeps_static)
+        return flatten_deep(fields, keeps_static=keeps_static)
 
     try:
         parts = [*map(flattened, leaves)]

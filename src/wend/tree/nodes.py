@@ -20,7 +20,7 @@ def leaves(tree: Any) -> list[Any]:
         >>> wend.tree.leaves({"w": [1.0, 2.0], "b": None, "n": (3,)})
         [1.0, 2.0, 3]
     """
-    return trees.flatten_deep(tree, is_static_kept=True)[0]
+    return trees.flatten_deep(tree, keeps_static=True)[0]
 
 
 def structure(tree: Any) -> trees.TreeDef:
@@ -31,7 +31,7 @@ def structure(tree: Any) -> trees.TreeDef:
         >>> wend.tree.structure((1.0, [2.0])) == wend.tree.structure((3.0, [4.0]))
         True
     """
-    return trees.flatten_deep(tree, is_static_kept=True)[1]
+    return trees.flatten_deep(tree, keeps_static=True)[1]
 
 
 def flatten(tree: Any) -> tuple[list[Any], trees.TreeDef]:
@@ -43,7 +43,7 @@ def flatten(tree: Any) -> tuple[list[Any], trees.TreeDef]:
         >>> leaves, wend.tree.unflatten(structure, [10.0, 20.0])
         ([1.0, 2.0], {'b': 10.0, 'a': 20.0})
     """
-    return trees.flatten_deep(tree, is_static_kept=True)
+    return trees.flatten_deep(tree, keeps_static=True)
 
 
 def unflatten(structure: trees.TreeDef, leaves: Sequence[Any]) -> Any:
@@ -80,7 +80,7 @@ def map(fun: Callable[..., Any], tree: Any, *others: Any) -> Any:
         >>> wend.tree.map(lambda p, g: p - 0.5 * g, {"w": 1.0, "b": 2.0}, {"w": 4.0, "b": 2.0})
         {'w': -1.0, 'b': 1.0}
     """
-    first_leaves, treedef = trees.flatten_deep(tree, is_static_kept=True)
+    first_leaves, treedef = trees.flatten_deep(tree, keeps_static=True)
     columns = [first_leaves, *(_parts(treedef, tree, other) for other in others)]
     return trees.unflatten(treedef, [fun(*parts) for parts in zip(*columns, strict=True)])
 

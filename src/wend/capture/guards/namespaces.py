@@ -1,4 +1,4 @@
-"""The variables of a module as captured code sees them where it asks for their dict."""
+"""The dict of a module's variables, as captured code sees it."""
 
 from __future__ import annotations
 

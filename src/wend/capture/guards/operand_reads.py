@@ -17,9 +17,9 @@ _FLOATS = (float, complex, np.inexact)
 
 
 class OperandReads:
-    """The floats that a trace reads as operands: a later call may bring others in their place.
+    """The floats that a trace reads as operands, which may differ in later calls.
 
-    Each is an array of its own while the trace is recorded, and is captured as such.
+    Each is captured as an array of its own.
 
     Args:
         holders: the cells, tuples and dicts of keywords that hold them.
@@ -28,8 +28,8 @@ class OperandReads:
     Attributes:
         sources: the holder of each array in use, with the key of its item, None in a cell; of a
             global its namespace and name.
-        values: ids of holders, each with None, and of namespaces, each with a name, whose floats
-            plain Python reads: they are guards for all that.
+        values: the floats that plain Python reads, which stay guards: ids of holders, each with
+            None, and ids of namespaces, each with a name.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class OperandReads:
             self._read.append(self.sources[id(array)])
 
     def is_operand(self, read: Read) -> bool:
-        """Return whether the floats that a read gives are operands, so that others may come."""
+        """Return whether a read gives operands, whose values need no guard."""
         owner = read.owner()
         if isinstance(read, GlobalRead):
             return (id(owner), read.key) not in self.values and self._uses_global(owner, read.key)
@@ -95,12 +95,12 @@ class OperandReads:
         return is_used and (id(holder), None) not in self.values
 
     def _uses(self, holder: Any) -> bool:
-        """Return whether floats that a holder holds are operands, and no more than that."""
+        """Return whether the floats of a holder are used as operands only."""
         is_used = any(source is holder for source, _ in self.sources.values())
         return is_used and not any(source is holder for source, _ in self._read)
 
     def _uses_global(self, namespace: dict[str, Any], name: str) -> bool:
-        """Return whether a global is an operand, and no more than that."""
+        """Return whether a global is used as an operand only."""
         is_used = any(s is namespace and key == name for s, key in self.sources.values())
         return is_used and not any(s is namespace and key == name for s, key in self._read)
 

@@ -1,1 +1,1 @@
-"""Functions that are made anew for each call, as lambdas are, and the traces that they share."""
+"""Functions that are created again for each call, such as lambdas, and the traces they share."""

@@ -1,4 +1,4 @@
-"""The identity of a local function: a key by its code, and the objects that it holds."""
+"""Keys of local functions: equal where one function may use the traces of another."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _OPTIONS_LEFT_OUT = ("eagerly", "is_users")
 
 
 class NotShareableError(Exception):
-    """A function holds what no other function can stand for."""
+    """A function holds an object that belongs to it alone."""
 
 
 class ClosureKey:
     """The key of a function and of the functions among the arguments of a call.
 
-    Local functions are told by their code, defaults and the kinds of what their cells hold: arrays
-    by type, floats by class, other numbers and texts by value, objects by identity. Functions with
-    equal keys hold the same objects in the same places, but for arrays, containers and functions,
-    which are `objects`, in the order of their places.
+    The key of a local function consists of its code, its defaults and the contents of its cells:
+    arrays by type, floats by class, other numbers and strings by value, objects by identity.
+    Functions with equal keys hold the same objects in the same places, except for arrays,
+    containers and functions, which are listed in `objects`.
 
     Attributes:
         value: the key.
-        objects: what differs, perhaps, from function to function.
+        objects: the objects that may differ between functions with equal keys.
     """
 
     def __init__(self, fun: Any, arguments: Arguments) -> None:
@@ -154,7 +154,7 @@ class ClosureKey:
 def closure_key_of(fun: Any, arguments: Arguments) -> ClosureKey | None:
     """Return the key of a wend function and of the functions among its arguments.
 
-    None: no other function can stand for one of them.
+    Return None if one of them cannot share traces.
     """
     try:
         return ClosureKey(fun, arguments)

@@ -1,4 +1,4 @@
-"""Traces that serve local functions of one code: with other cells, in place of tracing again."""
+"""Traces that local functions with the same code share, each with its own cells."""
 
 from __future__ import annotations
 

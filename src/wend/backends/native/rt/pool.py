@@ -41,6 +41,39 @@ def _field(name: str, offset: int) -> str:
     return f"  %{name} = getelementptr i8, ptr %pool, i64 {offset}\n"
 
 
+def link(first: int) -> str:
+    """Return the lines that put the block `%data` in front of the list at an offset of `%pool`."""
+    return f"""
+{load("first", "pool", first, "ptr")}
+{put("null", "data", PREVIOUS, "ptr")}{put("%first", "data", NEXT, "ptr")}
+  store ptr %data, ptr %first.at
+  %alone = icmp eq ptr %first, null
+  br i1 %alone, label %linked, label %tie
+tie:
+{put("%data", "first", PREVIOUS, "ptr")}
+  br label %linked
+linked:
+"""
+
+
+def unlink(first: int) -> str:
+    """Return the lines that take the block `%data` out of the list at an offset of `%pool`."""
+    return f"""
+{load("previous", "data", PREVIOUS, "ptr")}{load("next", "data", NEXT, "ptr")}
+  %first.at = getelementptr i8, ptr %pool, i64 {first}
+  %is.first = icmp eq ptr %previous, null
+  %its.next = getelementptr i8, ptr %previous, i64 {NEXT}
+  %before = select i1 %is.first, ptr %first.at, ptr %its.next
+  store ptr %next, ptr %before
+  %is.last = icmp eq ptr %next, null
+  br i1 %is.last, label %unlinked, label %tie
+tie:
+{put("%previous", "next", PREVIOUS, "ptr")}
+  br label %unlinked
+unlinked:
+"""
+
+
 # A chunk starts with a pointer to the next chunk and its size. Its blocks start 16 bytes before a
 # multiple of 64.
 LIBRARY = f"""
@@ -156,41 +189,22 @@ define internal ptr @wend.link(ptr %data, i1 %is.large) alwaysinline {{
 
 ; A large block is the pool's, with one reference.
 define internal void @wend.enter(ptr %pool, ptr %data) noinline {{
-{_field("large.at", LARGE)}{_field("total.at", TOTAL)}{_field("used.at", _USED)}
-  %first = load ptr, ptr %large.at
-{put("null", "data", PREVIOUS, "ptr")}{put("%first", "data", NEXT, "ptr")}{put("1", "data", COUNT)}
-  store ptr %data, ptr %large.at
+{_field("total.at", TOTAL)}{_field("used.at", _USED)}
   store i64 1, ptr %used.at
-{load("size", "data", BYTES)}
+{put("1", "data", COUNT)}{load("size", "data", BYTES)}
   %total = load i64, ptr %total.at
   %more = add i64 %total, %size
   store i64 %more, ptr %total.at
-  %alone = icmp eq ptr %first, null
-  br i1 %alone, label %done, label %tie
-tie:
-{put("%data", "first", PREVIOUS, "ptr")}
-  br label %done
-done:
+{link(LARGE)}
   ret void
 }}
 
 define void @wend.leave(ptr %pool, ptr %data) {{
-{_field("large.at", LARGE)}{_field("total.at", TOTAL)}
-{load("previous", "data", PREVIOUS, "ptr")}{load("next", "data", NEXT, "ptr")}
-{load("size", "data", BYTES)}
+{_field("total.at", TOTAL)}{load("size", "data", BYTES)}
   %total = load i64, ptr %total.at
   %less = sub i64 %total, %size
   store i64 %less, ptr %total.at
-  %is.first = icmp eq ptr %previous, null
-  %its.next = getelementptr i8, ptr %previous, i64 {NEXT}
-  %before = select i1 %is.first, ptr %large.at, ptr %its.next
-  store ptr %next, ptr %before
-  %is.last = icmp eq ptr %next, null
-  br i1 %is.last, label %done, label %tie
-tie:
-{put("%previous", "next", PREVIOUS, "ptr")}
-  br label %done
-done:
+{unlink(LARGE)}
   ret void
 }}
 

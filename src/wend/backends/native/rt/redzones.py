@@ -24,7 +24,7 @@ from typing import Any
 
 from wend.backends.native.rt import pool
 from wend.backends.native.rt.blocks import BYTES as SIZE
-from wend.backends.native.rt.blocks import CLASS, COUNT, HEAD, NEXT, PREVIOUS, load, put
+from wend.backends.native.rt.blocks import CLASS, COUNT, HEAD, NEXT, load, put
 from wend.backends.native.rt.pool import CHECKED, FAULT, FAULT_BYTES, IS_OVER
 
 WORD = 0x5AFE_C0DE_5AFE_C0DE  # the pattern of a redzone
@@ -64,17 +64,9 @@ ask:
   br i1 %none, label %fail, label %fill
 fill:
   %data = getelementptr i8, ptr %start, i64 {HEAD}
-{load("first", "pool", CHECKED, "ptr")}
-{put("null", "data", PREVIOUS, "ptr")}{put("%first", "data", NEXT, "ptr")}
 {put("%bytes", "data", SIZE)}{put("1", "data", COUNT)}{put("0", "data", CLASS)}
   call void @wend.checked.mark(ptr %data, i64 %bytes)
-  store ptr %data, ptr %first.at
-  %alone = icmp eq ptr %first, null
-  br i1 %alone, label %done, label %tie
-tie:
-{put("%data", "first", PREVIOUS, "ptr")}
-  br label %done
-done:
+{pool.link(CHECKED)}
   ret ptr %data
 }}
 
@@ -116,18 +108,7 @@ other:
   ret void
 own:
   call void @wend.checked.inspect(ptr %pool, ptr %data)
-{load("previous", "data", PREVIOUS, "ptr")}{load("next", "data", NEXT, "ptr")}
-  %first.at = getelementptr i8, ptr %pool, i64 {CHECKED}
-  %is.first = icmp eq ptr %previous, null
-  %its.next = getelementptr i8, ptr %previous, i64 {NEXT}
-  %to = select i1 %is.first, ptr %first.at, ptr %its.next
-  store ptr %next, ptr %to
-  %is.last = icmp eq ptr %next, null
-  br i1 %is.last, label %drop, label %tie
-tie:
-{put("%previous", "next", PREVIOUS, "ptr")}
-  br label %drop
-drop:
+{pool.unlink(CHECKED)}
   %start = getelementptr i8, ptr %data, i64 {-HEAD}
   call void @free(ptr %start)
   ret void
