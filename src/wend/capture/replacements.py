@@ -83,7 +83,7 @@ _STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.repeat: rearranging.repeat,
     np.roll: rearranging.roll,
     np.reshape: views.reshape,
-    np.broadcast_to: shaping.broadcast_to,
+    np.broadcast_to: views.broadcast_to,
     np.full: ranges.full,
     np.zeros: ranges.zeros,
     np.ones: ranges.ones,

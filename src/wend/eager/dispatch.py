@@ -31,6 +31,8 @@ class Staged:
     weak: bool  # a Python scalar: it adapts to the dtype of the other operand (D4)
     # Whether it is a 0-d array, which NumPy's scalars are not; None: in some runs only (D47)
     zero_dim: bool | None = False
+    # Whether NumPy's array can be written to; None: in some runs only
+    writeable: bool | None = True
 
     def leaked(self) -> Exception:
         """Return the error for a use outside the trace that made this."""
@@ -43,6 +45,13 @@ class Staged:
     def view_as(self, result: Any) -> Any:
         """Return its elements in another shape as NumPy does: as a view, or a number of one."""
         return result
+
+    def read_only_view_as(self, result: Any) -> Any:
+        """Return its elements, some of them or several times each, as a read-only view."""
+        return result
+
+    def check_writeable(self, role: str = "assignment destination") -> None:
+        """Raise NumPy's ValueError if it is read-only; its text names the role of the array."""
 
     def ravel_as(self, result: Any) -> Any:
         """Return its flattened elements as NumPy's `ravel` does: as a view, or a copy."""

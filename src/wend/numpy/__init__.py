@@ -314,7 +314,6 @@ from wend.numpy.sets import unique_inverse as unique_inverse
 from wend.numpy.sets import unique_values as unique_values
 from wend.numpy.shaping import astype as astype
 from wend.numpy.shaping import broadcast_arrays as broadcast_arrays
-from wend.numpy.shaping import broadcast_to as broadcast_to
 from wend.numpy.shaping import concat as concat
 from wend.numpy.shaping import concatenate as concatenate
 from wend.numpy.shaping import expand_dims as expand_dims
@@ -340,6 +339,7 @@ from wend.numpy.statistics import nanquantile as nanquantile
 from wend.numpy.statistics import percentile as percentile
 from wend.numpy.statistics import ptp as ptp
 from wend.numpy.statistics import quantile as quantile
+from wend.numpy.views import broadcast_to as broadcast_to
 from wend.numpy.views import imag as imag
 from wend.numpy.views import ravel as ravel
 from wend.numpy.views import reshape as reshape

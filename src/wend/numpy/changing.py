@@ -129,6 +129,7 @@ STAGED[np.put_along_axis] = put_along_axis
 
 def _require_traced(array: Any, name: str) -> Any:
     if isinstance(array, Staged):
+        array.check_writeable()
         return array.read()
     raise TypeMismatchError(
         explain(

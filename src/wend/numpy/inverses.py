@@ -71,7 +71,7 @@ def matrix_power(a: Any, n: int) -> Any:
         return matrix_power(inv(a), -n)
     if n == 0:
         identity = eye(shaping.shape(a)[-1], dtype=dtype_of(a))
-        return shaping.broadcast_to(staged(identity), shaping.shape(a))
+        return shaping.new_full(staged(identity), shaping.shape(a))
     power = None
     square = a
     while True:

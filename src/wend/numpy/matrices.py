@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wend.eager.dispatch import any_staged, is_staged
+from wend.eager.dispatch import any_staged
 from wend.eager.promotion import cast, tensor_type
-from wend.numpy import contracting, indexing, reducing, shaping
+from wend.numpy import contracting, indexing, reducing, shaping, views
 from wend.numpy import elementwise as ew
 from wend.numpy.operands import all_staged, dtype_of, staged, strong
 from wend.numpy.public import STAGED, implements
@@ -64,9 +64,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     count = ew.maximum(ew.minimum(rows - row, columns - column), 0)
     index = arange(count)
     result: Any = shaping.moveaxis(front[index + row, index + column], 0, -1)
-    if is_staged(result) and is_staged(a):
-        result.relink_view(a)  # in NumPy a mutation of the array changes it
-    return result
+    return views.read_only_view(a, result)
 
 
 @implements(np.diag)

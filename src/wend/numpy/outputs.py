@@ -33,6 +33,8 @@ def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = 
                 cure="use the result: x = np.add(x, y).",
             )
         )
+    if isinstance(out, Staged):
+        out.check_writeable("output array")
     source, target = tensor_type(result), tensor_type(out)
     if not np.can_cast(source.dtype, target.dtype, casting):
         raise TypeMismatchError(

@@ -204,7 +204,6 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     return apply(ops.reshape, x, shape, shape=tuple(dims[k] for k in remaining))
 
 
-@implements(np.broadcast_to)
 def broadcast_to(x: Any, shape: Any) -> Any:
     """Broadcast an array to a new shape; see `numpy.broadcast_to`."""
     sizes = _sizes(shape)

@@ -62,7 +62,7 @@ def average(
         total = reducing.sum(weights, axis=axis, keepdims=keepdims)
     if not returned:
         return mean
-    return mean, shaping.broadcast_to(staged(total), shaping.shape(mean))
+    return mean, shaping.new_full(staged(total), shaping.shape(mean))
 
 
 def _expand_weights(weights: Any, a: Any, axis: Any) -> Any:

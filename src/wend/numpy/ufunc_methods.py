@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.errors import AliasError, explain
+from wend.base.refusals import refusal
 from wend.eager.dispatch import any_staged
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.numpy import calculus, parts, reducing, shaping, special, updating
@@ -234,6 +236,18 @@ def _reduceat_of_traced(ufunc: Any, x: Any, indices: Any, axis: int, dtype: Any)
 def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
     if ufunc not in STAGED or not hasattr(x, "replace") or len(values) != ufunc.nin - 1:
         raise unknown(ufunc, "at")
+    if shaping.rank_of(x) != 1:
+        x.check_writeable("operand array with iterator write flag set")
+    elif not x.writeable:
+        raise refusal(
+            AliasError(
+                explain(
+                    f"{x!r} is a read-only view, which np.{ufunc.__name__}.at changes in NumPy, "
+                    "unlike all else.",
+                    cure="change a copy: y = y.copy() before.",
+                )
+            )
+        )
     values = tuple(map(as_array, values))
     if ufunc in (np.add, np.subtract):
         (value,) = values

@@ -74,6 +74,11 @@ def call_ufunc(
         if original.signature:
             raise not_taken(name, option, "move the axes: np.moveaxis(x, axis, -1).")
         raise TypeError(f"{name}() got an unexpected keyword argument {option!r}")
+    outs = outs or options.get("out") or (None,) * original.nout
+    outs = outs if isinstance(outs, tuple) else (outs,)
+    for out in outs:
+        if isinstance(out, Staged):
+            out.check_writeable("output array")
     dtype, casting = options.get("dtype"), options.get("casting", "same_kind")
     if dtype is not None or casting != "same_kind":
         inputs = _as_dtype(original, inputs, dtype, casting)
@@ -81,8 +86,6 @@ def call_ufunc(
     if where is not True:
         inputs = [_defined_where(original, where, x) for x in inputs]
     returned = function(*inputs)
-    outs = outs or options.get("out") or (None,) * original.nout
-    outs = outs if isinstance(outs, tuple) else (outs,)
     results = returned if isinstance(returned, tuple) else (returned,)
     if where is not True and None in [out if out is None else 0 for out in outs]:
         raise not_taken(

@@ -21,6 +21,12 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     return _view(x, shaping.reshape(x, shape, order, copy=copy))
 
 
+@implements(np.broadcast_to)
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """Broadcast an array to a new shape, as a read-only view; see `numpy.broadcast_to`."""
+    return read_only_view(x, shaping.broadcast_to(x, shape))
+
+
 @implements(np.squeeze)
 def squeeze(x: Any, axis: Any = None) -> Any:
     """Remove axes of size 1 from an array; see `numpy.squeeze`."""
@@ -38,6 +44,14 @@ def ravel(x: Any, order: str = "C") -> Any:
 def imag(x: Any) -> Any:
     """Return the imaginary part, which is read-only of a real array; see `numpy.imag`."""
     return x.imag if hasattr(x, "imag") else ew.imag(x)
+
+
+def read_only_view(x: Any, result: Any) -> Any:
+    """Return elements of an array as a view that cannot be written to."""
+    if not isinstance(result, Staged):
+        return result
+    whole = x if isinstance(x, Staged) else result
+    return whole.read().read_only_view_as(result)
 
 
 def _view(x: Any, result: Any) -> Any:

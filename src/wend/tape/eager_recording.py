@@ -29,6 +29,7 @@ from wend.runtime.array_boundary import HOST, to_host
 from wend.tape.recorded_array import RecordedArray
 from wend.tape.recorded_value import ExecutedNode, HeldValue, RecordedValue
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.arrays.view_transforms import may_copy
 from wend.trace.recording.recording import Recording
 
 
@@ -201,7 +202,7 @@ class EagerRecording(Recording):
         node = self.b.emit_node(op, values, **attrs)
         results = tuple([self.wrap(value) for value in node.results])
         if op.view_of == 0 and isinstance(operands[0], Tracer) and isinstance(results[0], Tracer):
-            results[0].link_view(operands[0])
+            results[0].link_view(operands[0], may_copy=may_copy(node))
         return results
 
     def wrap(self, value: Value, *, weak: bool = False) -> Any:

@@ -17,7 +17,13 @@ from wend.ir.graph import Value
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.trace.aliasing.may_alias import record_merge
-from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
+from wend.trace.recording.arguments import (
+    LeafType,
+    common_fact,
+    is_array_leaf,
+    leaf_type,
+    local_type,
+)
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.variable import Variable
 
@@ -100,6 +106,7 @@ def _item_at(items: Sequence[Any], index: Any, dtype: np.dtype, *, weak: bool) -
     assert recording is not None
     index_value = read(index)
     result = recording.wrap(_stack(recording, items, dtype)[index_value].value, weak=weak)
+    result.writeable = common_fact(local_type(item).writeable for item in items)
     record_merge([result], [[item] for item in items], recording)
     return result
 

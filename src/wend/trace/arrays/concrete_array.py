@@ -104,12 +104,18 @@ class ConcreteTracedArray(np.ndarray):
         is_captured = root._is_read or root._lazy is not None
         return has_staged or is_captured or root._recording_ref() is not recording
 
-    def promote_if_needed(self, *operands: Any) -> bool:
+    def promote_if_needed(self, *operands: Any, ignores_flags: bool = False) -> bool:
         """Promote it if a change with these operands requires that; return whether it was promoted.
 
         Otherwise announce to `before_write` that its elements are about to change.
+        `ignores_flags`: NumPy changes it even if it is read-only.
+
+        Raises:
+            ValueError: it is read-only.
         """
         if self.must_trace(*operands):
+            if not self.flags.writeable and not ignores_flags:
+                raise ValueError("assignment destination is read-only")
             self.promote()
             return True
         before_write.get()(self.root())
@@ -140,6 +146,7 @@ class ConcreteTracedArray(np.ndarray):
                 return part
         ref = self._lift_in(root._recording_ref())
         ref.relink_view(root.lazy_ref())
+        ref.writeable = self.flags.writeable
         return ref
 
     def _lift_in(self, recording: Any) -> Tracer:
@@ -251,7 +258,8 @@ class ConcreteTracedArray(np.ndarray):
         changed = [*outs, *(inputs[:1] if method == "at" else ())]
         for array in changed:
             if type(array) is ConcreteTracedArray:
-                array.promote_if_needed(inputs, tuple(options.values()))
+                is_at = method == "at"
+                array.promote_if_needed(inputs, tuple(options.values()), ignores_flags=is_at)
         operands = read_all(inputs)
         if any_staged((*operands, *options.values())):
             return ufunc_methods.run(ufunc, method, *operands, **options)

@@ -27,10 +27,13 @@ class InPlaceMethods:
         """Sort in place, always stably, like `ndarray.sort`."""
         if not self.ndim:
             raise AxisError(axis, 0)
-        self.replace(reducing.sort(self, axis, kind, order, stable=stable))
+        result = reducing.sort(self, axis, kind, order, stable=stable)
+        self.check_writeable("sort array")
+        self.replace(result)
 
     def partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
         """Partition in place, like `ndarray.partition`; the array is sorted fully."""
+        self.check_writeable("partition array")
         self.replace(orders.partition(self, kth, axis, kind))
 
     def fill(self: Any, value: Any) -> None:

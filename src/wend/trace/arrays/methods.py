@@ -11,7 +11,7 @@ from wend.eager.dispatch import Staged, recorder
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.numpy.public import STAGED
-from wend.trace.arrays.view_transforms import view_transform_of
+from wend.trace.arrays.view_transforms import may_copy, view_transform_of
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,8 +74,15 @@ class Methods(Staged):
         elif node is not None and (transform := view_transform_of(node)) is not None:
             array.link_part(self, transform)
         else:
-            array.link_view(self)
+            array.link_view(self, may_copy=may_copy(node))
         return array
+
+    def read_only_view_as(self: Any, result: Any) -> Any:
+        view = result.as_zero_dim() if result.type.shape == () else result
+        if result is not self:
+            view.relink_view(self)
+        view.writeable = False
+        return view
 
     def ravel_as(self: Any, result: Any) -> Any:
         is_contiguous = self.is_contiguous()
@@ -96,7 +103,7 @@ class Methods(Staged):
         """Return the elements as an array of their own, or what may be a view: None."""
         array = recorder.get().wrap(result.value)  # type: ignore[union-attr]
         if is_contiguous is None:
-            array.link_view(self)
+            array.link_view(self, may_copy=True)
         return array
 
     def __copy__(self) -> Any:

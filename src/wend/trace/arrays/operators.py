@@ -193,7 +193,10 @@ def _in_place(function: Callable[..., Any]) -> Any:
     """Return an in-place operator: numbers are rebound, arrays keep their dtype and shape."""
 
     def change(self: Any, other: Any) -> Any:
-        if not _is_operand(other) or not is_changeable(self):
+        if not is_changeable(self):
+            return NotImplemented
+        self.check_writeable("output array")
+        if not _is_operand(other):
             return NotImplemented
         return _put(self, function(self, _list_as_array(other)))
 

@@ -45,7 +45,6 @@ from wend.trace.arrays.view_transforms import ViewTransform
 
 _MAX_LISTED = 256  # elements that `tolist` takes apart
 _PYTHON_DTYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
-_READ_ONLY = np.broadcast_to(0, ())
 
 _CAST = (
     "leave it as it is, or cast it by .astype({}); functions that take only Python numbers have "
@@ -277,6 +276,7 @@ class Tracer(Operators, Methods, InPlaceMethods):
     def __setitem__(self, key: Any, value: Any) -> None:
         if not is_changeable(self):
             raise TypeError(f"{class_name(self)!r} object does not support item assignment")
+        self.check_writeable()
         updating.check_rank(self, key, value)
         if not self._is_updated_part(key, value):
             self.replace(updating.set_at(self, key, value))
@@ -365,6 +365,7 @@ class Tracer(Operators, Methods, InPlaceMethods):
         vector = self.reshape(-1)
         if vector is not self and self.type.is_static and vector._part is None:
             vector.link_part(self, ViewTransform(shaping_ops.reshape, {"shape": vector.type.shape}))
+        vector.writeable = self.writeable
         return vector
 
     @flat.setter
@@ -392,7 +393,7 @@ class Tracer(Operators, Methods, InPlaceMethods):
             return self.view_as(ew.imag(self))
         scope: Any = recorder.get()
         zeros = self._array_as(scope.wrap(scope.lift(ew.imag(self))))
-        zeros.link_view(_READ_ONLY)
+        zeros.writeable = False
         return zeros
 
     @imag.setter

@@ -11,7 +11,7 @@ from wend.base.errors import AliasError, explain
 from wend.base.source import Source, at, user_source
 from wend.eager.dispatch import Staged, recorder
 from wend.numpy import indexing
-from wend.trace.arrays.view_transforms import ViewTransform
+from wend.trace.arrays.view_transforms import ViewTransform, is_repeated
 
 if TYPE_CHECKING:
     from wend.trace.arrays.tracer import Tracer
@@ -27,11 +27,12 @@ class ViewLink(Staged):
         may_aliases: the arrays that the result of a branch or loop may be.
         held_aliases: those of them that are also referenced elsewhere.
         changes_through_alias: whether an array that may be this one is changed.
+        writeable: whether NumPy's array can be written to; None: in some runs only.
     """
 
     __slots__ = (
         *("_base", "_part", "_stale_since", "_views"),
-        *("changes_through_alias", "held_aliases", "may_aliases"),
+        *("changes_through_alias", "held_aliases", "may_aliases", "writeable"),
     )
     _base: Tracer | np.ndarray | None  # the array that this is a view of
     _part: tuple[Tracer, Any] | None  # the array that this is a part of, and the key of the part
@@ -40,6 +41,7 @@ class ViewLink(Staged):
     may_aliases: tuple[Any, ...]
     held_aliases: tuple[Any, ...]
     changes_through_alias: bool
+    writeable: bool | None
 
     def _start_unlinked(self) -> None:
         """Initialize as an array that is no view and has none."""
@@ -47,12 +49,19 @@ class ViewLink(Staged):
         self._views = []
         self.may_aliases = self.held_aliases = ()
         self.changes_through_alias = False
+        self.writeable = True
 
     # Links
-    def link_view(self: Any, base: Tracer | np.ndarray) -> None:
-        """Record that this is a view of another array, traced or plain."""
+    def link_view(self: Any, base: Tracer | np.ndarray, *, may_copy: bool = False) -> None:
+        """Record that this is a view of another array, traced or plain.
+
+        `may_copy`: NumPy may return a copy instead, which depends on the order in memory.
+        """
         is_base_view = isinstance(base, ViewLink) and base._base is not None
         self._base = base._base if is_base_view else base  # type: ignore[union-attr]
+        writeable = base.writeable if isinstance(base, ViewLink) else base.flags.writeable
+        if self.writeable and not writeable:
+            self.writeable = None if may_copy else writeable
         if isinstance(self._base, ViewLink):
             self._base._views.append(weakref.ref(self))
 
@@ -94,6 +103,8 @@ class ViewLink(Staged):
             return True
         if self._part is None:
             value = self.recording.mutations.first_value(self)
+            if is_repeated(value) and self.type.is_static:
+                return False
             is_new = self._base is None and value.node is not None and not value.node.regions
             return True if is_new else None
         whole, key = self._part
@@ -135,6 +146,27 @@ class ViewLink(Staged):
         )
 
     # Changes in place (D7)
+    def check_writeable(self, role: str = "assignment destination") -> None:
+        """Raise NumPy's error if this is a read-only view.
+
+        Args:
+            role: what the array is, in NumPy's words.
+
+        Raises:
+            ValueError: it is read-only.
+            AliasError: it is in some runs only.
+        """
+        if self.writeable is False:
+            raise ValueError(f"{role} is read-only")
+        if self.writeable is None:
+            raise AliasError(
+                explain(
+                    f"{self!r} is changed in place{at(user_source())}, and only the run knows "
+                    "whether it is a read-only view, as of np.broadcast_to.",
+                    cure="change a copy: y = y.copy() before.",
+                )
+            )
+
     def replace(self: Any, new: Tracer) -> None:
         """Take the value of another traced array, for everyone who holds this one (D7)."""
         recording: Any = recorder.get()
@@ -152,8 +184,6 @@ class ViewLink(Staged):
             self._stale_since = None
             assert isinstance(self._base, ViewLink)
             self._base._views.append(weakref.ref(self))
-        elif isinstance(self._base, np.ndarray) and not self._base.flags.writeable:
-            raise ValueError("assignment destination is read-only")
         elif self._base is not None:
             raise AliasError(
                 explain(
@@ -161,6 +191,8 @@ class ViewLink(Staged):
                     cure="change the array itself (x[2:5] += 1), or take a .copy() of the part.",
                 )
             )
+        elif not self.writeable:
+            self.check_writeable()
         if self.held_aliases:
             raise AliasError(
                 explain(

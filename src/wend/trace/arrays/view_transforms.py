@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import apply
-from wend.ir.graph import Node
+from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ir.types import TensorType
 from wend.numpy.shaping import reshape, transpose
@@ -52,12 +52,27 @@ def view_transform_of(node: Node, *, is_view: bool = False) -> ViewTransform | N
         return ViewTransform(node.op, node.attrs)
     if node.op is not shaping.reshape or len(node.operands) != 1:
         return None
-    old, new = node.operands[0].tensor, node.results[0].tensor
-    if not old.is_static:
+    if not node.operands[0].tensor.is_static or not (is_view or not may_copy(node)):
         return None
-    is_view = is_view or _non_unit_dims(old) == _non_unit_dims(new)
-    return ViewTransform(node.op, node.attrs) if is_view else None
+    return ViewTransform(node.op, node.attrs)
 
 
-def _non_unit_dims(type: TensorType) -> list[Any]:
-    return [dim for dim in type.dims if dim != 1]
+def is_repeated(array: Value) -> bool:
+    """Return whether an array is one element of another, as often as it has elements."""
+    node = array.node
+    is_broadcast = node is not None and node.op is shaping.broadcast_to
+    return is_broadcast and {*(node.operands[0].tensor.shape or ())} <= {1}  # type: ignore[union-attr]
+
+
+def may_copy(node: Node | None) -> bool:
+    """Return whether NumPy may give a copy of an operand, and no view, for what a node makes.
+
+    Where only axes of size 1 come and go, or all elements are one in memory, it gives a view.
+    """
+    if node is None or node.op is not shaping.reshape or is_repeated(node.operands[0]):
+        return False
+    shapes = node.operands[0].tensor.shape, node.results[0].tensor.shape
+    if None in shapes:
+        return True
+    old, new = ([dim for dim in shape or () if dim != 1] for shape in shapes)
+    return old != new

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import ListType, TensorType
 from wend.runtime.array_boundary import foreign_boundary
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 
 
 @dataclass(repr=False, frozen=True, slots=True)
@@ -26,12 +27,14 @@ class LeafType:
         weak: whether it is a Python scalar (D4).
         variable: for a `Variable`, its index among the variables that are passed.
         zero_dim: whether it is a 0-d array, no scalar of NumPy; None: in some runs only (D47).
+        writeable: of a local array, whether it can be written to; None: in some runs only.
     """
 
     type: TensorType
     weak: bool = False
     variable: int | None = None
     zero_dim: bool | None = False
+    writeable: bool | None = True
 
     def __repr__(self) -> str:
         if self.variable is not None:
@@ -76,12 +79,20 @@ def leaf_type(x: Any) -> LeafType:
     return LeafType(tensor_type(x), is_weak(x), zero_dim=is_zero_dim(x))
 
 
+def local_type(x: Any) -> LeafType:
+    """Return the type of a leaf that a branch or a trip of a loop leaves to what follows."""
+    if isinstance(x, Staged):
+        return replace(leaf_type(x), writeable=x.writeable)
+    is_local = isinstance(x, ConcreteTracedArray)
+    return replace(leaf_type(x), writeable=not is_local or x.flags.writeable)
+
+
 def is_zero_dim(x: Any) -> bool | None:
     """Return whether an array is a 0-d array and no scalar; None: in some runs only (D47)."""
     return x.zero_dim if isinstance(x, Staged) else isinstance(x, np.ndarray) and not x.ndim
 
 
-def common_zero_dim(options: Iterable[bool | None]) -> bool | None:
+def common_fact(options: Iterable[bool | None]) -> bool | None:
     """Return what is common to several runs: None where they differ."""
     distinct = {*options}
     return distinct.pop() if len(distinct) == 1 else None

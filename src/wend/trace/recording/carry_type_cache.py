@@ -8,6 +8,7 @@ each level of nesting.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from wend.ir.types import TensorType, Type
 from wend.trace.recording.arguments import LeafType
@@ -63,7 +64,7 @@ def _with_unified_dtype(entry: LeafType, unified: LeafType) -> LeafType:
     """Return a type with the dtype of the unified one; sizes are those on entry."""
     type: Type = entry.type
     return (
-        LeafType(type.with_dtype(unified.type.dtype), unified.weak, zero_dim=unified.zero_dim)
+        replace(unified, type=type.with_dtype(unified.type.dtype))
         if isinstance(type, TensorType)
         else entry
     )

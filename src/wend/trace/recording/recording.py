@@ -30,7 +30,7 @@ from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownField
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.arrays.view_transforms import view_transform_of
+from wend.trace.arrays.view_transforms import may_copy, view_transform_of
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.captures import Captures
 from wend.trace.recording.carry_type_cache import CarryTypeCache
@@ -173,8 +173,8 @@ class Recording(Recorder):
             self._note_errors(node)
         results = tuple(map(self.wrap, node.results))
         if op.view_of == 0 and isinstance(operands[0], Tracer) and results[0].type.shape != ():
-            results[0].link_view(operands[0])
             is_view = operands[0].is_contiguous_vector()
+            results[0].link_view(operands[0], may_copy=not is_view and may_copy(node))
             transform = view_transform_of(node, is_view=is_view)
             if transform is not None:
                 results[0].link_part(operands[0], transform)
@@ -235,8 +235,8 @@ class Recording(Recorder):
     def wrap_as(self, value: Value, type: LeafType) -> Tracer:
         """Return a traced array for a value of this recording, of a type."""
         tracer = self.wrap(value, weak=type.weak)
-        if type.zero_dim is not False and isinstance(tracer, Tracer):
-            tracer.zero_dim = type.zero_dim
+        if isinstance(tracer, Tracer):
+            tracer.zero_dim, tracer.writeable = type.zero_dim, type.writeable
         return tracer
 
     def param_of(self, type: LeafType, name: str | None = None) -> Tracer:
