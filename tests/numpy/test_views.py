@@ -19,6 +19,7 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {
     "broadcast to its shape": lambda x: np.broadcast_to(x, x.shape),
     "broadcast matrix": lambda x: np.broadcast_to(x, (2, 3)),
     "broadcast number": lambda x: np.broadcast_to(x[0], ()),
+    "broadcast Python number": lambda x: np.broadcast_to(x.item(), ()),
     "constant": lambda x: np.broadcast_to(np.ones(1), (3,)),
     "transposed constant": lambda x: np.broadcast_to(np.ones(1), (2, 3)).T,
     "transposed": lambda x: np.broadcast_to(x, (2, 3)).T,

@@ -50,7 +50,7 @@ def read_only_view(x: Any, result: Any) -> Any:
     """Return elements of an array as a view that cannot be written to."""
     if not isinstance(result, Staged):
         return result
-    whole = x if isinstance(x, Staged) else result
+    whole = x if isinstance(x, Staged) and not x.weak else result
     return whole.read().read_only_view_as(result)
 
 
