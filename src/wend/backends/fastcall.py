@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from wend.base.keys import Match
+
 FALLBACK: Final = object()
 MISSING: Final = object()  # in place of a value that is not there
 
@@ -54,6 +56,25 @@ class CallConstant:
     """A param of the graph that is the same array at each call."""
 
     array: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CallStatic:
+    """An argument of the call that is no param: the call may run if it is the one expected.
+
+    | match | holds if the argument |
+    |---|---|
+    | `"identity"` | is `expected` |
+    | `"equality"` | is a str, bytes or int, not of a subclass, equal to `expected` |
+    | `"bits"` | is a float with the bits of `expected` |
+    | `"method"` | is a method of the function and object of `expected` |
+
+    An object that can be referred to weakly is not kept; once it is gone, no call may run.
+    """
+
+    index: int
+    expected: Any
+    match: Match
 
 
 CallOperand: TypeAlias = CallArgument | CallConstant | None  # None for a token
@@ -113,6 +134,7 @@ class CallSignature:
         result_count: the number of results to return, the first ones of the graph.
         is_single: whether a single result is returned bare, not in a tuple.
         guards: the conditions under which the call may run.
+        statics: the arguments that are no operands.
         counter: counts the calls that compiled code serves.
     """
 
@@ -121,6 +143,7 @@ class CallSignature:
     result_count: int
     is_single: bool = False
     guards: tuple[Guard, ...] = ()
+    statics: tuple[CallStatic, ...] = ()
     counter: ctypes.c_int64 | None = None
 
 

@@ -17,7 +17,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,10 @@ _MUTABLE_TYPES: tuple[type, ...] = (
     *(list, dict, set, bytearray, deque, np.ndarray),
     *(UserList, UserDict, ChainMap, MappingProxyType, type({}.values())),
 )
+
+
+# How compiled code compares a value with the one expected (`CallStatic`)
+Match: TypeAlias = Literal["identity", "equality", "bits", "method"]
 
 
 class ByIdentity:
@@ -171,16 +175,37 @@ def identity_of(value: Any) -> ByIdentity | _Held:
         return _Held(value)
 
 
+def match_of(value: Any, key: Hashable) -> Match | None:
+    """Return how compiled code tells that a value has the key of this one; None if it cannot.
+
+    For one of another kind, `check_of` tells.
+    """
+    cls: Any = type(value)
+    if cls in (str, bytes, int):
+        return "equality"
+    if cls is float:
+        return "bits"
+    if cls in _SINGLETONS or (cls is BuiltinFunctionType and type(value.__self__) in _MODULES):
+        return "identity"
+    if issubclass(cls, np.dtype) and value is np.dtype(value.type):
+        return "identity"
+    if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], (ByIdentity, _Held)):
+        return "identity"
+    if cls is MethodType and type(value.__func__) is FunctionType:
+        return "method"
+    return None
+
+
 def check_of(value: Any, key: Hashable) -> Callable[[Any], bool]:
     """Return a function that tells whether a value has the key of another one, by `key_of`.
 
     It keeps no object alive that the key does not.
     """
-    identity = key[1] if isinstance(key, tuple) and len(key) == 2 else None
+    cls, identity = type(value), key[1] if isinstance(key, tuple) and len(key) == 2 else None
     if isinstance(identity, ByIdentity):
         reference = identity.reference
         return lambda x: x is reference()
-    if type(value) in _TEXTS:
+    if all(type(part) in _TEXTS_AND_NUMBERS for part in (value if cls is tuple else (value,))):
         return lambda x: x is value or _has_key(x, key)
     return lambda x: _has_key(x, key)
 
@@ -343,7 +368,9 @@ def _layout(cls: Any) -> _ObjectLayout:
 
 _IS_HEAP_TYPE = 1 << 9
 _IS_BUILTIN_VALUE = 1 << 24 | 1 << 26 | 1 << 27 | 1 << 28 | 1 << 31  # int, tuple, bytes, str, type
-_TEXTS = (str, bytes)
+_SINGLETONS = (type(None), bool, type(...), type(NotImplemented))
+_TEXTS_AND_NUMBERS = (str, bytes, bool, int, float, complex)
+_MODULES = (ModuleType, type(None))  # what functions of Python's belong to that are no methods
 _POINTER_SIZE = struct.calcsize("P")
 _ARRAY_PROTOCOLS = {"__array_interface__", "__array_struct__", "__dlpack__", "__array__"}
 # Their classes pickle all that an object is.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.fastcall import FALLBACK
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import ShapeError
+from wend.base.keys import key_of, match_of
 from wend.capture.calls import call
 from wend.capture.heap.locations import log_write_contents
 from wend.capture.stage.guard import user_traceback, without_head
@@ -18,6 +19,7 @@ from wend.eager.dispatch import recorder
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.fast_path import FastPath, LeafPlan
+from wend.function.signature.signature import unmarked
 from wend.trace.aliasing.passed_containers import PassedContainers
 from wend.trace.failed_traces import take_recorded
 from wend.trace.recording.recording import current
@@ -222,18 +224,47 @@ def _leaf_plan(
     """Return how to flatten calls structured like this one; None if flat, or declared."""
     signature = function.signature
     self_count = 1 if signature.is_method else 0
-    is_declared = bool(signature.static) or function.input_signature is not None
-    if is_declared or _is_flat(arguments, args, self_count):
+    if function.input_signature is not None:
         return None
-    leaves, tree = signature.flattened(args, kwargs)
+    if not kwargs:
+        if _is_flat(arguments, args, self_count):
+            return None
+        plan = _direct_plan(arguments, args, self_count)
+        if plan is not None:
+            return plan
+    leaves, tree = signature.flattened(*signature.marked(args, kwargs))
     if len(leaves) != len(arguments.leaves):
         return None  # an instance of which the arguments are not told by parts
+    leaves = unmarked(leaves)
     positions = signature.bound_leaves(*trees.unflatten(tree, range(len(leaves))))
-    traced = {*arguments.traced_positions}
-    static = [k for k in range(len(leaves)) if k not in traced]
-    keys = dict(zip(static, arguments.static_keys, strict=True))
-    checks = {positions[k]: (leaves[positions[k]], keys[k]) for k in static[self_count:]}
+    keys = arguments.keys_by_position()
+    checks = {positions[k]: (leaves[positions[k]], keys[k]) for k in [*keys][self_count:]}
     return LeafPlan([positions[k] for k in arguments.traced_positions], len(leaves), tree, checks)
+
+
+def _direct_plan(arguments: Arguments, args: Sequence[Any], self_count: int) -> LeafPlan | None:
+    """Return the plan of calls whose arguments compiled code takes or compares one by one."""
+    keys, leaves = arguments.keys_by_position(), arguments.leaves
+    indices: dict[int, int] = {}
+    static: dict[int, tuple[Any, Hashable]] = {}
+    k = self_count
+    for index, argument in enumerate(args[self_count:], self_count):
+        if k < len(leaves) and leaves[k] is argument:
+            key = keys.get(k)
+            if k not in keys:
+                indices[k] = index
+            elif match_of(argument, key) is None:
+                return None
+            else:
+                static[index] = argument, key
+            k += 1
+        elif argument is None:  # part of the structure
+            static[index] = None, key_of(None)
+        else:
+            return None
+    if k != len(leaves):
+        return None
+    return LeafPlan([indices[k] for k in arguments.traced_positions], len(args), static=static)
 
 
 def _is_flat(arguments: Arguments, args: Sequence[Any], self_count: int) -> bool:

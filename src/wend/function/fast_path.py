@@ -14,6 +14,7 @@ from wend.backends.fastcall import (
     CallConstant,
     CallOperand,
     CallSignature,
+    CallStatic,
     FastCall,
     Guard,
 )
@@ -21,7 +22,7 @@ from wend.backends.protocol import FastCallable
 from wend.base import trees
 from wend.base.config import Settings, settings, settings_storage
 from wend.base.errors import VariableError
-from wend.base.keys import check_of
+from wend.base.keys import check_of, match_of
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten
 from wend.eager.dispatch import recorder
 from wend.runtime.storage import Storage
@@ -42,7 +43,8 @@ class LeafPlan:
         positions: for each traced array, the index of its argument, or of its leaf.
         leaf_count: the number of arguments or leaves.
         tree: the structure of (args, kwargs); None if the arguments are the leaves.
-        static: the leaves that are part of the trace's key, with their keys, by index.
+        static: the arguments or leaves that are part of the trace's key, with their keys, by index.
+            Compiled code can compare them if they are arguments.
     """
 
     positions: Sequence[int]
@@ -155,7 +157,8 @@ class FastPaths:
             backend: the backend that runs it.
             counter: counts the direct calls.
         """
-        key = id(trace), backend, plan.tree, tuple([key for _, key in plan.static.values()])
+        static_keys = tuple([(k, key) for k, (_, key) in plan.static.items()])
+        key = id(trace), backend, plan.tree, plan.leaf_count, static_keys
         fast_path = self._by_key.get(key)
         if fast_path is None:
             run = trace.concrete.compiled.executable(backend)
@@ -216,7 +219,13 @@ def _build_fast_path(
     is_single = tree.is_leaf() and not traced.written
     result_count = len(traced.result_types) + len(traced.written)
     signature = CallSignature(
-        tuple(operands), count + len(variables), result_count, is_single, guards, counter
+        tuple(operands),
+        count + len(variables),
+        result_count,
+        is_single,
+        guards,
+        _compared(plan) if plan.tree is None else (),
+        counter,
     )
     run = concrete.compiled.executable(backend)
     fast_call = run.fast_call(signature) if isinstance(run, FastCallable) else None
@@ -238,6 +247,15 @@ def _build_fast_path(
     checks = {k: check_of(leaf, key) for k, (leaf, key) in plan.static.items()}
     flatten = compile_flatten(trees.numbered(plan.tree), checks)
     return None if flatten is None else FastPath(trace, fast_call, call, flatten)
+
+
+def _compared(plan: LeafPlan) -> tuple[CallStatic, ...]:
+    """Return the arguments that compiled code compares."""
+    return tuple(
+        CallStatic(k, value, match)
+        for k, (value, key) in plan.static.items()
+        if (match := match_of(value, key)) is not None
+    )
 
 
 def _with_variables(call: Callable[..., Any], storages: Sequence[Storage]) -> Callable[..., Any]:

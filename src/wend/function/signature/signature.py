@@ -100,6 +100,12 @@ class Arguments:
         """Return the positions of traced leaves whose values may become part of the key (D37)."""
         return [k for k in self.traced_positions if type(self.leaves[k]) in (int, bool)]
 
+    def keys_by_position(self) -> dict[int, Hashable]:
+        """Return the keys of the leaves that are not traced, by position."""
+        traced = {*self.traced_positions}
+        static = [k for k in range(len(self.leaves)) if k not in traced]
+        return dict(zip(static, self.static_keys, strict=True))
+
     @property
     def arrays(self) -> list[Any]:
         """The traced leaves."""
@@ -367,7 +373,7 @@ class Signature:
             else:
                 static_keys.append(self._key(leaf, index, treedef))
         if has_static:
-            leaves = [leaf.value if isinstance(leaf, _StaticArgument) else leaf for leaf in leaves]
+            leaves = unmarked(leaves)
         # Besides the leaves there are (args, kwargs), args and kwargs.
         node_count = treedef.num_nodes - len(leaves) - 3
         return Arguments(
@@ -397,7 +403,26 @@ class Signature:
     def bound_leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """Return the leaves of a call in the order of `bind`."""
         args, kwargs, _ = self.canonical(args, kwargs)
-        return self.flattened(args, kwargs)[0]
+        return unmarked(self.flattened(args, kwargs)[0])
+
+    def marked(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Return the arguments of a call, as they are given, with static ones marked."""
+        if not self.static or self.inspected is None:
+            return args, kwargs
+        kinds = {p.kind: name for name, p in self._parameters()}
+        names = (*self.parameters, *[kinds.get(inspect.Parameter.VAR_POSITIONAL)] * len(args))
+        others = kinds.get(inspect.Parameter.VAR_KEYWORD)
+        known = self.inspected.parameters
+
+        def mark(name: str | None, value: Any) -> Any:
+            return _StaticArgument(value) if name in self.static else value
+
+        return (
+            tuple([mark(name, x) for name, x in zip(names, args, strict=False)]),
+            {key: mark(key if key in known else others, x) for key, x in kwargs.items()},
+        )
 
     def _key(self, value: Any, index: int, treedef: trees.TreeDef) -> Hashable:
         try:
@@ -554,6 +579,11 @@ class _StaticArgument:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+def unmarked(leaves: Iterable[Any]) -> list[Any]:
+    """Return leaves with static arguments in place of their marks."""
+    return [leaf.value if isinstance(leaf, _StaticArgument) else leaf for leaf in leaves]
 
 
 class _MethodObject:

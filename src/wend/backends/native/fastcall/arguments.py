@@ -8,11 +8,15 @@ from wend.backends.native.fastcall.descriptor import (
     BOOLEAN,
     DATA_AT,
     DTYPE_AT,
+    EQUAL,
     FLAGS_AT,
     FLOAT,
+    IDENTICAL,
     INTEGER,
     PLURAL,
     SAME,
+    SAME_BITS,
+    SAME_METHOD,
     SCALAR,
     SIZES_AT,
     TYPE_AT,
@@ -22,6 +26,7 @@ from wend.backends.native.fastcall.descriptor import (
 from wend.backends.native.rt.blocks import load
 
 _C_CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
+_EQ = 2  # Py_EQ
 
 GUARDS = (
     """
@@ -84,6 +89,10 @@ define internal i1 @wend.put(ptr %param, ptr %object, ptr %block, ptr %sizes, pt
     i64 {INTEGER}, label %integer
     i64 {BOOLEAN}, label %boolean
     i64 {ZERO_DIM}, label %zero.dim
+    i64 {IDENTICAL}, label %identical
+    i64 {EQUAL}, label %equal.to
+    i64 {SAME_BITS}, label %same.bits
+    i64 {SAME_METHOD}, label %same.method
   ]
 no:
   ret i1 false
@@ -137,6 +146,41 @@ boolean:
   store i64 %bit, ptr %slot
   %either = or i1 %is.true, %is.false
   br i1 %either, label %yes, label %no
+
+identical:
+  %is.identical = icmp eq ptr %object, %wanted
+  br i1 %is.identical, label %yes, label %no
+
+; Of classes of Python's, so that the comparison runs no Python code.
+equal.to:
+  %is.it = icmp eq ptr %object, %wanted
+  br i1 %is.it, label %yes, label %compare.type
+compare.type:
+  %is.of.type = icmp eq ptr %type, %dtype
+  br i1 %is.of.type, label %compare, label %no
+compare:
+  %answer = call i32 @PyObject_RichCompareBool(ptr %object, ptr %wanted, i32 {_EQ})
+  %is.equal = icmp eq i32 %answer, 1
+  br i1 %is.equal, label %yes, label %no
+
+same.bits:
+  %may.have.bits = icmp eq ptr %type, %dtype
+  br i1 %may.have.bits, label %compare.bits, label %no
+compare.bits:
+{load("bits", "object", VALUE_AT, "ptr")}
+  %are.bits = icmp eq ptr %bits, %wanted
+  br i1 %are.bits, label %yes, label %no
+
+same.method:
+  %is.method = icmp eq ptr %type, %dtype
+  br i1 %is.method, label %compare.method, label %no
+compare.method:
+{load("function", "object", VALUE_AT, "ptr")}{load("its.self", "object", VALUE_AT + 8, "ptr")}
+  %self.number = ptrtoint ptr %its.self to i64
+  %same.function = icmp eq ptr %function, %wanted
+  %same.self = icmp eq i64 %self.number, %size
+  %same.both = and i1 %same.function, %same.self
+  br i1 %same.both, label %yes, label %no
 
 array:
   %is.array = icmp eq ptr %type, @ndarray

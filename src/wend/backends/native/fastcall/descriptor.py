@@ -26,8 +26,11 @@ RELEASES, SINGLE = 1, 2  # flags
 
 # Each param: kind, bytes of this record, constant object or 0, index of the argument, offset in
 # the block, type, dtype, item size, number of axes; for each axis its size (or one of the codes in
-# the second line) and the number of its symbol
+# the last line) and the number of its symbol.
+# An argument that is compared, which is not put into the block, has in place of the type, dtype and
+# size: what is expected, and the type (for methods: the function, the type, and the object).
 NOTHING, ARRAY, SCALAR, FLOAT, INTEGER, BOOLEAN, ZERO_DIM = range(7)
+IDENTICAL, EQUAL, SAME_BITS, SAME_METHOD = range(7, 11)
 ANY, PLURAL, SAME = -1, -2, -3
 
 # Each result: kind, bytes of this record, offset in the block, dtype (or object), item size, number

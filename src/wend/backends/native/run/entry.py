@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, HostCall, Program
 from wend.backends.native.run.guard_table import GuardTable, guard_table
 from wend.backends.native.run.marshal import struct_format
+from wend.backends.native.run.static_records import StaticRecords
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.run.workspace_pool import WorkspacePool
 from wend.backends.native.target.numpy_capi import HANDLER_FUNCTIONS, MemoryHandler
@@ -145,6 +147,7 @@ class NativeFastCall:
             methods = _methods()
         self._call_or_method, handler = methods.call_or, methods.handler
         params, results = _params(signature, program), _results(signature, program)
+        statics = StaticRecords(signature.statics)
         objects = [workspaces.more, workspaces.fail, workspaces.trim]
         guards = [
             word
@@ -156,7 +159,8 @@ class NativeFastCall:
             )
         ]
         tables = [
-            np.array([*table, 0], np.int64) for table in (params, results, guards, program.strides)
+            np.array([*table, 0], np.int64)
+            for table in (params + statics.words(), results, guards, program.strides)
         ]
         at_params, at_results, at_guards, at_strides = (table.ctypes.data for table in tables)
         self._guards = tables[2]
@@ -171,7 +175,7 @@ class NativeFastCall:
             + code.SINGLE * signature.is_single,
             "arguments": signature.argument_count,
             "params": at_params,
-            "param_count": len(program.params),
+            "param_count": len(program.params) + len(signature.statics),
             "results": at_results,
             "result_count": signature.result_count,
             "guards": at_guards,
@@ -197,7 +201,8 @@ class NativeFastCall:
             self._words,
             tables,
             objects,
-            signature,
+            replace(signature, statics=()),
+            statics.references(self._words),
             program,
             library,
             workspaces,
