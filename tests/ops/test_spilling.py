@@ -135,7 +135,7 @@ def test_interrupts(slope: Any) -> None:
 def test_kills(slope: Any, tmp_path: Path) -> None:
     expected = slope(X, TRIPS)
     rng = np.random.default_rng(0)
-    for _ in range(REPEATS // 4):
+    for _ in range(REPEATS):
         child = os.fork()
         if not child:
             while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -288,8 +289,22 @@ def _policy(loop: Node) -> str:
     policy = WhileParts.of(loop).applied
     if policy in ("", AGAIN):
         return ""
-    again = "trips again" if isinstance(parsed(policy), Checkpoints) else "each trip once more"
-    return f" (memory={shown(policy)}: runs {again})"
+    return f" (memory={shown(policy)}: runs {_evaluations(loop)})"
+
+
+def _evaluations(loop: Node) -> str:
+    """Return how often the backward pass of a loop runs trips again."""
+    policy = parsed(WhileParts.of(loop).applied)
+    if not isinstance(policy, Checkpoints):
+        return "each trip once more"
+    # A loop that changes arrays in place has been strip-mined.
+    is_mined = any(node.attrs.get("applied") == AGAIN for node in WhileParts.of(loop).after.walk())
+    unit = "segment" if is_mined else "trip"
+    limits = [f"{math.comb(policy.slots + r, r):,}" for r in (1, 2, 3)]
+    return (
+        f"a {unit} again at most once if there are {limits[0]} {unit}s, "
+        f"twice if {limits[1]}, 3 times if {limits[2]}"
+    )
 
 
 def memory(executables: Sequence[Executable]) -> list[str]:

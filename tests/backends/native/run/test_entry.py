@@ -13,6 +13,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -465,6 +466,27 @@ def test_the_interpreter_may_end_at_any_time() -> None:
         [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout) == (0, "[2. 2. 2.]\n"), done.stderr
+
+
+def test_what_outlives_the_modules_is_quiet(tmp_path: Path) -> None:
+    """Functions and their guards are freed after the globals of the modules are."""
+    text = """
+        import wend
+        from wend.cli.dopri import advance
+        def loss(p, x):
+            def field(h):
+                return (-p * h,)
+            return advance(field, (x,), 2.0, 0.1, 1e-4)[0][0]
+        slope = wend.grad(loss)
+        for _ in range(30):
+            slope(1.0, 0.5)
+    """
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(text))
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_signature_may_be_impossible() -> None:

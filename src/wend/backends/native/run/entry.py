@@ -64,10 +64,15 @@ _LOCK = lock_of(Rank.FAST_CALLS)  # there is one handler, to which arrays may re
 _new_function = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
 )(("PyCFunction_NewEx", ctypes.pythonapi))
+_add_reference = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
 
 class _EntryMethods(NamedTuple):
-    """The methods of machine code that Python calls, and the memory handler of their results."""
+    """The methods of machine code that Python calls, and the memory handler of their results.
+
+    They are never freed. Functions and arrays refer to them by address, and the last ones of a
+    process outlive its modules.
+    """
 
     call: _PyMethodDef
     call_or: _PyMethodDef
@@ -82,12 +87,15 @@ def _methods() -> _EntryMethods:
     def method(name: str, flags: int) -> _PyMethodDef:
         return _PyMethodDef(b"wend", addresses[name], flags, None)
 
-    return _EntryMethods(
+    methods = _EntryMethods(
         method("wend.call", _METH_FASTCALL),
         method("wend.call.or", _METH_FASTCALL | _METH_KEYWORDS),
         method("wend.guards.check", _METH_NOARGS),
         MemoryHandler({name: engine().shared_address(name) for name in HANDLER_FUNCTIONS}),
     )
+    for immortal in methods, engine():
+        _add_reference(immortal)
+    return methods
 
 
 def guard_checker(checks: Sequence[GuardCheck]) -> Callable[[], bool]:

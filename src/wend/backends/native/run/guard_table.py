@@ -74,9 +74,11 @@ class _TableBuilder:
         for row, record in zip(array, self._records, strict=True):
             row[: len(record)] = record
 
+        never = int(RecordKind.NEVER)  # globals are gone when the last objects of a process are
+
         def fail(_: Any) -> None:
             # All records, since a later one may be the next to be read.
-            array[:, 0] = RecordKind.NEVER
+            array[:, 0] = never
 
         references = [weakref.ref(x, fail) for x in self._weak.values()]
         return (array, references, *self._strong)
