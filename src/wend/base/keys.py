@@ -129,8 +129,8 @@ class _FrozenKey:
 
     def __init__(self, value: Any, parts: Hashable) -> None:
         self.parts, self.hash = parts, hash(parts)
-        address = id(value)
-        self.object = weakref.ref(value, lambda _: _frozen_keys.pop(address, None))
+        address, forget = id(value), _frozen_keys.pop  # globals go before the last objects do
+        self.object = weakref.ref(value, lambda _: forget(address, None))
 
     def __hash__(self) -> int:
         return self.hash

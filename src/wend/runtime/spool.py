@@ -73,8 +73,8 @@ class _OpenFile:
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def __del__(self) -> None:
-        os.close(self.number)
+    def __del__(self, _close: Callable[[int], None] = os.close) -> None:
+        _close(self.number)
 
 
 class SpoolSegment:

@@ -6,8 +6,9 @@ to its operands, so whatever can no longer be differentiated is garbage-collecte
 
 from __future__ import annotations
 
+import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -58,8 +59,9 @@ class HeldValue(RecordedValue):
         super().__init__(type, concrete, owner)
         frozen.hold(concrete)
 
-    def __del__(self) -> None:
-        frozen.release(self.concrete)
+    def __del__(self, _is_over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _is_over():
+            frozen.release(self.concrete)
 
 
 class ExecutedNode(Node):
