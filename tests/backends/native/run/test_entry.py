@@ -477,9 +477,12 @@ def test_what_outlives_the_modules_is_quiet(tmp_path: Path) -> None:
             def field(h):
                 return (-p * h,)
             return advance(field, (x,), 2.0, 0.1, 1e-4)[0][0]
+        def decay(p, h):
+            return -p * h
         slope = wend.grad(loss)
+        step = wend.function(lambda f, x: f(0.5, x))
         for _ in range(30):
-            slope(1.0, 0.5)
+            slope(1.0, 0.5), step(decay, 1.0)
     """
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(text))

@@ -34,9 +34,12 @@ class StaticRecords:
 
         Addresses are used again, so a call must not compare with that of an object that is gone.
         """
+        arguments = code.WORDS.index("arguments")  # globals go before the last objects do
+
+        arguments = code.WORDS.index("arguments")  # globals go before the last objects do
 
         def stop(_: Any) -> None:
-            call_words[code.WORDS.index("arguments")] = -1
+            call_words[arguments] = -1
 
         return [
             weakref.ref(x, stop) if type(x).__weakrefoffset__ else x
