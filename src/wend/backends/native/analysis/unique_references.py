@@ -14,6 +14,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType
 from wend.ops import indexing, updating
 from wend.ops.control import IfParts, WhileParts, if_, while_
+from wend.ops.frame_states import frame_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,8 @@ class UniqueReferences:
         return all(self._is_read(node, k) for k, x in enumerate(node.operands) if x is value)
 
     def _is_read(self, node: Node | None, operand: int) -> bool:
-        if node is not None and node.op is indexing.gather:
-            return True  # the result shares no memory with the operand
+        if node is not None and node.op in (indexing.gather, frame_state):
+            return True  # no result shares memory with the operand
         if node is None or node.op is not if_ or operand == 0:
             return False
         return all(

@@ -37,14 +37,17 @@ class Traps:
         node: the node that is being lowered.
         operands: the registers of its operands, or None if some of them are not in memory.
         state: what its exits leave of the arguments that are changed in place.
-        blocks: the exit block for each reason and node; its number is the status that is returned.
+        version: the number of the copy that is being lowered, of a loop that has two, else 0.
+        blocks: the exit block for each reason, node and version; its number is the status that is
+            returned.
     """
 
     w: Writer
     node: Node | None = None
     operands: Sequence[Registers] | None = ()
     state: FrameState | None = None
-    blocks: dict[tuple[int, Node | None], str] = field(default_factory=dict)
+    version: int = 0
+    blocks: dict[tuple[int, Node | None, int], str] = field(default_factory=dict)
     _operands: dict[str, Sequence[Registers] | None] = field(default_factory=dict)
     _states: dict[str, FrameState | None] = field(default_factory=dict)
 
@@ -55,7 +58,7 @@ class Traps:
 
     def label(self, reason: int) -> str:
         """Return the exit block for a reason at the current node."""
-        key = (reason, self.node)
+        key = (reason, self.node, self.version)
         if key not in self.blocks:
             self.blocks[key] = f"exit{len(self.blocks) + 1}"
             self._operands[self.blocks[key]] = self.operands
@@ -67,7 +70,7 @@ class Traps:
         """The reason, the node and the frame state of each status, the first being 1."""
         return tuple(
             (reason, node, None if (state := self._states[label]) is None else state.node)
-            for (reason, node), label in self.blocks.items()
+            for (reason, node, _), label in self.blocks.items()
         )
 
     def write(
@@ -87,7 +90,7 @@ class Traps:
             save: emits what passes a frame state to Python.
         """
         sources, failed = [("0", done)], []
-        for number, ((reason, node), label) in enumerate(self.blocks.items(), 1):
+        for number, ((reason, node, _), label) in enumerate(self.blocks.items(), 1):
             self.w.start(label)
             operands, state = self._operands[label], self._states[label]
             if state is not None:
@@ -119,7 +122,7 @@ class Traps:
             tell: emits the message of a reason, a node and its operands, if they are in memory.
         """
         sources = [("0", done)]
-        for (reason, node), label in self.blocks.items():
+        for (reason, node, _), label in self.blocks.items():
             self.w.start(label)
             tell(reason, node, self._operands[label])
             sources.append((str(reason), self.w.block))

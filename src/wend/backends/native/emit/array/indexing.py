@@ -61,8 +61,11 @@ def for_each_indexed_row(
     def row_start(positions: Sequence[str]) -> str:
         offset = "0"
         for position, k, size, stride in zip(positions, indices, array.dims, strides, strict=False):
-            kind = Kind(node.operands[k].tensor.dtype)
-            wrapped = checked_position(low, emit_cast(low.w, kind, WORD, position), size)
+            position = emit_cast(low.w, Kind(node.operands[k].tensor.dtype), WORD, position)
+            if (node, k) in low.offsets:
+                wrapped = low.sizes.add(position, low.offsets[node, k])
+            else:
+                wrapped = checked_position(low, position, size)
             offset = low.sizes.add(offset, low.sizes.mul(wrapped, stride))
         return offset
 

@@ -6,28 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wend.backends.native.analysis.list_classes import Arena, ListClass
+from wend.backends.native.analysis.list_classes import Arena
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_INDEX
 from wend.backends.native.emit.array.in_place import unique_pointer
 from wend.backends.native.emit.control.align_operands import align_invariants
-from wend.backends.native.emit.control.precompute import emit_lookahead, find_lookahead
+from wend.backends.native.emit.control.loop_blocks import emit_loop, tape_class
 from wend.backends.native.emit.control.reserve_tape import reserve_tape
-from wend.backends.native.emit.control.short_loops import is_short
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
-from wend.ir.graph import Graph, Node
+from wend.ir.graph import Node
 from wend.ir.op import Op
-from wend.ir.types import ListType, without_maybe
+from wend.ir.types import ListType
 from wend.ops import creating
 from wend.ops.control import IfParts, WhileParts, call, if_, while_
 
-# A loop that carries only scalars first reads the clock after this many trips.
-_SCALAR_LOOP_FIRST_SAFEPOINT = 16
-
 
 def emit_while(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """Emit a loop: a block for `before`, whose phis are the carry, and one for `after`."""
-    w, parts = low.w, WhileParts.of(node)
+    """Emit a loop; its carry is owned, and its invariants are borrowed."""
+    parts = WhileParts.of(node)
     count = len(parts.carry)
     starts = [
         low.arenas.copy(low.list_classes.of_use(node, k), operands[k])
@@ -41,70 +37,9 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequ
         for param, value in zip(params, parts.invariants, strict=True):
             low.refcounts.borrow(param, value)
     starts = low.coerce_all(node, starts, parts.carry, parts.before_carry)
-    types = [param.type for param in parts.before_carry]
     invariant_slots, aligned_copies = align_invariants(low, parts, operands[count:])
     reserve_tape(low, parts, _tape_arenas(low, node, parts), starts)
-    head, body, done = (w.new_label(hint) for hint in ("before", "after", "done"))
-    preheader = w.block
-    w.jump(head)
-    w.start(head)
-
-    sharing = _register_sharing(low, node, parts)
-    carry: list[Registers] = []
-    open_phis = []
-    for k, start in enumerate(starts):
-        if sharing[k] != k:
-            carry.append(carry[sharing[k]])
-            continue
-        phis = [
-            w.open_phi(r, s, preheader) for r, s in zip(registers(types[k]), start, strict=True)
-        ]
-        carry.append(tuple(name for name, _ in phis))
-        open_phis.append((k, [close for _, close in phis]))
-
-    plan = find_lookahead(parts)
-    buffered, close_buffered = w.open_phi("i64", "0", preheader) if plan else ("0", None)
-    next_buffered = "0"
-
-    invariant_params = low.coerce_all(
-        node, invariant_slots, parts.invariants, parts.before_invariants
-    )
-    owns_reference = [True] * count + [False] * len(invariant_slots)
-    (predicate,), *forwarded = _emit_region(
-        low, parts.before, [*carry, *invariant_params], owns_reference
-    )
-    low.traps.node = node
-    w.branch(predicate, body, done)
-    w.start(body)
-    forwarded_params = low.coerce_all(node, forwarded, parts.forwarded, parts.after_forwarded)
-    invariant_params = low.coerce_all(
-        node, invariant_slots, parts.invariants, parts.after_invariants
-    )
-    owns_reference = [True] * len(forwarded_params) + [False] * len(invariant_slots)
-    if plan:
-        low.values.update(
-            zip(parts.after.params, [*forwarded_params, *invariant_params], strict=True)
-        )
-        next_buffered = emit_lookahead(low, plan, buffered)
-    next_carry = _emit_region(
-        low, parts.after, [*forwarded_params, *invariant_params], owns_reference
-    )
-    low.traps.node = node
-    next_slots = low.coerce_all(node, next_carry, parts.next_carry, parts.before_carry)
-    if low.instrumentation:
-        low.instrumentation.count_trip()
-    if not is_short(parts):
-        has_only_scalars = all(map(is_scalar, types))
-        low.safepoints.count_trip(
-            low.safepoints.new_counter(_SCALAR_LOOP_FIRST_SAFEPOINT if has_only_scalars else 1)
-        )
-    for k, close_phis in open_phis:
-        for close, slot in zip(close_phis, next_slots[k], strict=True):
-            close(slot)
-    if close_buffered:
-        close_buffered(next_buffered)
-    w.jump(head)
-    w.start(done)
+    forwarded = emit_loop(low, node, parts, starts, invariant_slots)
     _set_tape_fills(low, node, parts, forwarded)
     for pointer in aligned_copies:
         low.arrays.release(pointer)
@@ -148,30 +83,9 @@ def _owned_array(low: Lowering, node: Node, k: int, slots: Registers) -> Registe
     return (unique_pointer(low, low.arrays.of(value.tensor, slots)), *slots[1:])
 
 
-def _register_sharing(low: Lowering, node: Node, parts: WhileParts) -> list[int]:
-    """Return, for each carry, the first carry whose registers it shares.
-
-    The tapes in one arena always have the same length.
-    """
-    first: dict[Arena, int] = {}
-    sharing = []
-    for k in range(len(parts.carry)):
-        tape = _tape_class(low, node, parts, k)
-        sharing.append(k if tape is None else first.setdefault(tape.arena, k))
-    return sharing
-
-
-def _tape_class(low: Lowering, node: Node, parts: WhileParts, carry: int) -> ListClass | None:
-    """Return the list class of a carry if it is a tape of the loop."""
-    if not isinstance(without_maybe(parts.before_carry[carry].type), ListType):
-        return None
-    list_class = low.list_classes.of(parts.before_carry[carry])
-    return list_class if list_class.tape is node else None
-
-
 def _tape_arenas(low: Lowering, node: Node, parts: WhileParts) -> list[Arena]:
     """Return the arenas of the loop's tapes."""
-    tapes = (_tape_class(low, node, parts, k) for k in range(len(parts.carry)))
+    tapes = (tape_class(low, node, parts, k) for k in range(len(parts.carry)))
     return list(dict.fromkeys(tape.arena for tape in tapes if tape is not None))
 
 
@@ -187,31 +101,6 @@ def _set_tape_fills(
         if list_class.tape is node and list_class.arena not in updated:
             low.arenas.set_fill(list_class.arena, low.arenas.end(slots))
             updated.add(list_class.arena)
-
-
-def _emit_region(
-    low: Lowering, region: Graph, param_slots: Sequence[Registers], owns_reference: Sequence[bool]
-) -> list[Registers]:
-    """Emit a region of a loop; lists local to one run of it free their records at its end."""
-    local = _local_arenas(low, region)
-    fills = [low.arenas.fill(arena) for arena in local]
-    low.loop_depth += 1
-    results = low.emit_graph(region, param_slots, owns_reference)
-    low.loop_depth -= 1
-    for arena, fill in zip(local, fills, strict=True):
-        low.arenas.truncate(arena, fill)
-    return results
-
-
-def _local_arenas(low: Lowering, region: Graph) -> list[Arena]:
-    """Return the arenas of lists that are allocated in a region and do not escape it."""
-    allocated = {list_class.arena: None for list_class in low.list_classes.allocated_in(region)}
-    escaping = {
-        list_class.arena
-        for value in (*region.params, *region.results)
-        for list_class in low.list_classes.nested(value)
-    }
-    return [arena for arena in allocated if arena not in escaping]
 
 
 def emit_if(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:

@@ -72,7 +72,7 @@ def emit_pop(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequen
 def emit_get(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Emit a read by position."""
     list, list_class = operands[0], low.list_classes.of_use(node, 0)
-    element = low.arenas.load(list_class, _record(low, list, _position(low, node, operands)))
+    element = low.arenas.load(list_class, _record(low, node, list, _position(low, node, operands)))
     low.arrays.retain_all(list_class.element, element)
     return [low.coerce(node, element, list_class.element, node.results[0].type)]
 
@@ -82,7 +82,7 @@ def emit_set(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequen
     list_class = low.list_classes.of_use(node, 0)
     element = _owned_element(low, node, 2, list_class)
     list = _writable(low, node, list_class, operands[0])
-    record = _record(low, list, _position(low, node, operands))
+    record = _record(low, node, list, _position(low, node, operands))
     if references(list_class.element):
         low.arrays.release_all(list_class.element, low.arenas.load(list_class, record))
     low.arenas.store(list_class, record, element)
@@ -96,7 +96,7 @@ def emit_add_at(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
         return NotImplemented
     list = _writable(low, node, list_class, operands[0])
     element = low.coerce(node, low.refcounted(node, 2), node.operands[2].type, list_class.element)
-    record = _record(low, list, _position(low, node, operands))
+    record = _record(low, node, list, _position(low, node, operands))
     list_classes = (list_class.inner, low.list_classes.of_use_or_none(node, 2), list_class.inner)
     old = low.arenas.load(list_class, record)
     total = add_values(low, list_class.element, old, element, list_classes)
@@ -145,8 +145,10 @@ def _writable(low: Lowering, node: Node, list_class: ListClass, list: Registers)
     return list if node in low.ownership.in_place else low.arenas.copy(list_class, list)
 
 
-def _record(low: Lowering, list: Registers, index: str) -> str:
+def _record(low: Lowering, node: Node, list: Registers, index: str) -> str:
     """Return the number of the record at a position; a negative one counts from the end."""
+    if (node, 1) in low.offsets:
+        return low.w.define(f"add i64 {list[0]}, {low.sizes.add(index, low.offsets[node, 1])}")
     wrapped = wrapped_position(low, index, list[1])
     low.traps.check(low.w.define(f"icmp ult i64 {wrapped}, {list[1]}"), BAD_INDEX)
     return low.w.define(f"add i64 {list[0]}, {wrapped}")

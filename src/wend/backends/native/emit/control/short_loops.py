@@ -26,6 +26,12 @@ def is_short(parts: WhileParts) -> bool:
     return _loop_cost(parts) <= MAX_NANOSECONDS
 
 
+def max_short_trips(parts: WhileParts) -> int:
+    """Return how many trips of a loop of operations on numbers take about a millisecond."""
+    nodes = sum(1 for region in (parts.before, parts.after) for _ in region.walk())
+    return int(MAX_NANOSECONDS / (_NODE_NANOSECONDS * nodes))
+
+
 def _loop_cost(parts: WhileParts) -> float:
     """Return an upper bound of the time of a loop in ns, infinite if there is none."""
     trips = trip_count(parts)
