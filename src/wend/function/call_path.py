@@ -22,12 +22,13 @@ from wend.function.fast_path import FastPath, LeafPlan
 from wend.function.signature.signature import unmarked
 from wend.trace.aliasing.passed_containers import PassedContainers
 from wend.trace.failed_traces import take_recorded
-from wend.trace.recording.recording import current
+from wend.trace.recording.recording import Recording, current
 
 if TYPE_CHECKING:
     from wend.function.cache import Trace
     from wend.function.function import Function
     from wend.function.signature.signature import Arguments
+    from wend.trace.traced import Traced
 
 
 class CallPath:
@@ -116,15 +117,18 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
     except Exception as error:
         if current() is None and deciding_test(error) is not None:
             return _call_on_path(function, args, kwargs, arguments, error)
-        _run_recorded(function, error, arguments)
+        _run_recorded(function, error, arguments, args, kwargs)
         # Keep only the user's frames; those of wend do not help.
         error.__traceback__ = user_traceback(error.__traceback__)
         raise
     concrete, recording = trace.concrete.for_call(), current()
     if concrete.traced.has_passed_containers:
         return _call_with_containers(function, concrete, arguments, args, kwargs)
+    caller = _caller_of(function, concrete.traced, arguments, args, kwargs)
     if recording is not None:
-        return concrete.traced.call_in(recording, arguments.arrays, function.backend)
+        passed = None if caller is None else caller()
+        arrays = arguments.arrays
+        return concrete.traced.call_in(recording, arrays, function.backend, caller=passed)
     self_count = 1 if function.signature.is_method else 0
     if not kwargs and _is_flat(arguments, args, self_count):
         function._cache.remember_by_shape(args[self_count:], trace)
@@ -135,7 +139,7 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
             function._cache.install_fast_path(trace, plan, backend)
     trace.is_used = True
     try:
-        return concrete.run(backend, arguments.arrays)
+        return concrete.run(backend, arguments.arrays, caller)
     except ValueError:
         if not trace.accepts_zero_one:
             _raise_static_shape_error(function, arguments)
@@ -164,14 +168,15 @@ def _call_on_path(
         try:
             return function._trace_for(on_path)
         except Exception as error:
-            _run_recorded(function, error, on_path)
+            _run_recorded(function, error, on_path, args, kwargs)
             raise
 
     def run(trace: Trace) -> Any:
         concrete = trace.concrete.for_call()
         if concrete.traced.has_passed_containers:
             return _call_with_containers(function, concrete, arguments, args, kwargs)
-        return concrete.run(function.backend or settings().backend, arguments.arrays)
+        caller = _caller_of(function, concrete.traced, arguments, args, kwargs)
+        return concrete.run(function.backend or settings().backend, arguments.arrays, caller)
 
     try:
         return function._paths.run(arguments, trace_for, run, failure)
@@ -188,34 +193,72 @@ def _call_with_containers(
     kwargs: dict[str, Any],
 ) -> Any:
     """Run a trace, or record a call of it, which changes or returns containers of the caller."""
-    args, kwargs, _ = function.signature.canonical(args, kwargs)
-    caller, recording = PassedContainers(args, kwargs, arguments.leaves), current()
+    caller, recording = _caller_of(function, concrete.traced, arguments, args, kwargs), current()
+    assert caller is not None
     if recording is None:
         return concrete.run(function.backend or settings().backend, arguments.arrays, caller)
-    if concrete.traced.changes_containers:
+    return _call_in(function, concrete.traced, arguments, recording, caller())
+
+
+def _caller_of(
+    function: Function,
+    traced: Traced,
+    arguments: Arguments,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Callable[[], PassedContainers] | None:
+    """Return what returns the containers of the caller; None if a trace leaves them alone."""
+    if not traced.states and not traced.has_passed_containers:
+        return None
+
+    def caller() -> PassedContainers:
+        positional, by_name, _ = function.signature.canonical(args, kwargs)
+        return PassedContainers(positional, by_name, arguments.leaves)
+
+    return caller
+
+
+def _call_in(
+    function: Function,
+    traced: Traced,
+    arguments: Arguments,
+    recording: Recording,
+    caller: PassedContainers,
+) -> Any:
+    """Record a call of a trace that changes or returns containers of the caller."""
+    if traced.changes_containers:
         for container in caller.containers:
             read = _reader(container)
             log_write_contents(read, f"an argument of {function.name}.", is_nested=False)
-    arrays = arguments.arrays
-    return concrete.traced.call_in(recording, arrays, function.backend, caller=caller)
+    return traced.call_in(recording, arguments.arrays, function.backend, caller=caller)
 
 
 def _reader(container: Any) -> Callable[[], Any]:
     return lambda: container
 
 
-def _run_recorded(function: Function, error: Exception, arguments: Arguments) -> None:
+def _run_recorded(
+    function: Function,
+    error: Exception,
+    arguments: Arguments,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> None:
     """Run what a trace has recorded before an error has ended it; inside another, record a call."""
     traced, recording = take_recorded(error), current()
     if traced is None:
         return
+    caller = _caller_of(function, traced, arguments, args, kwargs)
     if recording is not None:
-        traced.call_in(recording, arguments.arrays, function.backend)
+        if caller is None:
+            traced.call_in(recording, arguments.arrays, function.backend)
+        else:
+            _call_in(function, traced, arguments, recording, caller())
         return
     concrete = ConcreteFunction(
         function.name, traced, arguments, function._binding, function.backend
     )
-    concrete.run("numpy", arguments.arrays)
+    concrete.run("numpy", arguments.arrays, caller)
 
 
 def _leaf_plan(
@@ -239,7 +282,14 @@ def _leaf_plan(
     positions = signature.bound_leaves(*trees.unflatten(tree, range(len(leaves))))
     keys = arguments.keys_by_position()
     checks = {positions[k]: (leaves[positions[k]], keys[k]) for k in [*keys][self_count:]}
-    return LeafPlan([positions[k] for k in arguments.traced_positions], len(leaves), tree, checks)
+
+    def caller(args: Sequence[Any], kwargs: dict[str, Any]) -> PassedContainers:
+        bound = signature.bound_leaves(args, kwargs)
+        args, kwargs, _ = signature.canonical(args, kwargs)
+        return PassedContainers(args, kwargs, bound)
+
+    traced_positions = [positions[k] for k in arguments.traced_positions]
+    return LeafPlan(traced_positions, len(leaves), tree, checks, caller)
 
 
 def _direct_plan(arguments: Arguments, args: Sequence[Any], self_count: int) -> LeafPlan | None:

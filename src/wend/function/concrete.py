@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from wend.autodiff.forward_backward import ForwardBackward
@@ -260,7 +260,10 @@ class ConcreteFunction:
         return run.pull_back(cotangent, captures)
 
     def run(
-        self, backend: str, arrays: Sequence[Any], caller: PassedContainers | None = None
+        self,
+        backend: str,
+        arrays: Sequence[Any],
+        caller: Callable[[], PassedContainers] | None = None,
     ) -> Any:
         """Run on the array leaves of the arguments; see `Traced.run`."""
         execute, boundary, _ = self.compiled.entry(backend)

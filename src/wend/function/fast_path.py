@@ -25,13 +25,16 @@ from wend.base.errors import VariableError
 from wend.base.keys import check_of, match_of
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten
 from wend.eager.dispatch import recorder
+from wend.runtime.partial_writes import attach_contents, take_contents
 from wend.runtime.storage import Storage
+from wend.trace.aliasing.passed_containers import PassedContainers
 
 if TYPE_CHECKING:
     from wend.function.cache import Trace
     from wend.trace.traced import Traced
 
 _MAX_FAST_PATHS = 8  # they are tried one after another, so many would slow down every miss
+Caller = Callable[[Sequence[Any], dict[str, Any]], PassedContainers]
 _NOT_RECORDED = Guard(recorder, None, None)
 
 
@@ -45,12 +48,14 @@ class LeafPlan:
         tree: the structure of (args, kwargs); None if the arguments are the leaves.
         static: the arguments or leaves that are part of the trace's key, with their keys, by index.
             Compiled code can compare them if they are arguments.
+        caller: returns the lists and dicts among (args, kwargs).
     """
 
     positions: Sequence[int]
     leaf_count: int
     tree: trees.TreeDef | None = None
     static: Mapping[int, tuple[Any, Hashable]] = field(default_factory=dict)
+    caller: Caller | None = None
 
 
 @dataclass(slots=True)
@@ -65,6 +70,7 @@ class FastPath:
         is_direct: whether no Python runs around the compiled code, not even after an error.
         settings: the settings under which it serves calls.
         direct_call: the callable that `call_or` has built.
+        caller: returns the lists and dicts among (args, kwargs).
     """
 
     trace: Trace
@@ -74,6 +80,15 @@ class FastPath:
     is_direct: bool = False
     settings: Settings | None = None
     direct_call: Callable[..., Any] | None = None
+    caller: Caller | None = None
+
+    def write_containers(
+        self, error: BaseException, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> None:
+        """Write what a failed call has left in lists and dicts of the arguments."""
+        traced = self.trace.concrete.traced
+        if self.caller is not None and traced.states:
+            traced.write_containers(take_contents(error), self.caller(args, kwargs))
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callable for calls: the compiled code itself if possible, else `otherwise`."""
@@ -135,7 +150,13 @@ class FastPaths:
                 leaves = fast_path.flatten((args, kwargs))
             elif not kwargs and fast_path is not first:
                 leaves = args
-            result = FALLBACK if leaves is None else self._call(fast_path, leaves)
+            if leaves is None:
+                continue
+            try:
+                result = self._call(fast_path, leaves)
+            except BaseException as error:
+                fast_path.write_containers(error, args, kwargs)
+                raise
             if result is not FALLBACK:
                 self.first = fast_path if fast_path.flatten is None else self.first
                 return result
@@ -246,7 +267,9 @@ def _build_fast_path(
         )
     checks = {k: check_of(leaf, key) for k, (leaf, key) in plan.static.items()}
     flatten = compile_flatten(trees.numbered(plan.tree), checks)
-    return None if flatten is None else FastPath(trace, fast_call, call, flatten)
+    return (
+        None if flatten is None else FastPath(trace, fast_call, call, flatten, caller=plan.caller)
+    )
 
 
 def _compared(plan: LeafPlan) -> tuple[CallStatic, ...]:
@@ -278,7 +301,9 @@ def _with_writes(
         try:
             results = call(*args)
         except BaseException as error:
-            traced.write_contents([args[position] for position in positions], error)
+            told = traced.write_contents([args[position] for position in positions], error)
+            if told:
+                attach_contents(error, told)
             raise
         if results is FALLBACK:
             return FALLBACK

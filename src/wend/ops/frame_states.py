@@ -16,7 +16,8 @@ from wend.ir.graph import Graph, Node
 from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.types import TOKEN, Shape, TokenType, Type
 
-# Stands among the numbers of arguments for the number of the element that `vmap` is at
+# Stands among the numbers of arguments for the number of the element that `vmap` is at; lower
+# numbers are of arrays in containers of the caller
 ELEMENT = -1
 
 

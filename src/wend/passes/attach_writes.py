@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
@@ -11,17 +12,28 @@ from wend.ir.types import TOKEN, Type
 from wend.ops.control import call, if_, while_
 from wend.ops.frame_states import ELEMENT, frame_state
 
+# What the containers of the caller hold where the callee tells of its own: for each number the
+# index of a further param, or the number under which the callee tells it
+ContainerContents = Sequence[tuple[int, int]]
+
 
 def attach_writes(
-    graph: Graph, renamed: Mapping[int, int], written: Sequence[int], types: Sequence[Type]
+    graph: Graph,
+    renamed: Mapping[int, int],
+    written: Sequence[int | None],
+    types: Sequence[Type],
+    containers: Mapping[int, ContainerContents] = MappingProxyType({}),
 ) -> Graph:
-    """Return a callee with a further param for each argument that its caller has written to.
+    """Return a callee with further params for what its caller has written to its own arguments.
 
     Args:
         graph: the callee.
         renamed: the caller's argument that an argument of the callee is, where it is one.
-        written: the numbers of the arguments that the caller has written to.
+        written: for each further param the number under which frame states tell it; None: it is
+            for `containers` alone.
         types: their types.
+        containers: what the caller's lists and dicts hold, by the first number under which the
+            callee tells what its own hold.
     """
     extra = [Value(type) for type in types]
     mapping: dict[Value, Value] = {}
@@ -29,9 +41,9 @@ def attach_writes(
     for node in graph.nodes:
         (copy,) = copy_nodes([node], mapping)
         if node.op is frame_state:
-            copy = _with_writes(copy, renamed, dict(zip(written, extra, strict=True)))
+            copy = _with_writes(copy, renamed, written, extra, containers)
         elif node.op in _TRANSPARENT and _has_checks(node):
-            regions = [attach_writes(r, renamed, written, types) for r in node.regions]
+            regions = [attach_writes(r, renamed, written, types, containers) for r in node.regions]
             result_types = [result.type for result in node.results]
             copy = Node(
                 node.op, [*copy.operands, *extra], node.attrs, regions, result_types, node.source
@@ -50,12 +62,22 @@ def _has_checks(node: Node) -> bool:
     return any(Effect.CHECK in region.effects() for region in node.regions)
 
 
-def _with_writes(node: Node, renamed: Mapping[int, int], outer: Mapping[int, Value]) -> Node:
+def _with_writes(
+    node: Node,
+    renamed: Mapping[int, int],
+    written: Sequence[int | None],
+    extra: Sequence[Value],
+    containers: Mapping[int, ContainerContents],
+) -> Node:
     """Return a frame state with the caller's writes; those of the callee to an array are later."""
     token, *values = node.operands
-    contents = dict(outer)
-    for k, value in zip(node.attrs["written"], values, strict=True):
-        if k in renamed or k == ELEMENT:
-            contents[renamed.get(k, k)] = value
+    contents = {k: x for k, x in zip(written, extra, strict=True) if k is not None}
+    own = dict(zip(node.attrs["written"], values, strict=True))
+    contents |= {renamed.get(k, k): x for k, x in own.items() if k in renamed or k == ELEMENT}
+    first = max((k for k in own if k < ELEMENT), default=None)
+    if first is not None and first in containers:
+        contents = {k: x for k, x in contents.items() if k >= ELEMENT}
+        for k, source in containers[first]:
+            contents[k] = own[source] if source < ELEMENT else extra[source]
     attrs = {"written": tuple(contents)}
     return Node(frame_state, [token, *contents.values()], attrs, (), [TOKEN], node.source)

@@ -29,7 +29,17 @@ def has_effects(recording: Recording) -> bool:
         argument.value is not param
         for argument, param in zip(recording.arguments, recording.b.params, strict=False)
     )
-    return is_changed or recording.world_param is not None or bool(recording.variables.assigned())
+    return (
+        is_changed
+        or recording.world_param is not None
+        or bool(recording.variables.assigned())
+        or (recording.containers is not None and recording.containers.is_changed())
+    )
+
+
+def result_of(recording: Recording) -> Any:
+    """Return the result of a trace that an error ends: what it leaves in containers."""
+    return None if recording.containers is None else recording.containers.result()
 
 
 def record_error(error: Exception) -> bool:

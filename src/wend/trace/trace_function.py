@@ -13,7 +13,7 @@ from wend.ir.graph import Value
 from wend.ir.types import TensorType
 from wend.runtime.storage import Storage
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.failed_traces import attach_recorded, has_effects, record_error
+from wend.trace.failed_traces import attach_recorded, has_effects, record_error, result_of
 from wend.trace.recording.arguments import LeafType, is_array_leaf
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.creation import Creation
@@ -85,7 +85,7 @@ def _traced(
                 raise
             if not record_error(error) and not has_effects(recording):
                 raise
-            result, failure = None, error
+            result, failure = result_of(recording), error
         result_leaves, result_tree = trees.flatten_deep(result)
         check_results(name, result_leaves, trees.paths(result_tree, "result"))
         values = [recording.lift(leaf) for leaf in result_leaves]
@@ -119,6 +119,7 @@ def _traced(
         [x.storage if isinstance(x, Variable) else x for x in recording.captures.bindings]
     )
     storages = tuple(variable.storage for variable, _ in assigned)
+    states = () if recording.containers is None else tuple(recording.containers.states)
     recording.release()
     traced = Traced(
         graph,
@@ -133,6 +134,7 @@ def _traced(
         passed,
         tuple(no_alias),
         tuple(recording.raises.items()),
+        states,
     )
     if failure is not None:
         if creation is None or not creation.created:  # else the next call initializes them

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from wend.base import trees
 from wend.base.errors import (
@@ -20,7 +22,7 @@ from wend.base.source import at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import inline
-from wend.ops.frame_states import ELEMENT, may_fail
+from wend.ops.frame_states import ELEMENT, frame_state, may_fail
 from wend.passes.attach_writes import attach_writes
 from wend.passes.strip_stores import retarget_stores
 from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
@@ -28,7 +30,7 @@ from wend.runtime.partial_writes import take_contents
 from wend.runtime.storage import Storage, bind_variables
 from wend.trace.aliasing.may_alias import may_overlap
 from wend.trace.aliasing.passed_containers import PassedContainers
-from wend.trace.aliasing.rebuilt_containers import ResultAndContainers, rebuilt
+from wend.trace.aliasing.rebuilt_containers import ContainerState, ResultAndContainers, rebuilt
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
@@ -67,6 +69,7 @@ class Traced:
         no_alias: pairs of inputs that must not share memory, since the first, an array leaf, is
             changed before the second is read or changed. Captures are counted after the leaves.
         raises: the exceptions that a run may raise, with the operations that do.
+        states: what its frame states tell of the lists, dicts and instances of the caller.
     """
 
     graph: Graph
@@ -81,6 +84,7 @@ class Traced:
     passed: tuple[tuple[Storage, int], ...] = ()
     no_alias: tuple[tuple[int, int], ...] = ()
     raises: tuple[tuple[type[BaseException], str], ...] = ()
+    states: tuple[ContainerState, ...] = ()
     _copies: dict[Any, Graph] = field(default_factory=dict)
 
     @property
@@ -116,7 +120,7 @@ class Traced:
         execute: Callable[[Sequence[Any]], Sequence[Any]],
         leaves: Sequence[Any],
         boundary: ArrayBoundary = HOST,
-        caller: PassedContainers | None = None,
+        caller: Callable[[], PassedContainers] | None = None,
     ) -> Any:
         """Run an executable of the graph on the array leaves of the arguments.
 
@@ -124,12 +128,14 @@ class Traced:
             execute: the executable.
             leaves: the array leaves.
             boundary: how arrays cross to the executable's backend.
-            caller: the lists and dicts of the arguments, which may change.
+            caller: returns the lists and dicts of the arguments, which may change.
 
         Raises:
             StructureError: they change, and there is no caller.
         """
-        self._check_caller(caller)
+        if caller is None:
+            self._check_caller(caller)
+        passed = caller() if caller is not None and self.has_passed_containers else None
         self.check_no_alias(leaves)
         arguments = self.arguments(leaves, boundary)
         try:
@@ -139,9 +145,11 @@ class Traced:
             else:
                 results = execute(arguments)
         except BaseException as error:
-            self.write_contents(leaves, error)
+            if self.states and passed is None and caller is not None:
+                passed = caller()
+            self.write_contents(leaves, error, passed)
             raise
-        result = self.rebuild(boundary.unshare(results, arguments), caller)
+        result = self.rebuild(boundary.unshare(results, arguments), passed)
         self.write_results(leaves, results)
         return result
 
@@ -198,18 +206,44 @@ class Traced:
             self._write_back([leaves[k] for k in self.written], results[count:])
         return results[:count]
 
-    def write_contents(self, leaves: Sequence[Any], error: BaseException) -> None:
+    def write_contents(
+        self,
+        leaves: Sequence[Any],
+        error: BaseException,
+        caller: PassedContainers | None = None,
+    ) -> Mapping[int, Any]:
         """Write what a failed run has changed in the arguments before a check failed (D36).
 
         Of an element of `vmap` a note tells the number.
+
+        Args:
+            leaves: the array leaves of the arguments.
+            error: the error of the run.
+            caller: the lists and dicts of the arguments; None: they stay as they are.
+
+        Returns:
+            what lists and dicts held, for `write_containers`, if there is no caller.
         """
         contents = dict(take_contents(error))
         number = contents.pop(ELEMENT, None)
         if number is not None:
             error.add_note(f"in element {number} of vmap")
+        told = {k: contents.pop(k) for k in [*contents] if k < ELEMENT}
+        if caller is not None:
+            self.write_containers(told, caller)
+            told = {}
         if contents:
             self.check_no_alias(leaves)
             self._write_back([leaves[k] for k in contents], [*contents.values()])
+        return told
+
+    def write_containers(self, contents: Mapping[int, Any], caller: PassedContainers) -> None:
+        """Write what a failed run has left in lists, dicts and instances of the caller (D36)."""
+        state = next((x for x in self.states if x.first in contents), None)
+        if state is not None:
+            # The backend, or an argument that is changed, may hold the memory of an array.
+            own = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in contents.items()}
+            state.restore(own, caller)
 
     def _write_back(self, leaves: Sequence[Any], changed: Sequence[Any]) -> None:
         """Write the new contents of changed arguments.
@@ -305,23 +339,59 @@ class Traced:
         return self._copies[key]
 
     def with_writes_of(
-        self, outer: Recording, graph: Graph, leaves: Sequence[Any]
+        self,
+        outer: Recording,
+        graph: Graph,
+        leaves: Sequence[Any],
+        caller: PassedContainers | None = None,
     ) -> tuple[Graph, list[Value]]:
         """Return the graph with checks that carry what its caller has written to its arguments.
 
-        Also return operands for its further params; equal calls share the graph.
+        Also return operands for its further params; equal calls share the graph. `caller` are the
+        lists and dicts of the arguments.
         """
-        changed = changed_arguments(outer) if self.has_world else {}
-        if not changed and not self.written:
+        if not self.has_world:
             return graph, []
-        caller = {id(ref): k for k, ref in enumerate(outer.function().arguments)}
-        renamed = {k: caller[id(x)] for k, x in enumerate(leaves) if id(x) in caller}
-        contents = [outer.lift(ref) for ref in changed.values()]
-        types = [value.type for value in contents]
-        key = graph, tuple(renamed.items()), tuple(changed), tuple(types)
+        changed = changed_arguments(outer)
+        caller_numbers = {id(ref): k for k, ref in enumerate(outer.function().arguments)}
+        renamed = {
+            k: caller_numbers[id(x)] for k, x in enumerate(leaves) if id(x) in caller_numbers
+        }
+        contents: dict[int, Value] = {k: outer.lift(ref) for k, ref in changed.items()}
+        contents |= outer.frames.containers()
+        numbers: list[int | None] = [*contents]
+        values = [*contents.values()]
+        containers: dict[int, tuple[tuple[int, int], ...]] = {}
+        for first, (sources, own) in self._containers_in(outer, graph, caller).items():
+            start = len(values)
+            containers[first] = tuple([(k, j + start if j >= 0 else j) for k, j in sources])
+            numbers += [None] * len(own)
+            values += map(outer.frames.lifted, own)
+        if not values and not containers and not self.written:
+            return graph, []
+        types = [value.type for value in values]
+        key = graph, *map(tuple, (renamed.items(), numbers, types, containers.items()))
         if key not in self._copies:
-            self._copies[key] = attach_writes(graph, renamed, [*changed], types)
-        return self._copies[key], contents
+            self._copies[key] = attach_writes(graph, renamed, numbers, types, containers)
+        return self._copies[key], values
+
+    def _containers_in(
+        self, outer: Recording, graph: Graph, caller: PassedContainers | None
+    ) -> dict[int, tuple[Sequence[tuple[int, int]], Sequence[Any]]]:
+        """Return what each state leaves in the containers of the function around the call."""
+        told, containers = {}, outer.function().containers
+        if caller is None or containers is None or not self.states:
+            return {}
+        by_number = {}
+        for node in graph.walk():
+            if node.op is frame_state:
+                operands = zip(node.attrs["written"], node.operands[1:], strict=True)
+                by_number.update({k: value.type for k, value in operands})
+        for state in self.states:
+            if state.first in by_number:
+                types = [by_number[k] for k in state.numbers]
+                told[state.first] = containers.after(state, types, caller)
+        return told
 
     def call_in(
         self,
@@ -338,7 +408,9 @@ class Traced:
         `caller` are the lists and dicts of the arguments, which may change.
         """
         self._check_caller(caller)
-        node = self.call_graph(outer, self.graph, leaves, backend=backend, inlined=inlined)
+        node = self.call_graph(
+            outer, self.graph, leaves, backend=backend, inlined=inlined, caller=caller
+        )
         results = [
             outer.wrap(value, weak=type.weak)
             for value, type in zip(node.results, self.result_types, strict=False)
@@ -364,6 +436,7 @@ class Traced:
         backend: str | None = None,
         *,
         inlined: bool = False,
+        caller: PassedContainers | None = None,
     ) -> Node | InlinedCall:
         """Record a call of a graph with the params and results of this one, followed by others.
 
@@ -374,6 +447,7 @@ class Traced:
             extra: operands for its other params.
             backend: for recordings that run the call.
             inlined: whether the nodes of the graph are recorded instead.
+            caller: the lists and dicts of the arguments.
         """
         if self.pending:
             initialize_in(outer, self.pending, leaves)
@@ -394,7 +468,7 @@ class Traced:
                 raise
         else:
             graph = self._passed_to(graph, leaves)
-            graph, contents = self.with_writes_of(outer, graph, leaves)
+            graph, contents = self.with_writes_of(outer, graph, leaves, caller)
             if inlined:
                 node = InlinedCall(inline(graph, [*operands, *contents], outer.b.nodes))
             else:

@@ -24,8 +24,10 @@ from wend.ir.dtypes import is_supported
 from wend.runtime.array_boundary import check_no_subclass
 from wend.trace.aliasing.containers import aliases_of, unified
 from wend.trace.aliasing.passed_containers import PassedContainers, tracing_containers
+from wend.trace.control.container_states import ContainerStates
 from wend.trace.control.returned_containers import with_changes, with_nodes
 from wend.trace.recording.arguments import LeafType, is_array_leaf, is_int64, leaf_type
+from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
 from wend.trace.trace_function import call_with
 
@@ -143,7 +145,9 @@ class Arguments:
     def call_for_caller(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """Call a function in a trace whose results change lists and dicts of the caller, too."""
         leaves, args, kwargs = self._rebuilt(arrays)
-        passed = PassedContainers(args, kwargs, leaves)
+        passed, recording = PassedContainers(args, kwargs, leaves), current()
+        if recording is not None and passed.containers:
+            recording.containers = ContainerStates(passed)
         try:
             with tracing_containers(passed):
                 result = call_with(fun, args, kwargs)

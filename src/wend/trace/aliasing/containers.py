@@ -118,7 +118,7 @@ def container_like(container: Any, items: Any) -> Any:
 def assign_items(container: Any, items: Any) -> None:
     """Give a container these items, which a list, a dict or another instance holds."""
     if has_fields(container):
-        _assign_attributes(container, dict(attributes_of(items)))
+        set_items(container, attributes_of(items))
     elif isinstance(container, dict):
         kind = _dict_kind(container)
         kind.clear(container)
@@ -131,11 +131,14 @@ def assign_items(container: Any, items: Any) -> None:
         list.__setitem__(container, slice(None), items)
 
 
-def _assign_attributes(instance: Any, values: dict[str, Any]) -> None:
-    before = dict(attributes_of(instance))
-    for name in before.keys() - values.keys():
-        delete_attribute(instance, name)
-    set_attributes(
-        instance,
-        {k: x for k, x in values.items() if k not in before or before[k] is not x},
-    )
+def set_items(container: Any, items: Sequence[tuple[Any, Any]]) -> None:
+    """Give a container items as `items_of` returns them."""
+    if not has_fields(container):
+        values = dict(items) if isinstance(container, dict) else [item for _, item in items]
+        assign_items(container, values)
+        return
+    before, now = dict(attributes_of(container)), dict(items)
+    for name in before.keys() - now.keys():
+        delete_attribute(container, name)
+    new = {k: x for k, x in now.items() if k not in before or before[k] is not x}
+    set_attributes(container, new)

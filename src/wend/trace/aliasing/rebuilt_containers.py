@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,31 @@ class ResultAndContainers:
 
     def __init__(self, result: Any, changed: Sequence[PassedContainer]) -> None:
         self.result, self.changed = result, [*changed]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerState:
+    """The structure of what a trace has left in the containers of its caller at some point.
+
+    Attributes:
+        first: the number of its first array in frame states.
+        tree: the structure of nodes for the containers.
+        weak: which of its arrays are numbers of Python.
+    """
+
+    first: int
+    tree: trees.TreeDef
+    weak: tuple[bool, ...]
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its arrays in frame states; one without arrays has a number, too."""
+        return range(self.first, self.first - max(1, len(self.weak)), -1)
+
+    def restore(self, contents: Mapping[int, Any], caller: PassedContainers) -> None:
+        """Leave in the caller's containers what a frame state tells."""
+        arrays = [contents[number] for number in self.numbers][: len(self.weak)]
+        rebuilt(self.tree, arrays, caller)
 
 
 _caller: ContextVar[PassedContainers | None] = ContextVar("wend_caller_containers", default=None)

@@ -38,7 +38,7 @@ def with_changes(passed: PassedContainers, result: Any) -> Any:
         StructureError: they hold themselves, or one new container twice.
     """
     changed = passed.changed()
-    encoder = _Encoder(passed, {*changed})
+    encoder = ContainerEncoder(passed, {*changed})
     if not (changed or passed.is_compared or encoder.is_passed_in(result)):
         return with_nodes(result, passed.leaves)
     result = encoder.encoded(result, is_item=False)
@@ -46,7 +46,7 @@ def with_changes(passed: PassedContainers, result: Any) -> Any:
     return ResultAndContainers(result, containers)
 
 
-class _Encoder:
+class ContainerEncoder:
     """Replaces the caller's containers in a result by nodes with their numbers."""
 
     def __init__(self, passed: PassedContainers, changed: set[int]) -> None:
@@ -122,8 +122,11 @@ class _Encoder:
             # for derivatives, which have no caller with this leaf
             return with_nodes(value, self.passed.leaves, is_field=True)
         is_number = type(value) in _NUMBERS or (isinstance(value, Tracer) and value.weak)
-        value = with_nodes(value)
+        value = self._with_nodes(value)
         return PythonNumber(value) if is_number else value
+
+    def _with_nodes(self, value: Any) -> Any:
+        return with_nodes(value)
 
 
 def with_nodes(value: Any, leaves: Sequence[Any] = (), *, is_field: bool = False) -> Any:

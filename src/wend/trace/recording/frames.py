@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from wend.ir.graph import Node, Value
 from wend.ops.frame_states import ELEMENT, frame_state
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
+from wend.trace.arrays.tracer import Tracer
 
 if TYPE_CHECKING:
-    from wend.trace.arrays.tracer import Tracer
     from wend.trace.recording.recording import Recording
 
 
@@ -18,6 +22,7 @@ class FrameStates:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._last: dict[int, Value] = {}  # the operands of the last frame state
+        self._constants: dict[Hashable, Value] = {}
 
     def save(self) -> None:
         """Record what the arguments hold here."""
@@ -31,7 +36,29 @@ class FrameStates:
         contents = {k: recording.lift(ref) for k, ref in changed_arguments(recording).items()}
         if recording.element is not None:
             contents[ELEMENT] = recording.lift(recording.element)
-        return contents
+        return contents | self.containers()
+
+    def containers(self) -> dict[int, Value]:
+        """Return what changed lists, dicts and instances of the caller hold here, by number."""
+        recording = self._recording
+        containers = recording.function().containers
+        if containers is None:
+            return {}
+        return {k: self.lifted(x) for k, x in containers.now(recording)}
+
+    def lifted(self, x: Any) -> Value:
+        """Return the value of what a container holds; equal constants are one.
+
+        A small array whose elements are known stays so: it is copied.
+        """
+        is_known = isinstance(x, ConcreteTracedArray) and x.nbytes <= _MAX_CONSTANT_BYTES
+        if isinstance(x, (Tracer, np.ndarray)) and not is_known:
+            return self._recording.lift(x)
+        array = np.array(x)
+        key = array.dtype, array.shape, array.tobytes()
+        if key not in self._constants:
+            self._constants[key] = self._recording.b.constant(array)
+        return self._constants[key]
 
     def emit(self, contents: dict[int, Value], before: Node | None = None) -> None:
         """Append a frame state, or put it before the last node; equal ones in a row are one."""
@@ -47,7 +74,11 @@ class FrameStates:
 
     def restart(self) -> None:
         """Forget the last frame state: what follows is recorded again."""
-        self._last = {}
+        self._last, self._constants = {}, {}
+
+
+# Larger arrays are captured
+_MAX_CONSTANT_BYTES = 4096
 
 
 def changed_arguments(recording: Recording) -> dict[int, Tracer]:

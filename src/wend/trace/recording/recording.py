@@ -94,6 +94,7 @@ class Recording(Recorder):
         shown_fields: the values in texts that are not written yet.
         element: the number of the element that a region of `vmap` computes.
         frames: records what the arguments hold where an operation may fail.
+        containers: the lists, dicts and instances of a function's caller, if it may change them.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class Recording(Recorder):
         self._world: Value | None = None
         self._checks: list[Node] = []
         self.frames = FrameStates(self)
+        self.containers: Any = None
 
     # Recording
     def active(self) -> AbstractContextManager[Any]:
@@ -528,7 +530,7 @@ class Recording(Recorder):
 
     def release(self) -> None:
         """Release all arrays and variables, which traced arrays that escape would keep alive."""
-        self.arguments, self._argument_numbers = [], {}
+        self.arguments, self._argument_numbers, self.containers = [], {}, None
         self.captures.clear()
         self.variables.clear()
         self.mutations.clear()
