@@ -18,7 +18,7 @@ import sys
 import types
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -39,6 +39,7 @@ import numpy as np
 """
 _NUMBERS = count()
 _ADDED_PLACE = re.compile(r" ?(at <program_\d+>:\d+)?\.?$")
+Decorator = Callable[[Any], Any]
 _SIGNIFICANT = 11  # digits that are compared: sums may be taken in another order
 
 
@@ -80,16 +81,23 @@ class Difference:
         )
 
 
-def compare(program: Program, ways: Iterable[str] = WAYS) -> Difference | None:
-    """Return the first difference between Python and wend in each way, the worst one."""
+def compare(
+    program: Program, ways: Iterable[str] = WAYS, compiled: Decorator | None = None
+) -> Difference | None:
+    """Return the first difference between Python and wend in each way, the worst one.
+
+    `compiled` makes of `f` what is compared with it; without it, `wend.function` does.
+    """
     expected = list(run(program, PLAIN))
-    differences = [d for way in ways if (d := _difference(program, way, expected))]
+    differences = [d for way in ways if (d := _difference(program, way, expected, compiled))]
     order = "different", "raw", "refused"
     return min(differences, key=lambda d: order.index(d.kind), default=None)
 
 
-def run(program: Program, way: str) -> Iterator[Any]:
-    """Yield the outcome of each step."""
+def run(program: Program, way: str, decorator: Decorator | None = None) -> Iterator[Any]:
+    """Yield the outcome of each step, with `f` made anew by the decorator."""
+    if decorator is None:
+        decorator = _unchanged if way == PLAIN else wend.function
     name = f"program_{next(_NUMBERS)}"
     filename = f"<{name}>"
     source = HEADER + program.source.strip() + "\n"
@@ -98,8 +106,7 @@ def run(program: Program, way: str) -> Iterator[Any]:
     vars(module)["__builtins__"] = builtins  # as in a program, not the dict that exec puts there
     try:
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
-        if way != PLAIN:
-            module.f = wend.function(module.f)  # type: ignore[attr-defined]
+        module.f = decorator(module.f)  # type: ignore[attr-defined]
         with wend.config(**WAYS.get(way, {})):
             for step in program.steps:
                 yield _run_step(step, module)
@@ -107,8 +114,15 @@ def run(program: Program, way: str) -> Iterator[Any]:
         del linecache.cache[filename], sys.modules[name]
 
 
-def _difference(program: Program, way: str, expected: Sequence[Any]) -> Difference | None:
-    for step, outcome, wanted in zip(program.steps, run(program, way), expected, strict=False):
+def _unchanged(fun: Any) -> Any:
+    return fun
+
+
+def _difference(
+    program: Program, way: str, expected: Sequence[Any], compiled: Decorator | None
+) -> Difference | None:
+    found = run(program, way, compiled)
+    for step, outcome, wanted in zip(program.steps, found, expected, strict=False):
         kind, value = outcome[0]
         if kind == "refused":
             return Difference("refused", way, step, str(wanted[0]), value)
@@ -168,7 +182,7 @@ def _holds(module: types.ModuleType) -> Any:
     return [
         (name, _attributes_of(value, {}) if isinstance(value, type) else describe(value))
         for name, value in vars(module).items()
-        if not name.startswith("__") and not isinstance(value, left_out)
+        if name != "f" and not name.startswith("__") and not isinstance(value, left_out)
     ]
 
 

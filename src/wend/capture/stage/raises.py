@@ -13,11 +13,13 @@ results are what the code after it needs from either side.
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import MethodType, TracebackType
 from typing import Any
 
 from wend.base.context_values import scoped
@@ -219,13 +221,25 @@ def statement_for(error: BaseException) -> Extent | None:
         reason = "its class is computed" if handler.statement is not None else "it is not recorded"
         raise _refusal(f"{what} would be caught by {where}, but {reason}.")
     for entry in entered_managers(statement.managers):
-        if not type(entry.manager).__module__.startswith(("contextlib", "warnings", "wend.")):
+        if not _is_passive(entry.manager):
             raise _refusal(
                 f"{what}, which {where} would catch, leaves the `with` at line {entry.line}."
             )
     if sum(len(open_extent.rests) for open_extent in _extents.get()) >= _MAX_RESTS:
         raise _refusal(f"{what} is one of more than {_MAX_RESTS} that {where} would catch.")
     return statement
+
+
+def _is_passive(manager: Any) -> bool:
+    """Return whether a manager does nothing when its block is left by an error."""
+    if type(manager) is contextlib.ExitStack:
+        callbacks = (callback for _, callback in manager._exit_callbacks)  # type: ignore[attr-defined]
+        return all(isinstance(c, MethodType) and _is_passive(c.__self__) for c in callbacks)
+    is_ours = type(manager).__module__.startswith("wend.")
+    return is_ours or isinstance(manager, _PASSIVE_MANAGERS)
+
+
+_PASSIVE_MANAGERS = contextlib.suppress, contextlib.nullcontext, warnings.catch_warnings
 
 
 def _refusal(summary: str) -> StagedRaiseError:
