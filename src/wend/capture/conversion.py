@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
 from wend.base.source import Source, at, is_wend_file
-from wend.capture.builtins.world import check_effects
+from wend.capture.builtins.world import check_callback, check_effects
 from wend.capture.guards.active import operand_reads
 from wend.capture.guards.guards import (
     guard_captured,
@@ -123,15 +123,18 @@ def note_callback(value: Any) -> None:
     while isinstance(value, functools.partial):
         guard_partial(value)
         value = value.func
-    fun: Any
+    check_callback(value)
+    functions, owner = [value], MISSING
     if isinstance(value, types.MethodType):
-        fun, owner = value.__func__, value.__self__
-    elif isinstance(value, types.FunctionType):
-        fun, owner = value, MISSING
-    else:
-        fun, owner = getattr(type(value), "__call__", None), value  # noqa: B004
-    if isinstance(fun, types.FunctionType) and not is_captured(fun.__code__):
-        note_plain(fun, "is called by a library", owner)
+        functions, owner = [value.__func__], value.__self__
+    elif not isinstance(value, types.FunctionType):
+        functions, owner = [getattr(type(value), name, None) for name in _CALLED_METHODS], value
+    for fun in functions:
+        if isinstance(fun, types.FunctionType) and not is_captured(fun.__code__):
+            note_plain(fun, "is called by a library", owner)
+
+
+_CALLED_METHODS = ("__call__", "__enter__", "__exit__", "close")  # by NumPy, by `contextlib`
 
 
 def _capture_object(fun: Any) -> Any:

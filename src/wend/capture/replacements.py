@@ -7,6 +7,7 @@ import functools
 import inspect
 import operator
 import types
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -271,8 +272,10 @@ def calls_arguments(fun: Any) -> bool:
     return is_listed or str(module).partition(".")[0] in _CALLING_LIBRARIES
 
 
-_CALLING_FUNCTIONS = (functools.cmp_to_key, builtins.eval, builtins.exec)
-_CALLING_LIBRARIES = frozenset({"numpy", "contextvars", "_contextvars"})
+_CALLING_FUNCTIONS = (functools.cmp_to_key, builtins.eval, builtins.exec, defaultdict)
+_CALLING_LIBRARIES = frozenset(
+    {"numpy", "contextlib", "contextvars", "_contextvars", "re", "threading", "weakref", "_weakref"}
+)
 
 
 def replacement_of(fun: Any) -> Any:

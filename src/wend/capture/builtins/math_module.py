@@ -323,7 +323,7 @@ def _of_floats(compute: Computed) -> Computed:
 
 
 def _number(x: Any) -> Any:
-    return _as_float(x) if isinstance(x, Staged) else float(x)
+    return _as_float(x) if isinstance(x, Staged) else math.ldexp(x, 0)  # with Python's errors
 
 
 def _as_float(x: Any) -> Any:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import builtins
 import datetime as dt
+import dis
 import io
 import os
 import sys
 import types
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -126,16 +126,35 @@ def check_effects(fun: types.FunctionType, why: str) -> None:
     """
     if getattr(fun, "__wend_do_not_capture__", False) or not is_traced_now():
         return
-    name = next(filter(None, map(partial(_effect_named, fun), fun.__code__.co_names)), "")
+    named = [name for name in fun.__code__.co_names if _effect_named(fun, name)]
+    loaded = _loaded_names(fun) if named else ()
+    name = next((_effect_named(fun, name) for name in named if name in loaded), None)
     if name:
-        raise UnsupportedError(
-            explain(
-                f"`{fun.__qualname__}`, called{at(user_source())}, {why}: it runs as plain "
-                f"Python when the function is traced, but calls {name}, which Python would do "
-                "at each call.",
-                cure=f"call {name} in the code around it.",
-            )
-        )
+        what = f"`{fun.__qualname__}`, called{at(user_source())}, {why}: it runs as plain Python"
+        raise _untimely(f"{what} when the function is traced, but calls {name}", name)
+
+
+def _loaded_names(fun: types.FunctionType) -> set[str]:
+    """Return the names of globals and builtins that a function reads."""
+    steps = dis.get_instructions(fun)
+    return {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+
+
+def check_callback(value: Any) -> None:
+    """Check what code that is not captured may call.
+
+    Raises:
+        UnsupportedError: it is a function that prints, or reads the world.
+    """
+    if is_traced_now() and callable(value) and _is_effect(value):
+        name = name_of(value)
+        what = f"{name}{at(user_source())} is called by a library when the function is traced"
+        raise _untimely(what, name)
+
+
+def _untimely(what: str, name: str) -> UnsupportedError:
+    summary = f"{what}, which Python would do at each call."
+    return UnsupportedError(explain(summary, cure=f"call {name} in the code around it."))
 
 
 def _effect_named(fun: types.FunctionType, name: str) -> str | None:
@@ -145,12 +164,15 @@ def _effect_named(fun: types.FunctionType, name: str) -> str | None:
         effects = _EFFECTS_OF_MODULES.get(value.__name__, ())
         used = [attribute for attribute in fun.__code__.co_names if attribute in effects]
         return f"{name}.{used[0]}" if used else None
+    return name if value is __import__ or _is_effect(value) else None
+
+
+def _is_effect(value: Any) -> bool:
+    """Return whether a function prints, or reads the world."""
     try:
-        is_known = value is print or value is __import__
-        is_effect = is_known or replacement_of_call(value) is not None
+        return value is print or replacement_of_call(value) is not None
     except TypeError:  # not hashable
-        return None
-    return name if is_effect else None
+        return False
 
 
 _EFFECTS_OF_MODULES: dict[str, tuple[str, ...]] = {
