@@ -282,12 +282,6 @@ LISTED: list[tuple[str, Callable[..., Any], tuple[Any, ...], Any]] = [
         (np.array([-INF, 4.0]), np.float64(0.5)),
         np.array([NAN, 2.0]),
     ),
-    (
-        "quantiles of bools may be taken where NumPy refuses",
-        lambda x: np.quantile(x, 1, method="weibull"),
-        (np.ones(3, bool),),
-        1.0,
-    ),
     ("`polymul` keeps leading zeros", np.polymul, (np.array([0.0, 1]), np.ones(2)), [0, 1, 1]),
     ("`keepdims=np.True_`", lambda x: np.sum(x, keepdims=np.True_), (np.ones(2),), [2]),
     ("`arange` counts", np.arange, (np.uint8(2), np.uint8(0)), []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wend
+from tests.helpers.arrays import quiet
 from tests.helpers.drawn import FLOATS, INEXACT, axes, check, drawn, few
 from wend.numpy.statistics import _PLOTTING_POSITIONS
 
@@ -100,3 +103,49 @@ def test_without_nan(name: str, x: np.ndarray, axis: Any, keepdims: bool) -> Non
 def test_running_without_nan(name: str, x: np.ndarray, axis: Any) -> None:
     x = np.where(np.isinf(x), 1, x).astype(x.dtype)
     check(lambda m, x: getattr(m, name)(x, axis=axis), x, ulps=512)
+
+
+PROBABILITIES = [0.5, 1, True, np.bool_(False), np.array([True, False]), np.float32(0.25)]
+ARRAYS = [
+    *(np.array([3, 1, 2]).astype(dtype) for dtype in "?bLed"),
+    *(np.zeros(0, dtype) for dtype in "?le"),
+    np.zeros((0, 2)),
+]
+
+
+def _outcome(call: Any, *args: Any) -> Any:
+    try:
+        return np.asarray(quiet(lambda: call(*args)))
+    except Exception as error:
+        return error
+
+
+@pytest.mark.parametrize("method", ["linear", "weibull"])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
+def test_quantiles_of_every_dtype(name: str, method: str) -> None:
+    """Of bools, of integers and of nothing, and for bools as probabilities."""
+    for x, q in itertools.product(ARRAYS, PROBABILITIES):
+
+        def call(x: Any, q: Any) -> Any:
+            return getattr(np, name)(x, q, axis=0, method=method)
+
+        expected, actual = (
+            _outcome(call, x, q),
+            _outcome(wend.function(call, backend="numpy"), x, q),
+        )
+        case = f"{name}({x!r}, {q!r}): {actual!r}, in NumPy {expected!r}"
+        if isinstance(expected, Exception):
+            assert isinstance(actual, type(expected)) or isinstance(expected, type(actual)), case
+        else:
+            assert actual.dtype == expected.dtype, case
+            np.testing.assert_allclose(actual, expected, 1e-3, err_msg=case)
+
+
+@pytest.mark.parametrize("number", [2.0, 2, True])
+@pytest.mark.parametrize("function", [np.inner, np.outer, np.kron, np.add.outer, np.append])
+def test_a_number_of_the_run_is_an_array_of_its_own_dtype(function: Any, number: Any) -> None:
+    x = np.array([1, 2, 3], np.float32)
+    result = wend.function(lambda x, y: function(x, y), backend="numpy")(x, number)
+    expected = function(x, number)
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(result, expected)

@@ -140,6 +140,8 @@ def _boundary_values(x: Any, a: Any, axis: int) -> Any:
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
     """Unwrap by taking the complement of large differences; see `numpy.unwrap`."""
     p = staged(p)
+    if not shaping.rank_of(p):
+        raise ValueError("diff requires input that is at least one dimensional")
     axis = normalize_axis_index(axis, shaping.rank_of(p))
     gaps = diff(p, axis=axis)
     dtype = result_dtype(gaps, period)

@@ -45,7 +45,11 @@ def strong(x: Any) -> Any:
     For functions in which NumPy treats Python scalars as arrays.
     """
     x = staged(x)
-    return cast(x, tensor_type(x).dtype) if is_weak(x) else x
+    if not is_weak(x):
+        return x
+    if isinstance(x, Staged):
+        return x.as_zero_dim()  # type: ignore[attr-defined]  # a traced number
+    return cast(x, tensor_type(x).dtype)
 
 
 def promote_dtypes(*xs: Any) -> list[Any]:

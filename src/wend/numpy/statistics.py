@@ -10,7 +10,7 @@ import numpy as np
 from wend.base.errors import UnsupportedError, explain, listed
 from wend.base.source import at, user_source
 from wend.eager.promotion import cast, is_weak, result_dtype, tensor_type
-from wend.ir.dtypes import INT64
+from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import contracting, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.matrices import diag
@@ -140,9 +140,12 @@ _ROUNDING_METHODS = {"lower": ew.floor, "higher": ew.ceil, "nearest": ew.rint}
 
 
 def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
-    q, method, dtype = _resolve_probabilities(a, q, method)
     rows = reducing.sort(as_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
+    is_empty = isinstance(count, int) and count == 0
+    if is_empty and (is_inexact(a) or 0 not in tensor_type(q).dims):
+        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+    q, method, dtype = _resolve_probabilities(a, q, method)
     quantiles = _interpolate(
         rows, _fractional_index(shaping.ravel(q), count, method), count, method
     )
@@ -160,7 +163,10 @@ def _resolve_probabilities(a: Any, q: Any, method: str) -> tuple[Any, str, np.dt
     dtype = None
     if dtype_of(q).kind in "biu" and method in _EXACT_AT_ENDS:
         if method != "linear":
-            dtype = result_dtype(a, 0.0 if is_weak(q) else q)
+            if dtype_of(a) == BOOL:
+                raise TypeError("numpy boolean subtract, the `-` operator, is not supported")
+            number = np.int64(0) if dtype_of(q) == BOOL else q
+            dtype = result_dtype(a, 0.0 if is_weak(q) else number)
         # An interpolation between an infinity and itself is NaN.
         method = method if method != "linear" and is_inexact(a) else "lower"
     if is_weak(q) and dtype_of(a).kind == "f":
@@ -169,6 +175,8 @@ def _resolve_probabilities(a: Any, q: Any, method: str) -> tuple[Any, str, np.dt
 
 
 def _nanquantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
+    if 0 in tensor_type(a).dims:
+        return reducing.mean(a, axis=axis, keepdims=keepdims)  # whatever the probabilities are
     if not is_inexact(a):
         return _quantile(a, q, axis, method, keepdims)
     q, method, dtype = _resolve_probabilities(a, q, method)
@@ -255,6 +263,7 @@ def _make_quantile_function(
         a, q = staged(a), staged(q)
         if dtype_of(a).kind == "c":
             raise TypeError("a must be an array of real numbers")
+        q = strong(q) if dtype_of(q) == BOOL else q
         name, limit = ("Percentiles", 100) if percent else ("Quantiles", 1)
         is_inside = ew.logical_and(ew.greater_equal(q, 0), ew.less_equal(q, limit))
         is_outside = ew.logical_not(reducing.all(is_inside))

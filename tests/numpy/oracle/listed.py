@@ -84,14 +84,13 @@ def _counts_in_a_narrow_dtype(call: Call, result: Any, reference: Any) -> bool:
 
 
 def _is_listed_of_quantiles(call: Call, result: Any, reference: Any) -> bool:
-    """A bool as probability, quantiles of bools, and NumPy's slips in shapes."""
+    """NumPy's slips where `q` has several axes."""
     x, q = (np.asarray(operand) for operand in call.operands[:2])
-    if "bool" in (x.dtype.name, q.dtype.name):
-        return True
-    # NumPy moves the first axis of the result of reduced axes in front, however many `q` has
-    return (
-        call.name.startswith("nan") and q.ndim > 1 and isinstance(call.keywords.get("axis"), tuple)
-    )
+    if not call.name.startswith("nan") or q.ndim < 2:
+        return False
+    # NumPy moves the first axis of the result of reduced axes in front, however many `q` has. Of
+    # one NaN its result has the dtype of the array, and not that of the probabilities.
+    return isinstance(call.keywords.get("axis"), tuple) or bool(np.isnan(x).all())
 
 
 def _is_power_of_a_half(call: Call, result: Any, reference: Any) -> bool:
@@ -127,6 +126,6 @@ _LISTED: dict[str, Callable[[Call, Any, Any], bool]] = {
     **dict.fromkeys(
         "quantile percentile nanquantile nanpercentile".split(), _is_listed_of_quantiles
     ),
-    **dict.fromkeys("square multiply divide power".split(), _are_complex_infinities),
+    **dict.fromkeys("square multiply divide power inner".split(), _are_complex_infinities),
     **dict.fromkeys("clip maximum minimum fmax fmin".split(), _are_signs_of_zero),
 }
