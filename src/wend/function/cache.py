@@ -200,6 +200,10 @@ class TraceCache:
         trace = self.traces.get(key) or self._general_traces.get(key)
         return None if trace is None or not trace.concrete.is_alive() else self._valid(trace)
 
+    def knows(self, key: Hashable) -> bool:
+        """Return whether a trace is known for a key, whether or not its guards hold."""
+        return key in self.traces or key in self._general_traces
+
     def find_by_shape(self, arguments: Sequence[Any]) -> Trace | None:
         """Return the trace known to accept positional arguments that are all arrays and numbers.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.fastcall import FALLBACK
@@ -19,6 +20,7 @@ from wend.eager.dispatch import recorder
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.fast_path import FastPath, LeafPlan
+from wend.function.signature.defaults import EqualCall, default_checks, equal_calls
 from wend.function.signature.signature import unmarked
 from wend.trace.aliasing.passed_containers import PassedContainers
 from wend.trace.failed_traces import take_recorded
@@ -112,6 +114,10 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
     arguments = function._bind(args, kwargs)
     if current() is None and function._paths.has(arguments.key):
         return _call_on_path(function, args, kwargs, arguments)
+    if current() is None and not function._cache.knows(arguments.key):
+        equal = _known_equal(function, args, kwargs)
+        if equal is not None:
+            return _call_equal(function, arguments, args, kwargs, *equal)
     try:
         trace, arguments = function._trace_or_specialize(arguments, args, kwargs)
     except Exception as error:
@@ -137,13 +143,77 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         plan = _leaf_plan(function, args, kwargs, arguments)
         if plan is not None:
             function._cache.install_fast_path(trace, plan, backend)
+    return _run(function, trace, arguments, backend, caller)
+
+
+def _run(
+    function: Function,
+    trace: Trace,
+    arguments: Arguments,
+    backend: str,
+    caller: Callable[[], PassedContainers] | None = None,
+) -> Any:
+    """Run a trace, and explain the error of shapes that do not fit."""
     trace.is_used = True
     try:
-        return concrete.run(backend, arguments.arrays, caller)
+        return trace.concrete.for_call().run(backend, arguments.arrays, caller)
     except ValueError:
         if not trace.accepts_zero_one:
             _raise_static_shape_error(function, arguments)
         raise
+
+
+def _known_equal(
+    function: Function, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[EqualCall, Trace, Arguments] | None:
+    """Return a call that gives the same by defaults, with its trace, if there is one."""
+    if function.input_signature is not None:
+        return None
+    for equal in equal_calls(function.signature, args, kwargs):
+        call = equal.args, equal.kwargs
+        arguments = function._bind(*call)
+        if function._cache.knows(arguments.key):
+            trace = function._cache.find(arguments.key)
+            if trace is None or trace.concrete.traced.has_passed_containers:
+                continue
+            if _caller_of(function, trace.concrete.traced, arguments, *call) is None:
+                return equal, trace, arguments
+    return None
+
+
+def _call_equal(
+    function: Function,
+    bound: Arguments,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    equal: EqualCall,
+    trace: Trace,
+    arguments: Arguments,
+) -> Any:
+    """Run the trace of a call that gives the same, in which other arguments are left out."""
+    backend = function.backend or settings().backend
+    if trace.is_used and backend not in trace.slow_backends:
+        compared = equal.compared(bound)
+        plan = _leaf_plan(function, args, kwargs, compared)
+        if plan is None and _is_flat(compared, args, int(function.signature.is_method)):
+            plan = LeafPlan(range(len(args))[function.signature.is_method :], len(args))
+        if plan is not None:
+            plan = _filled(plan, function, equal, arguments)
+        if plan is not None:
+            function._cache.install_fast_path(trace, plan, backend)
+    return _run(function, trace, arguments, backend)
+
+
+def _filled(plan: LeafPlan, function: Function, equal: EqualCall, arguments: Arguments) -> LeafPlan:
+    """Return the plan of a call for a trace that takes the defaults left out in it."""
+    names, positions = arguments.all_names(), iter(plan.positions)
+    filled = [k for k in arguments.traced_positions if names[k] in equal.filled]
+    return replace(
+        plan,
+        positions=[None if k in filled else next(positions) for k in arguments.traced_positions],
+        defaults=[arguments.leaves[k] for k in filled],
+        checks=default_checks(function.python_function, equal.filled) if filled else (),
+    )
 
 
 def _make_generator(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

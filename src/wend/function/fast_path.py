@@ -17,12 +17,13 @@ from wend.backends.fastcall import (
     CallStatic,
     FastCall,
     Guard,
+    GuardCheck,
 )
 from wend.backends.protocol import FastCallable
 from wend.base import trees
 from wend.base.config import Settings, settings, settings_storage
 from wend.base.errors import VariableError
-from wend.base.keys import check_of, match_of
+from wend.base.keys import check_of, key_of, match_of
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten
 from wend.eager.dispatch import recorder
 from wend.runtime.partial_writes import attach_contents, take_contents
@@ -43,19 +44,24 @@ class LeafPlan:
     """How the leaves of a call map to the inputs of a trace.
 
     Attributes:
-        positions: for each traced array, the index of its argument, or of its leaf.
+        positions: for each traced array, the index of its argument, or of its leaf; None: it is a
+            default that the call leaves out.
         leaf_count: the number of arguments or leaves.
         tree: the structure of (args, kwargs); None if the arguments are the leaves.
         static: the arguments or leaves that are part of the trace's key, with their keys, by index.
             Compiled code can compare them if they are arguments.
         caller: returns the lists and dicts among (args, kwargs).
+        defaults: the numbers that the call leaves out, in order.
+        checks: hold while these are the defaults.
     """
 
-    positions: Sequence[int]
+    positions: Sequence[int | None]
     leaf_count: int
     tree: trees.TreeDef | None = None
     static: Mapping[int, tuple[Any, Hashable]] = field(default_factory=dict)
     caller: Caller | None = None
+    defaults: Sequence[Any] = ()
+    checks: Sequence[GuardCheck] = ()
 
 
 @dataclass(slots=True)
@@ -69,6 +75,7 @@ class FastPath:
         flatten: returns the leaves of (args, kwargs); None if the arguments are the leaves.
         is_direct: whether no Python runs around the compiled code, not even after an error.
         settings: the settings under which it serves calls.
+        checks: checks besides the guards of the trace.
         direct_call: the callable that `call_or` has built.
         caller: returns the lists and dicts among (args, kwargs).
     """
@@ -79,6 +86,7 @@ class FastPath:
     flatten: Flatten | None = None
     is_direct: bool = False
     settings: Settings | None = None
+    checks: Sequence[GuardCheck] = ()
     direct_call: Callable[..., Any] | None = None
     caller: Caller | None = None
 
@@ -179,7 +187,8 @@ class FastPaths:
             counter: counts the direct calls.
         """
         static_keys = tuple([(k, key) for k, (_, key) in plan.static.items()])
-        key = id(trace), backend, plan.tree, plan.leaf_count, static_keys
+        structure = plan.tree, plan.leaf_count, tuple(plan.positions)
+        key = id(trace), backend, *structure, static_keys, tuple(map(key_of, plan.defaults))
         fast_path = self._by_key.get(key)
         if fast_path is None:
             run = trace.concrete.compiled.executable(backend)
@@ -192,6 +201,7 @@ class FastPaths:
                 return
             if len(self._by_key) >= _MAX_FAST_PATHS:
                 self.clear()
+            fast_path.checks = plan.checks
             self._by_key[key] = fast_path
         if _set_guards(fast_path) and plan.tree is None:
             self.first = fast_path
@@ -204,7 +214,7 @@ def _set_guards(fast_path: FastPath) -> bool:
         checks = fast_path.trace.guards.checks() if in_force.guards else []
         if checks is None:
             return False
-        fast_call.set_checks(checks)
+        fast_call.set_checks([*checks, *fast_path.checks])
     if before is not in_force:
         fast_call.set_guard(1, in_force)
         fast_path.settings = in_force
@@ -223,8 +233,13 @@ def _build_fast_path(
     has_effects = traced.has_world and traced.graph.has_effects()  # other than checks
     if has_python_work or has_effects or not traced.is_closed():
         return None
+    if traced.written and plan.defaults:
+        return None
+    defaults = iter(plan.defaults)
     operands: list[CallOperand] = [
-        CallArgument(position, type.weak, trace.accepts_zero_one, bool(type.zero_dim))
+        CallConstant(type.type.dtype.type(next(defaults)))
+        if position is None
+        else CallArgument(position, type.weak, trace.accepts_zero_one, bool(type.zero_dim))
         for position, type in zip(plan.positions, concrete.input_types, strict=True)
     ]
     operands += [None] if traced.has_world else []
@@ -256,7 +271,7 @@ def _build_fast_path(
     if variables:
         call = _with_variables(call, variables)
     if traced.written:
-        call = _with_writes(call, traced, plan.positions)
+        call = _with_writes(call, traced, [k for k in plan.positions if k is not None])
     if tree.is_leaf() and traced.written:
         call = _with_structure(call, operator.itemgetter(0))
     elif not tree.is_leaf() and tree != trees.flatten_deep((0,) * tree.num_leaves)[1]:

@@ -65,6 +65,69 @@ first:
 """
 )
 
+STATIC = (
+    """
+; Whether an argument that is no param is the one expected. Apart from `wend.put`, which keeps no
+; registers for it.
+define internal i1 @wend.is.expected(ptr %param, ptr %object) noinline {
+  %kind = load i64, ptr %param
+"""
+    + (
+        load("wanted", "param", 40, "ptr")
+        + load("dtype", "param", 48, "ptr")
+        + load("size", "param", 56)
+        + load("type", "object", TYPE_AT, "ptr")
+    )
+    + f"""
+  switch i64 %kind, label %no [
+    i64 {IDENTICAL}, label %identical
+    i64 {EQUAL}, label %equal.to
+    i64 {SAME_BITS}, label %same.bits
+    i64 {SAME_METHOD}, label %same.method
+  ]
+no:
+  ret i1 false
+yes:
+  ret i1 true
+
+identical:
+  %is.identical = icmp eq ptr %object, %wanted
+  br i1 %is.identical, label %yes, label %no
+
+; Of classes of Python's, so that the comparison runs no Python code.
+equal.to:
+  %is.it = icmp eq ptr %object, %wanted
+  br i1 %is.it, label %yes, label %compare.type
+compare.type:
+  %is.of.type = icmp eq ptr %type, %dtype
+  br i1 %is.of.type, label %compare, label %no
+compare:
+  %answer = call i32 @PyObject_RichCompareBool(ptr %object, ptr %wanted, i32 {_EQ})
+  %is.equal = icmp eq i32 %answer, 1
+  br i1 %is.equal, label %yes, label %no
+
+same.bits:
+  %may.have.bits = icmp eq ptr %type, %dtype
+  br i1 %may.have.bits, label %compare.bits, label %no
+compare.bits:
+{load("bits", "object", VALUE_AT, "ptr")}
+  %are.bits = icmp eq ptr %bits, %wanted
+  br i1 %are.bits, label %yes, label %no
+
+same.method:
+  %is.method = icmp eq ptr %type, %dtype
+  br i1 %is.method, label %compare.method, label %no
+compare.method:
+{load("function", "object", VALUE_AT, "ptr")}{load("its.self", "object", VALUE_AT + 8, "ptr")}
+  %self.number = ptrtoint ptr %its.self to i64
+  %same.function = icmp eq ptr %function, %wanted
+  %same.self = icmp eq i64 %self.number, %size
+  %same.both = and i1 %same.function, %same.self
+  br i1 %same.both, label %yes, label %no
+}}
+"""
+)
+
 PARAM = (
     """
 ; Puts an argument into the block: 1, or 0 where it is not what the param says.
@@ -82,18 +145,17 @@ define internal i1 @wend.put(ptr %param, ptr %object, ptr %block, ptr %sizes, pt
     )
     + f"""
   %slot = getelementptr i8, ptr %block, i64 %offset
-  switch i64 %kind, label %no [
+  switch i64 %kind, label %other [
     i64 {ARRAY}, label %array
     i64 {SCALAR}, label %scalar
     i64 {FLOAT}, label %float
     i64 {INTEGER}, label %integer
     i64 {BOOLEAN}, label %boolean
     i64 {ZERO_DIM}, label %zero.dim
-    i64 {IDENTICAL}, label %identical
-    i64 {EQUAL}, label %equal.to
-    i64 {SAME_BITS}, label %same.bits
-    i64 {SAME_METHOD}, label %same.method
   ]
+other:
+  %is.expected = tail call i1 @wend.is.expected(ptr %param, ptr %object)
+  ret i1 %is.expected
 no:
   ret i1 false
 yes:
@@ -146,41 +208,6 @@ boolean:
   store i64 %bit, ptr %slot
   %either = or i1 %is.true, %is.false
   br i1 %either, label %yes, label %no
-
-identical:
-  %is.identical = icmp eq ptr %object, %wanted
-  br i1 %is.identical, label %yes, label %no
-
-; Of classes of Python's, so that the comparison runs no Python code.
-equal.to:
-  %is.it = icmp eq ptr %object, %wanted
-  br i1 %is.it, label %yes, label %compare.type
-compare.type:
-  %is.of.type = icmp eq ptr %type, %dtype
-  br i1 %is.of.type, label %compare, label %no
-compare:
-  %answer = call i32 @PyObject_RichCompareBool(ptr %object, ptr %wanted, i32 {_EQ})
-  %is.equal = icmp eq i32 %answer, 1
-  br i1 %is.equal, label %yes, label %no
-
-same.bits:
-  %may.have.bits = icmp eq ptr %type, %dtype
-  br i1 %may.have.bits, label %compare.bits, label %no
-compare.bits:
-{load("bits", "object", VALUE_AT, "ptr")}
-  %are.bits = icmp eq ptr %bits, %wanted
-  br i1 %are.bits, label %yes, label %no
-
-same.method:
-  %is.method = icmp eq ptr %type, %dtype
-  br i1 %is.method, label %compare.method, label %no
-compare.method:
-{load("function", "object", VALUE_AT, "ptr")}{load("its.self", "object", VALUE_AT + 8, "ptr")}
-  %self.number = ptrtoint ptr %its.self to i64
-  %same.function = icmp eq ptr %function, %wanted
-  %same.self = icmp eq i64 %self.number, %size
-  %same.both = and i1 %same.function, %same.self
-  br i1 %same.both, label %yes, label %no
 
 array:
   %is.array = icmp eq ptr %type, @ndarray

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wend.backends.native.fastcall.arguments import GUARDS, PARAM
+from wend.backends.native.fastcall.arguments import GUARDS, PARAM, STATIC
 from wend.backends.native.fastcall.descriptor import (
     DATA_AT,
     ITEM_AT,
@@ -323,4 +323,4 @@ declare ptr @memcpy(ptr, ptr, i64)
 declare i32 @memcmp(ptr, ptr, i64)
 """
 
-LIBRARY = f"{_DECLARATIONS}{GUARDS}{GUARD_CHECKS}{PARAM}{RESULT}{_TRIM}{_CALL}"
+LIBRARY = f"{_DECLARATIONS}{GUARDS}{GUARD_CHECKS}{PARAM}{RESULT}{_TRIM}{_CALL}{STATIC}"
