@@ -117,3 +117,20 @@ def test_fsum_rounds_once():
     assert_as_python(lambda a, b: math.fsum([a, b, 1.0, -1e16]), (1.5, 1e16))
     assert_as_python(lambda a: math.fsum(a), (np.array([1.5, 1e16, 1.0, -1e16]),))
     np.testing.assert_array_equal(wend.grad(lambda a: math.fsum(a))(np.ones(3)), np.ones(3))
+
+
+def test_the_largest_roots():
+    ends = (2**63 - 1, math.isqrt(2**63 - 1) ** 2, math.isqrt(2**63 - 1) ** 2 - 1, 2**62, 2**62 - 1)
+    assert_as_python(lambda n: math.isqrt(n), *((n,) for n in ends))
+
+
+def test_parts_of_numbers_are_python_numbers():
+    row = np.ones(2, np.float32)
+    assert_as_python(lambda x: str((math.frexp(x)[0] * row).dtype), (1.5,))
+    assert_as_python(lambda x: [type(part).__name__ for part in math.modf(x)], (1.5,), (2,))
+    assert_as_python(lambda x: [type(part).__name__ for part in math.frexp(x)], (1.5,), (-0.0,))
+
+
+def test_bools_of_numpy_are_no_integers():
+    for function in (math.factorial, math.isqrt, math.gcd):
+        assert_as_python(lambda n, function=function: function(n), (np.bool_(True),), (True,))

@@ -60,9 +60,13 @@ def _isqrt(n: Any) -> Any:
     n = checked_as_python(
         _as_integer(n), (n < 0, ValueError, "isqrt() argument must be nonnegative")
     )
-    root = _to_int(ew.floor(ew.sqrt(_to_float(n))))
+    root = wnp.minimum(_to_int(ew.floor(ew.sqrt(_to_float(n)))), _MAX_ROOT)
     root = ew.where(root * root > n, root - 1, root)
-    return ew.where((root + 1) * (root + 1) <= n, root + 1, root)
+    above = wnp.minimum(root + 1, _MAX_ROOT)
+    return ew.where(above * above <= n, above, root)
+
+
+_MAX_ROOT = math.isqrt(2**63 - 1)  # the square of a larger one has more than 64 bits
 
 
 # All factorials that fit in 64 bits
@@ -71,7 +75,8 @@ _FACTORIALS = np.array([math.factorial(n) for n in range(21)])
 
 def _as_integer(x: Any) -> Any:
     """Return an operand that `math` takes as an integer."""
-    if tensor_type(x).shape != () or tensor_type(x).dtype.kind not in "iub":
+    is_numpy_bool = isinstance(x, Staged) and class_of(x) is np.bool_
+    if tensor_type(x).shape != () or tensor_type(x).dtype.kind not in "iub" or is_numpy_bool:
         name = class_name(x) if isinstance(x, Staged) else type(x).__name__
         raise TypeError(f"{name!r} object cannot be interpreted as an integer")
     return _to_int(x) if isinstance(x, Staged) else int(x)
@@ -128,7 +133,8 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     mantissa = x * ew.exp2(_to_float(-exponent))
     is_regular = ew.logical_and(x != 0, ew.isfinite(x))
     exponent = exponent - ew.where(is_tiny, 200, 0)
-    return ew.where(is_regular, mantissa, x), ew.where(is_regular, exponent, 0)
+    parts = ew.where(is_regular, mantissa, x), ew.where(is_regular, exponent, 0)
+    return conversions.as_weak(parts[0]), conversions.as_weak(parts[1])
 
 
 def _dist(p: Any, q: Any) -> Any:
@@ -298,7 +304,7 @@ _OF_FLOATS: Mapping[str, Computed] = {
     "fmod": _modulo("fmod", wnp.fmod),
     "remainder": _modulo("remainder", _remainder),
     "frexp": _frexp,
-    "modf": wnp.modf,
+    "modf": lambda x: tuple(map(conversions.as_weak, wnp.modf(x))),
     "nextafter": wnp.nextafter,
     "ulp": _ulp,
     "fma": lambda x, y, z: x * y + z,
