@@ -21,6 +21,10 @@ ROOT = Path(wend.__file__).parent
 PATTERNS = {
     "autodiff.jvp_interpreter._MAYBE_OPS": "what gives a maybe, of which a jvp takes the operand",
     "autodiff.reassociate._SCALING_OPS": "the sums and products that are reordered",
+    "backends.native.analysis.affine_positions._ARITHMETIC": "instructions of affine numbers",
+    "backends.native.analysis.affine_positions._ELEMENTS": "reads and writes of one element",
+    "backends.native.analysis.affine_positions._POSITIONS": "those, and reads of a list's item",
+    "backends.native.analysis.affine_positions._TESTS": "comparisons that bound the trips",
     "backends.native.analysis.list_ownership._RETURNS_OWNED": "what makes a list of its own",
     "backends.native.analysis.list_uses.READS": "the uses of a list that need no class",
     "backends.native.codegen.lowering._ANY_ARRAY": "whose emitters take arrays of any layout",
