@@ -140,6 +140,21 @@ def an_extreme_of_pairs(x):
     return max([(x, 0.0), (1.0, 1.0)])
 
 
+@on(*FLOATS, refused="compares lists or tuples")
+def an_extreme_of_pairs_with_equal_heads(x):
+    return max([(1.0, 2, x), (1.0, 2, 0.0), (0.0, 3, x)])
+
+
+@on(*FLOATS)
+def pairs_that_their_heads_order(x):
+    parts = {"b": x, "a": 2.0 * x, "c": 1.0}
+    by_name = [v for _, v in sorted(parts.items(), reverse=True)]
+    low, high = min((2, x), (1, -x)), max(([1, x], [1.5, 0.0]))
+    ranks = iter((2, 0, 1))
+    by_key = sorted([x, 2.0 * x, 1.0], key=lambda v: (next(ranks), v))
+    return by_name, low, high, by_key, sorted([("b", x), ("a", x)])[0][0] == "a"
+
+
 @on(*FLOATS)
 def extremes_beside_nan(x):
     nan = float("nan")

@@ -182,6 +182,16 @@ def nanstd(
     )
 
 
+# NumPy takes the medians of shorter rows as those of a masked array.
+_MIN_LENGTH_OF_SINGLE_ROWS = 600
+
+
+def _adds_in_dtype(rows: Any) -> bool:
+    """Return whether NumPy adds the middle elements in their own dtype, where sums may overflow."""
+    *others, length = shaping.shape(rows)
+    return bool(others) and isinstance(length, int) and length < _MIN_LENGTH_OF_SINGLE_ROWS
+
+
 @implements(np.nanmedian)
 def nanmedian(
     a: Any, axis: Any = None, *, overwrite_input: bool = False, keepdims: bool = False
@@ -199,5 +209,9 @@ def nanmedian(
     upper = ew.minimum(upper, shaping.shape(rows)[-1] - 1)
     lower, upper = (cast(k, INT64) for k in (lower, upper))
     middle = [np.take_along_axis(ordered, k, axis=-1) for k in (lower, upper)]
-    medians = shaping.squeeze(half_of_sum(*middle), -1)
+    if _adds_in_dtype(rows):
+        mean = (middle[0] + middle[1]) / 2
+    else:
+        mean = ew.where(lower == upper, middle[0], half_of_sum(*middle))
+    medians = shaping.squeeze(mean, -1)
     return restore_axes(medians, a, axis) if keepdims else medians

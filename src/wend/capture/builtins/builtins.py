@@ -6,7 +6,8 @@ import builtins
 import dis
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,9 @@ def min_or_max(name: str, compare: Callable[[Any, Any], Any], reduce: Callable[.
             if not items:
                 return original(items, **default)
             return items[original(range(len(items)), key=keys.__getitem__)]
+        heads = _distinct_heads(keys)
+        if heads is not None:
+            return items[original(range(len(items)), key=heads.__getitem__)]
         if any(isinstance(item_key, (list, tuple)) for item_key in keys):
             raise StructureError(
                 explain(
@@ -161,6 +165,24 @@ def _extreme_of_row(name: str, reduce: Callable[..., Any], row: Any) -> Any:
 
 def _holds_staged(x: Any) -> bool:
     return isinstance(x, Staged) or (isinstance(x, tuple) and any(map(_holds_staged, x)))
+
+
+def _distinct_heads(keys: Sequence[Any]) -> Sequence[Any] | None:
+    """Return the parts before the traced ones of tuples or lists, if those alone order them."""
+    kinds = {*map(type, keys)}
+    if kinds != {tuple} and kinds != {list}:
+        return None
+    count = min(sum(1 for _ in takewhile(_is_known, key)) for key in keys)
+    heads = [key[:count] for key in keys]
+    try:
+        is_distinct = len({*map(tuple, heads)}) == len(heads)
+    except TypeError:  # a part has no hash
+        return None
+    return heads if is_distinct else None
+
+
+def _is_known(x: Any) -> bool:
+    return not _holds_staged(x)
 
 
 def _select(test: Any, then: Any, other: Any) -> Any:
@@ -290,7 +312,11 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     items = [*stack_if_list(xs)]
     keys = items if key is None else [*map(key, items)]
     if not any(map(_holds_staged, keys)):
-        order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
+        heads: Sequence[Any] | None = keys
+    else:
+        heads = _distinct_heads(keys)
+    if heads is not None:
+        order = sorted(range(len(items)), key=heads.__getitem__, reverse=reverse)
         return [items[k] for k in order]
     if any(isinstance(x, (list, tuple, dict)) for x in (*items, *keys)):
         raise StructureError(

@@ -44,6 +44,8 @@ def text_method(method: Any) -> Callable[..., str] | None:
         return lambda *args, **kwargs: Template.of(text, args, kwargs).text()
     if method.__name__ == "format_map" and type(text) is str:
         return lambda fields: Template.of(text, (), fields).text()
+    if method.__name__ == "__mod__" and type(text) is str:
+        return lambda values: remainder(text, values)
     if method.__name__ == "join" and type(text) is str:
         return lambda items: Text.joined(text, [*items])
     return None
@@ -134,4 +136,6 @@ REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.format: _text_of_value(builtins.format, None),
     builtins.repr: _text_of_value(builtins.repr, "r"),
     builtins.ascii: _text_of_value(builtins.ascii, "a"),
+    operator.mod: remainder,
+    operator.imod: remainder,
 }

@@ -26,6 +26,8 @@ from wend.base.context_values import scoped
 from wend.base.errors import StagedRaiseError, StructureError, explain
 from wend.base.handling.handlers import entered_count, entered_managers, first_catching
 from wend.base.source import at, frames, line_of, raised_at, user_frame, user_source
+from wend.capture.guards.kinds import is_users_class
+from wend.capture.guards.outside import loaded_attribute
 from wend.capture.heap.locations import Attribute, Contents, Location, WriteLog
 from wend.capture.stage.placeholders import zeros_of
 from wend.capture.stage.reachable import HeldValues, leaves_of, map_leaves, reachable
@@ -208,7 +210,10 @@ def statement_for(error: BaseException) -> Extent | None:
     """
     if not is_handled_here():
         return None
-    caught = first_catching([type(error)], frames(), or_passes_on=True)
+    kind = type(error)
+    if is_users_class(kind):  # a handler matches by the bases, which may be replaced
+        loaded_attribute(kind, "__mro__", kind.__mro__)
+    caught = first_catching([kind], frames(), or_passes_on=True)
     if caught is None:
         return None
     handler, _ = caught
