@@ -147,7 +147,10 @@ def test_what_explain_says() -> None:
         slope = wend.grad(sines)
         slope(0.7, 30)
     assert "8 bytes in each of at most 4 slots of the loop" in str(slope.explain())
-    again = "runs a trip again at most once if there are 5 trips, twice if 15, 3 times if 35"
+    again = (
+        "runs each trip again at most once for up to 5 trips, "
+        "twice for up to 15, 3 times for up to 35"
+    )
     assert f"(memory=wend.Checkpoints(4): {again})" in str(slope.explain())
 
 

@@ -199,7 +199,7 @@ def _call_equal(
             plan = LeafPlan(range(len(args))[function.signature.is_method :], len(args))
         if plan is not None:
             plan = _filled(plan, function, equal, arguments)
-        if plan is not None:
+        if plan is not None and not (plan.defaults and trace.concrete.traced.written):
             function._cache.install_fast_path(trace, plan, backend)
     return _run(function, trace, arguments, backend)
 
@@ -212,7 +212,7 @@ def _filled(plan: LeafPlan, function: Function, equal: EqualCall, arguments: Arg
         plan,
         positions=[None if k in filled else next(positions) for k in arguments.traced_positions],
         defaults=[arguments.leaves[k] for k in filled],
-        checks=default_checks(function.python_function, equal.filled) if filled else (),
+        checks=default_checks(function.python_function, equal.filled) if equal.filled else (),
     )
 
 

@@ -201,10 +201,15 @@ class FastPaths:
                 return
             if len(self._by_key) >= _MAX_FAST_PATHS:
                 self.clear()
-            fast_path.checks = plan.checks
             self._by_key[key] = fast_path
+        if [*map(_expected_id, fast_path.checks)] != [*map(_expected_id, plan.checks)]:
+            fast_path.checks, fast_path.settings = plan.checks, None  # to be set below
         if _set_guards(fast_path) and plan.tree is None:
             self.first = fast_path
+
+
+def _expected_id(check: GuardCheck) -> int:
+    return id(check.expected)
 
 
 def _set_guards(fast_path: FastPath) -> bool:
@@ -232,8 +237,6 @@ def _build_fast_path(
     )
     has_effects = traced.has_world and traced.graph.has_effects()  # other than checks
     if has_python_work or has_effects or not traced.is_closed():
-        return None
-    if traced.written and plan.defaults:
         return None
     defaults = iter(plan.defaults)
     operands: list[CallOperand] = [

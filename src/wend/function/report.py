@@ -302,8 +302,8 @@ def _evaluations(loop: Node) -> str:
     unit = "segment" if is_mined else "trip"
     limits = [f"{math.comb(policy.slots + r, r):,}" for r in (1, 2, 3)]
     return (
-        f"a {unit} again at most once if there are {limits[0]} {unit}s, "
-        f"twice if {limits[1]}, 3 times if {limits[2]}"
+        f"each {unit} again at most once for up to {limits[0]} {unit}s, "
+        f"twice for up to {limits[1]}, 3 times for up to {limits[2]}"
     )
 
 

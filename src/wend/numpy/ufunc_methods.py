@@ -236,14 +236,14 @@ def _reduceat_of_traced(ufunc: Any, x: Any, indices: Any, axis: int, dtype: Any)
 def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
     if ufunc not in STAGED or not hasattr(x, "replace") or len(values) != ufunc.nin - 1:
         raise unknown(ufunc, "at")
-    if shaping.rank_of(x) != 1:
+    if shaping.rank_of(x) != 1 or x.writeable is None:
         x.check_writeable("operand array with iterator write flag set")
     elif not x.writeable:
         raise refusal(
             AliasError(
                 explain(
-                    f"{x!r} is a read-only view, which np.{ufunc.__name__}.at changes in NumPy, "
-                    "unlike all else.",
+                    f"{x!r} is a read-only view; np.{ufunc.__name__}.at writes through it in "
+                    "NumPy, but not here.",
                     cure="change a copy: y = y.copy() before.",
                 )
             )

@@ -12,8 +12,8 @@ from wend.ir.types import TOKEN, Type
 from wend.ops.control import call, if_, while_
 from wend.ops.frame_states import ELEMENT, frame_state
 
-# What the containers of the caller hold where the callee tells of its own: for each number the
-# index of a further param, or the number under which the callee tells it
+# What the containers of the caller hold at a state of the callee's: for each of their numbers the
+# index of a further param, or the number that the callee has for it
 ContainerContents = Sequence[tuple[int, int]]
 
 
@@ -29,8 +29,8 @@ def attach_writes(
     Args:
         graph: the callee.
         renamed: the caller's argument that an argument of the callee is, where it is one.
-        written: for each further param the number under which frame states tell it; None: it is
-            for `containers` alone.
+        written: for each further param its number in frame states; None if only `containers`
+            refers to it.
         types: their types.
         containers: what the caller's lists and dicts hold, by the first number under which the
             callee tells what its own hold.

@@ -69,7 +69,7 @@ class Traced:
         no_alias: pairs of inputs that must not share memory, since the first, an array leaf, is
             changed before the second is read or changed. Captures are counted after the leaves.
         raises: the exceptions that a run may raise, with the operations that do.
-        states: what its frame states tell of the lists, dicts and instances of the caller.
+        states: the structures of the lists, dicts and instances of the caller in frame states.
     """
 
     graph: Graph
@@ -228,14 +228,14 @@ class Traced:
         number = contents.pop(ELEMENT, None)
         if number is not None:
             error.add_note(f"in element {number} of vmap")
-        told = {k: contents.pop(k) for k in [*contents] if k < ELEMENT}
+        in_containers = {k: contents.pop(k) for k in [*contents] if k < ELEMENT}
         if caller is not None:
-            self.write_containers(told, caller)
-            told = {}
+            self.write_containers(in_containers, caller)
+            in_containers = {}
         if contents:
             self.check_no_alias(leaves)
             self._write_back([leaves[k] for k in contents], [*contents.values()])
-        return told
+        return in_containers
 
     def write_containers(self, contents: Mapping[int, Any], caller: PassedContainers) -> None:
         """Write what a failed run has left in lists, dicts and instances of the caller (D36)."""
@@ -379,7 +379,7 @@ class Traced:
         self, outer: Recording, graph: Graph, caller: PassedContainers | None
     ) -> dict[int, tuple[Sequence[tuple[int, int]], Sequence[Any]]]:
         """Return what each state leaves in the containers of the function around the call."""
-        told, containers = {}, outer.function().containers
+        by_state, containers = {}, outer.function().containers
         if caller is None or containers is None or not self.states:
             return {}
         by_number = {}
@@ -390,8 +390,8 @@ class Traced:
         for state in self.states:
             if state.first in by_number:
                 types = [by_number[k] for k in state.numbers]
-                told[state.first] = containers.after(state, types, caller)
-        return told
+                by_state[state.first] = containers.after(state, types, caller)
+        return by_state
 
     def call_in(
         self,

@@ -16,8 +16,8 @@ CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((X,), {}),
     ((X, 2.0), {}),
     ((X,), {"y": 2.0}),
-    ((X,), {"k": 1, "y": 2.0}),
-    ((), {"y": 2.0, "k": 1, "x": X}),
+    ((X,), {"k": 1.0, "y": 2.0}),
+    ((), {"y": 2.0, "k": 1.0, "x": X}),
     ((X, 2.0), {"mode": "sum"}),
 ]
 
@@ -27,7 +27,7 @@ def native(fun: Any) -> Any:
 
 
 def make() -> Any:
-    def fun(x: Any, y: Any = 2.0, *, k: Any = 1, mode: Any = "sum") -> Any:
+    def fun(x: Any, y: Any = 2.0, *, k: Any = 1.0, mode: Any = "sum") -> Any:
         return x * y + k if mode == "sum" else x - y * k
 
     return fun
@@ -89,12 +89,37 @@ def test_ints_that_steer_structure() -> None:
     def fun(x: Any, n: Any = 3) -> Any:
         return [x**k for k in range(n)]
 
-    for calls in [(2.0,), (2.0, 3)], [(2.0, 3), (2.0,)]:
+    for calls, traces in ([(2.0,), (2.0, 3)], 1), ([(2.0, 3), (2.0,)], 2):
         compiled = native(fun)
         for args in calls * 4:
             assert compiled(*args) == fun(*args)
-        assert compiled.trace_count == 1
+        assert compiled.trace_count == traces
         assert compiled(2.0, 4) == fun(2.0, 4)
+
+
+@pytest.mark.parametrize("default", [2, True])
+def test_an_integer_left_out_is_pythons(default: Any) -> None:
+    """Whatever was called before: the power of a bool array by a traced integer is wider."""
+    small = np.array([True, False])
+
+    def power(b: Any, n: Any = default) -> Any:
+        return b**n
+
+    compiled = native(power)
+    for _ in range(5):
+        compiled(small, default)
+        assert same(compiled(small), power(small))
+
+
+def test_positional_only_parameters() -> None:
+    def fun(x: Any, a: Any = 1.0, b: Any = 2.0, /, **more: Any) -> Any:
+        return x + 10.0 * a + 100.0 * b + 1000.0 * sum(more.values())
+
+    for first in ({}, {"c": 5.0}):
+        compiled = native(fun)
+        for args in [(1.0,), (1.0, 1.0, 5.0), (1.0, 1.0), (1.0, 3.0, 2.0), (1.0, 1.0, 2.0)] * 4:
+            assert compiled(1.0, **first) == fun(1.0, **first)
+            assert compiled(*args) == fun(*args)
 
 
 def test_containers_as_defaults_are_read_at_each_call() -> None:

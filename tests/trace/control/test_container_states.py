@@ -185,6 +185,21 @@ def calls(b, l, d, k):
         l[0] += 1.0
 
 
+@wend.function
+def callee_without_arrays(b, m, d, k):
+    m[0], m[1] = m[1], m[0]
+    d["text"] = "a"
+    y = b.v[k]
+    m.clear()
+    return y + b.v[k + 1]
+
+
+def calls_that_leave_no_arrays(b, l, d, k):
+    b.x = 7.0
+    b.x = callee_without_arrays(b, l, d, k)
+    b.x = callee_without_arrays(b, [1.0, 2.0], {}, k + 1)
+
+
 def calls_with_new(b, l, d, k):
     c = Body(b.x, b.v, 4)
     b.child = c
@@ -199,6 +214,7 @@ def calls_with_new(b, l, d, k):
 PROGRAMS = (
     *(straight, in_branches, in_for, in_while, in_helpers, new_objects, identities, handled),
     *(restored, ended, ended_with_values, calls, calls_with_new),
+    calls_that_leave_no_arrays,
 )
 
 

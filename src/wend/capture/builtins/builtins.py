@@ -164,7 +164,7 @@ def _extreme_of_row(name: str, reduce: Callable[..., Any], row: Any) -> Any:
 
 
 def _holds_staged(x: Any) -> bool:
-    return isinstance(x, Staged) or (isinstance(x, tuple) and any(map(_holds_staged, x)))
+    return isinstance(x, Staged) or (isinstance(x, (tuple, list)) and any(map(_holds_staged, x)))
 
 
 def _distinct_heads(keys: Sequence[Any]) -> Sequence[Any] | None:

@@ -73,6 +73,13 @@ def remainder(left: Any, right: Any) -> Any:
     return template.text()
 
 
+def _in_place_remainder(left: Any, right: Any) -> Any:
+    if isinstance(left, str):
+        return remainder(left, right)
+    left %= right
+    return left
+
+
 def _append_field(
     template: Template, match: re.Match[str], right: Any, values: Iterator[Any]
 ) -> None:
@@ -137,5 +144,5 @@ REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.repr: _text_of_value(builtins.repr, "r"),
     builtins.ascii: _text_of_value(builtins.ascii, "a"),
     operator.mod: remainder,
-    operator.imod: remainder,
+    operator.imod: _in_place_remainder,
 }

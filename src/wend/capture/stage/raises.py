@@ -241,7 +241,7 @@ def _is_passive(manager: Any) -> bool:
         callbacks = (callback for _, callback in manager._exit_callbacks)  # type: ignore[attr-defined]
         return all(isinstance(c, MethodType) and _is_passive(c.__self__) for c in callbacks)
     is_ours = type(manager).__module__.startswith("wend.")
-    return is_ours or isinstance(manager, _PASSIVE_MANAGERS)
+    return is_ours or type(manager) in _PASSIVE_MANAGERS  # a subclass may do more
 
 
 _PASSIVE_MANAGERS = contextlib.suppress, contextlib.nullcontext, warnings.catch_warnings

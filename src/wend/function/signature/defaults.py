@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +13,9 @@ from wend.backends.fastcall import GuardCheck
 from wend.base.keys import is_equal, key_of
 from wend.function.signature.signature import Arguments, Signature
 
-_TYPES = (float, int, bool, str, type(None))  # of the defaults that are told by value
-
-
+_TYPES = (float, int, bool, str, type(None))  # of the defaults that are compared by value
+# Left out, these stay what they are in Python: a traced integer may promote otherwise (D04).
+_LEFT_OUT_ONLY = (int, bool)
 _MAX_VARIED = 3  # parameters of which each may be left out or given
 
 
@@ -64,7 +64,7 @@ def equal_calls(
         name
         for name, default in defaults.items()
         if type(default) in _TYPES
-        and (name not in passed or is_equal(passed[name], default))
+        and (is_equal(passed[name], default) if name in passed else _may_be_filled(default))
         and not (has_more and known[name].kind is not inspect.Parameter.KEYWORD_ONLY)
     ]
     del varied[_MAX_VARIED:]
@@ -72,9 +72,22 @@ def equal_calls(
         for changed in map(frozenset, itertools.combinations(varied, count)):
             now = {name: x for name, x in passed.items() if name not in changed}
             now |= {name: defaults[name] for name in changed if name not in passed}
+            if _has_gap(known, now):
+                continue
             bound.arguments = {name: now[name] for name in known if name in now}
             left_out = changed & passed.keys()
             yield EqualCall(bound.args, bound.kwargs, left_out, changed - left_out)
+
+
+def _may_be_filled(default: Any) -> bool:
+    return type(default) not in _LEFT_OUT_ONLY
+
+
+def _has_gap(known: Mapping[str, inspect.Parameter], passed: Container[str]) -> bool:
+    """Return whether a parameter that is positional only would follow one that is left out."""
+    names = [n for n, p in known.items() if p.kind is inspect.Parameter.POSITIONAL_ONLY]
+    is_passed = [name in passed for name in names]
+    return is_passed != sorted(is_passed, reverse=True)
 
 
 def default_checks(fun: Callable[..., Any], names: frozenset[str]) -> list[GuardCheck]:

@@ -65,8 +65,8 @@ class ContainerState:
         return range(self.first, self.first - max(1, len(self.weak)), -1)
 
     def restore(self, contents: Mapping[int, Any], caller: PassedContainers) -> None:
-        """Leave in the caller's containers what a frame state tells."""
-        arrays = [contents[number] for number in self.numbers][: len(self.weak)]
+        """Leave in the caller's containers what a frame state holds."""
+        arrays = [contents[number] for number in self.numbers[: len(self.weak)]]
         rebuilt(self.tree, arrays, caller)
 
 

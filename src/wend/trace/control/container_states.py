@@ -31,7 +31,7 @@ class ContainerStates:
         passed: the containers.
 
     Attributes:
-        states: the states that frame states tell, each structure once.
+        states: the states that frame states refer to, each structure once.
     """
 
     def __init__(self, passed: PassedContainers) -> None:
@@ -78,7 +78,7 @@ class ContainerStates:
         before = [items_of(container) for container in caller.containers]
         arrays = [
             recording.wrap(Value(type), weak=weak)
-            for type, weak in zip(types, callee.weak, strict=True)
+            for type, weak in zip(types[: len(callee.weak)], callee.weak, strict=True)
         ]
         numbers = {id(x): k for k, x in zip(callee.numbers, arrays, strict=False)}
         try:
@@ -116,12 +116,12 @@ class ContainerStates:
 FIRST = -2
 
 
-class _UntoldError(Exception):
-    """A container holds what a frame state cannot tell."""
+class _NotRepresentableError(Exception):
+    """A container holds what a frame state cannot represent."""
 
 
 class _StateEncoder(ContainerEncoder):
-    """Replaces containers by nodes; those that it cannot tell stay as they were passed."""
+    """Replaces containers by nodes; those that it cannot represent stay as they were passed."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class _StateEncoder(ContainerEncoder):
                     items = self._encoded_items(container)
                     self._check(items)
                 return PassedContainer(number, True, items)
-            except (WendError, _UntoldError):
+            except (WendError, _NotRepresentableError):
                 del self._enclosing[depth:]
                 self._new_in_containers = new
         return PassedContainer(number, False, [])
@@ -153,9 +153,9 @@ class _StateEncoder(ContainerEncoder):
     def _check(self, items: Any) -> None:
         for leaf in trees.flatten_deep(items)[0]:
             if not is_array_leaf(leaf):
-                raise _UntoldError
+                raise _NotRepresentableError
             if isinstance(leaf, Tracer) and not self._recording.can_lift(leaf.current()):
-                raise _UntoldError
+                raise _NotRepresentableError
 
     def _with_nodes(self, value: Any) -> Any:
         if not self._is_end:
@@ -165,5 +165,5 @@ class _StateEncoder(ContainerEncoder):
 
 def _check_no_list(part: Any) -> Any:
     if isinstance(part, TensorList):
-        raise _UntoldError
+        raise _NotRepresentableError
     return part

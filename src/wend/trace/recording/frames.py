@@ -28,6 +28,14 @@ class FrameStates:
         """Record what the arguments hold here."""
         self.emit(self.contents())
 
+    def save_before(self, node: Node) -> None:
+        """Record what the arguments hold before the last node."""
+        nodes = self._recording.b.nodes
+        last = nodes.pop()
+        assert last is node
+        self.save()
+        nodes.append(node)
+
     def contents(self) -> dict[int, Value]:
         """Return the contents of the arguments that may be changed here, by number."""
         recording = self._recording
@@ -60,15 +68,13 @@ class FrameStates:
             self._constants[key] = self._recording.b.constant(array)
         return self._constants[key]
 
-    def emit(self, contents: dict[int, Value], before: Node | None = None) -> None:
-        """Append a frame state, or put it before the last node; equal ones in a row are one."""
+    def emit(self, contents: dict[int, Value]) -> None:
+        """Append a frame state; equal ones in a row are one."""
         if not contents or contents == self._last:
             return
         recording = self._recording
         operands = [recording.world(), *contents.values()]
         state = recording.b.emit_node(frame_state, operands, written=tuple(contents))
-        if before is not None:
-            recording.b.nodes[-2:] = [state, before]
         recording.set_world(state.results[0])
         self._last = contents
 

@@ -162,15 +162,14 @@ class Recording(Recorder):
             if op.raises:
                 self._note_errors(node)
             return tuple(map(self.wrap, node.results[1:]))
-        frame = self.frames.contents() if op.raises or op.traps else {}
         node = self.b.emit_node(op, values, **attrs)
         if op.raises and not is_checked.get() and divert_errors(self, node):
             self.b.nodes.remove(node)  # it is recorded in the region of what follows
             with checked():
                 scope: Any = recorder.get()
                 return scope.emit(op, operands, attrs)  # type: ignore[no-any-return]
-        if frame and op.may_fail(node):
-            self.frames.emit(frame, before=node)
+        if not self.runs_now() and op.may_fail(node):
+            self.frames.save_before(node)
         if op.raises and not is_checked.get():
             self._note_errors(node)
         results = tuple(map(self.wrap, node.results))

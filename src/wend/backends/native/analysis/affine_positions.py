@@ -14,7 +14,7 @@ from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op
-from wend.ir.types import ListType, TensorType, Type
+from wend.ir.types import ListType, TensorType, TokenType, Type, without_maybe
 from wend.ops import creating, elementwise, indexing, lists, updating
 from wend.ops.control import IfParts, WhileParts, if_
 from wend.ops.frame_states import frame_state
@@ -189,9 +189,11 @@ def _is_simple(node: Node) -> bool:
 
 
 def _is_light(type: Type) -> bool:
+    """Return whether a value is a number, a list of numbers or a token."""
+    type = without_maybe(type)
     if isinstance(type, ListType):
         return is_scalar(type.element)
-    return not isinstance(type, TensorType) or is_scalar(type)
+    return isinstance(type, TokenType) or (isinstance(type, TensorType) and is_scalar(type))
 
 
 def _is_repeatable(w: WhileParts) -> bool:
@@ -215,6 +217,7 @@ class _LoopValues:
     same: dict[Value, Value] = field(default_factory=dict)
     _affine: dict[Value, Affine | None] = field(default_factory=dict)
     _stable: set[Value] = field(default_factory=set)
+    _arrays: dict[Value, Value | None] = field(default_factory=dict)  # as `_stable` has it
 
     def __post_init__(self) -> None:
         w = self.w
@@ -243,6 +246,7 @@ class _LoopValues:
             if param in self._stable and self.array(following) is not param
         }:
             self._stable -= changed
+            self._arrays.clear()
 
     def resolve(self, value: Value) -> Value:
         """Return the value that the param of a region stands for."""
@@ -291,6 +295,11 @@ class _LoopValues:
     def array(self, value: Value) -> Value | None:
         """Return the param of `before` that has the sizes of an array in each trip, if known."""
         value = self.resolve(value)
+        if value not in self._arrays:
+            self._arrays[value] = self._array(value)
+        return self._arrays[value]
+
+    def _array(self, value: Value) -> Value | None:
         node = value.node
         if node is None:
             is_known = value in self._stable or value in self.w.before_invariants

@@ -36,8 +36,6 @@ class StaticRecords:
         """
         arguments = code.WORDS.index("arguments")  # globals go before the last objects do
 
-        arguments = code.WORDS.index("arguments")  # globals go before the last objects do
-
         def stop(_: Any) -> None:
             call_words[arguments] = -1
 
