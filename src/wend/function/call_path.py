@@ -143,20 +143,21 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         plan = _leaf_plan(function, args, kwargs, arguments)
         if plan is not None:
             function._cache.install_fast_path(trace, plan, backend)
-    return _run(function, trace, arguments, backend, caller)
+    return _run(function, trace, concrete, arguments, backend, caller)
 
 
 def _run(
     function: Function,
     trace: Trace,
+    concrete: ConcreteFunction,
     arguments: Arguments,
     backend: str,
     caller: Callable[[], PassedContainers] | None = None,
 ) -> Any:
-    """Run a trace, and explain the error of shapes that do not fit."""
+    """Run what a call of a trace runs, and explain the error of shapes that do not fit."""
     trace.is_used = True
     try:
-        return trace.concrete.for_call().run(backend, arguments.arrays, caller)
+        return concrete.run(backend, arguments.arrays, caller)
     except ValueError:
         if not trace.accepts_zero_one:
             _raise_static_shape_error(function, arguments)
@@ -201,7 +202,7 @@ def _call_equal(
             plan = _filled(plan, function, equal, arguments)
         if plan is not None and not (plan.defaults and trace.concrete.traced.written):
             function._cache.install_fast_path(trace, plan, backend)
-    return _run(function, trace, arguments, backend)
+    return _run(function, trace, trace.concrete.for_call(), arguments, backend)
 
 
 def _filled(plan: LeafPlan, function: Function, equal: EqualCall, arguments: Arguments) -> LeafPlan:

@@ -445,7 +445,7 @@ def test_functions_that_are_thrown_away_give_their_memory_back():
         for k in range(count):
             wend.function(lambda x, k=k: x * k, backend="native")(1.0)
 
-    throw_away(40)
+    throw_away(200)  # what caches of a fixed size hold is there then
     before = used()
     throw_away(100)
     assert used() - before < 100 * 30_000  # the passes of a module alone hold 55 KiB
