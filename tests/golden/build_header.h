@@ -16,7 +16,7 @@ typedef struct {
   char message[512];  /* of the last call's error; empty if it had none */
   void (*print)(void *context, const char *text);  /* may be NULL */
   void *print_context;
-  uint64_t words[344];
+  uint64_t words[348];
 } everything_workspace;
 void everything_workspace_init(everything_workspace *workspace);
 void everything_workspace_release(everything_workspace *workspace);  /* frees what calls allocated */
