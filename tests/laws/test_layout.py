@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,13 @@ def test_files_that_the_architecture_page_says_to_read_first_exist() -> None:
 def test_the_architecture_page_is_a_map() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 200
+
+
+def test_every_folder_of_tests_is_collected(pytestconfig: pytest.Config) -> None:
+    patterns = pytestconfig.getini("norecursedirs")
+    folders = {file.parent for file in (ROOT / "tests").rglob("test_*.py")}
+    names = {part for folder in folders for part in folder.relative_to(ROOT).parts}
+    assert [name for name in names if any(fnmatch(name, p) for p in patterns)] == []
 
 
 def test_prose_has_at_most_100_columns() -> None:
