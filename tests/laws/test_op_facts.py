@@ -24,7 +24,6 @@ PATTERNS = {
     "backends.native.analysis.affine_positions._ARITHMETIC": "instructions of affine numbers",
     "backends.native.analysis.affine_positions._ELEMENTS": "reads and writes of one element",
     "backends.native.analysis.affine_positions._POSITIONS": "those, and reads of a list's item",
-    "backends.native.analysis.affine_positions._TESTS": "comparisons that bound the trips",
     "backends.native.analysis.list_ownership._RETURNS_OWNED": "what makes a list of its own",
     "backends.native.analysis.list_uses.READS": "the uses of a list that need no class",
     "backends.native.codegen.lowering._ANY_ARRAY": "whose emitters take arrays of any layout",

@@ -176,10 +176,7 @@ def identity_of(value: Any) -> ByIdentity | _Held:
 
 
 def match_of(value: Any, key: Hashable) -> Match | None:
-    """Return how compiled code tells that a value has the key of this one; None if it cannot.
-
-    For one of another kind, `check_of` tells.
-    """
+    """Return how compiled code compares values with this one; None: Python does, by `check_of`."""
     cls: Any = type(value)
     if cls in (str, bytes, int):
         return "equality"
@@ -189,11 +186,16 @@ def match_of(value: Any, key: Hashable) -> Match | None:
         return "identity"
     if issubclass(cls, np.dtype) and value is np.dtype(value.type):
         return "identity"
-    if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], (ByIdentity, _Held)):
+    if isinstance(_identity_in(key), (ByIdentity, _Held)):
         return "identity"
     if cls is MethodType and type(value.__func__) is FunctionType:
         return "method"
     return None
+
+
+def _identity_in(key: Hashable) -> Hashable:
+    """Return the reference in the key of an object that is equal by identity."""
+    return key[1] if isinstance(key, tuple) and len(key) == 2 else None
 
 
 def check_of(value: Any, key: Hashable) -> Callable[[Any], bool]:
@@ -201,7 +203,7 @@ def check_of(value: Any, key: Hashable) -> Callable[[Any], bool]:
 
     It keeps no object alive that the key does not.
     """
-    cls, identity = type(value), key[1] if isinstance(key, tuple) and len(key) == 2 else None
+    cls, identity = type(value), _identity_in(key)
     if isinstance(identity, ByIdentity):
         reference = identity.reference
         return lambda x: x is reference()

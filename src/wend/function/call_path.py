@@ -167,7 +167,7 @@ def _run(
 def _known_equal(
     function: Function, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[EqualCall, Trace, Arguments] | None:
-    """Return a call that gives the same by defaults, with its trace, if there is one."""
+    """Return an equal call that has a trace, with the trace, if there is one."""
     if function.input_signature is not None:
         return None
     for equal in equal_calls(function.signature, args, kwargs):
@@ -191,7 +191,7 @@ def _call_equal(
     trace: Trace,
     arguments: Arguments,
 ) -> Any:
-    """Run the trace of a call that gives the same, in which other arguments are left out."""
+    """Run the trace of an equal call, in which other arguments are omitted."""
     backend = function.backend or settings().backend
     if trace.is_used and backend not in trace.slow_backends:
         compared = equal.compared(bound)

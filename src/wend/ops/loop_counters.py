@@ -12,7 +12,7 @@ from wend.ops.control import WhileParts
 from wend.ops.creating import is_constant
 
 # The tests that end a counting loop: the sign of the step, and whether the bound is inclusive
-_TESTS = {
+LOOP_TESTS = {
     elementwise.lt: (1, False),
     elementwise.le: (1, True),
     elementwise.gt: (-1, False),
@@ -76,7 +76,7 @@ class TestedCounter:
 def tested_counter(w: WhileParts) -> TestedCounter | None:
     """Return the counter that the test of a loop compares, if it goes towards the bound."""
     test = w.predicate.node
-    if test is None or test.op not in _TESTS:
+    if test is None or test.op not in LOOP_TESTS:
         return None
     param, bound = test.operands
     counter = counters(w).get(param)
@@ -84,7 +84,7 @@ def tested_counter(w: WhileParts) -> TestedCounter | None:
     if counter is None or step is None:
         return None
     step = -step if counter.is_down else step
-    sign, is_inclusive = _TESTS[test.op]
+    sign, is_inclusive = LOOP_TESTS[test.op]
     if sign * step <= 0:
         return None
     return TestedCounter(param, counter.start, step, bound, is_inclusive)

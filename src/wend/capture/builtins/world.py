@@ -131,7 +131,7 @@ def check_effects(fun: types.FunctionType, why: str) -> None:
     name = next((_effect_named(fun, name) for name in named if name in loaded), None)
     if name:
         what = f"`{fun.__qualname__}`, called{at(user_source())}, {why}: it runs as plain Python"
-        raise _untimely(f"{what} when the function is traced, but calls {name}", name)
+        raise _trace_time_effect(f"{what} when the function is traced, but calls {name}", name)
 
 
 def _loaded_names(fun: types.FunctionType) -> set[str]:
@@ -149,10 +149,10 @@ def check_callback(value: Any) -> None:
     if is_traced_now() and callable(value) and _is_effect(value):
         name = name_of(value)
         what = f"{name}{at(user_source())} is called by a library when the function is traced"
-        raise _untimely(what, name)
+        raise _trace_time_effect(what, name)
 
 
-def _untimely(what: str, name: str) -> UnsupportedError:
+def _trace_time_effect(what: str, name: str) -> UnsupportedError:
     summary = f"{what}, which Python would do at each call."
     return UnsupportedError(explain(summary, cure=f"call {name} in the code around it."))
 

@@ -41,7 +41,7 @@ from wend.trace.aliasing.may_alias import is_array, record_merge
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, ref_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList, is_list
-from wend.trace.recording.arguments import LeafType, leaf_type, local_type
+from wend.trace.recording.arguments import LeafType, leaf_type, leaf_type_with_flags
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
 from wend.trace.state.raised_errors import CarriedError, raise_in_run
@@ -488,7 +488,7 @@ class _Closing:
         if is_list(leaf):
             return LeafType(leaf.value.type)
         with self.regions[side].active():
-            return local_type(as_array(leaf))
+            return leaf_type_with_flags(as_array(leaf))
 
     def _joined(self) -> list[Any]:
         """Record the node; return its results, by row."""

@@ -31,7 +31,7 @@ from wend.trace.aliasing.may_alias import alias_error, is_array, record_merge, r
 from wend.trace.arrays.concrete_array import ref_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList, is_list
-from wend.trace.recording.arguments import LeafType, local_type
+from wend.trace.recording.arguments import LeafType, leaf_type_with_flags
 from wend.trace.recording.recording import Recording
 from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
@@ -206,7 +206,9 @@ class StagedLoop:
         leaves, self.forward_tree = trees.flatten([self.tested[k] for k in self.forwarded])
         with self.before.active():
             self.forward_leaves = [as_array(leaf) for leaf in leaves]
-        self.forward_types: list[LeafType] = [local_type(leaf) for leaf in self.forward_leaves]
+        self.forward_types: list[LeafType] = [
+            leaf_type_with_flags(leaf) for leaf in self.forward_leaves
+        ]
         params = [self.after.param_of(t) for t in self.forward_types]
         self.after.open_for(self.refs)
         values = list(self.tested)

@@ -19,10 +19,10 @@ from wend.numpy import shaping
 from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.recording.arguments import (
     LeafType,
-    common_fact,
+    common_value,
     is_array_leaf,
     leaf_type,
-    local_type,
+    leaf_type_with_flags,
 )
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.variable import Variable
@@ -106,7 +106,7 @@ def _item_at(items: Sequence[Any], index: Any, dtype: np.dtype, *, weak: bool) -
     assert recording is not None
     index_value = read(index)
     result = recording.wrap(_stack(recording, items, dtype)[index_value].value, weak=weak)
-    result.writeable = common_fact(local_type(item).writeable for item in items)
+    result.writeable = common_value(leaf_type_with_flags(item).writeable for item in items)
     record_merge([result], [[item] for item in items], recording)
     return result
 

@@ -1,4 +1,4 @@
-"""Calls that give the same: with an argument left out, or its default given."""
+"""Calls that share a trace: one omits an argument, the other passes its default."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_VARIED = 3  # parameters of which each may be left out or given
 
 @dataclass(frozen=True)
 class EqualCall:
-    """A call that gives the same as another one, in which other arguments have their defaults.
+    """A call equal to another one, in which other arguments are omitted.
 
     Attributes:
         args: its positional arguments.
@@ -53,7 +53,7 @@ class EqualCall:
 def equal_calls(
     signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Iterator[EqualCall]:
-    """Yield the calls that give the same by the defaults that the function has now."""
+    """Yield the equal calls, by the defaults that the function has now."""
     defaults = _defaults_of(signature.fun)
     if not defaults or signature.inspected is None:
         return

@@ -19,7 +19,7 @@ from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
 from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.immediate import run_now
-from wend.trace.recording.arguments import LeafType, common_fact, local_type
+from wend.trace.recording.arguments import LeafType, common_value, leaf_type_with_flags
 from wend.trace.recording.checks import (
     check_functions,
     check_integer,
@@ -154,7 +154,7 @@ def unify_results(
     """Return the common type of each result; weak ones take the strong dtype of the others (D5)."""
     unified = []
     for path, options in zip(paths, zip(*leaves, strict=True), strict=True):
-        types = [local_type(option) for option in options]
+        types = [leaf_type_with_flags(option) for option in options]
         dtype = result_dtype(*options)
         weak = all(type.weak for type in types)
         strong = [type for type in types if not type.weak]
@@ -169,8 +169,8 @@ def unify_results(
                     cure="return the same dtype and shape from every branch.",
                 )
             )
-        zero_dim = common_fact(type.zero_dim for type in types)
-        writeable = common_fact(type.writeable for type in types)
+        zero_dim = common_value(type.zero_dim for type in types)
+        writeable = common_value(type.writeable for type in types)
         type = types[0].type.with_dtype(dtype)
         unified.append(LeafType(type, weak, zero_dim=zero_dim, writeable=writeable))
     return unified

@@ -18,7 +18,7 @@ from wend.ir.graph import Value
 from wend.ir.types import Dim, Symbol, TensorType, accepts, symbols
 from wend.numpy import elementwise as ew
 from wend.ops import shaping
-from wend.trace.recording.arguments import LeafType, common_fact, leaf_type, local_type
+from wend.trace.recording.arguments import LeafType, common_value, leaf_type, leaf_type_with_flags
 from wend.trace.recording.carry_type_cache import CarryTypeCache
 from wend.trace.recording.checks import check_leaves
 from wend.trace.recording.recording import Recording, current
@@ -52,7 +52,7 @@ class LoopTypes:
         self.carry_types = (
             CarryTypeCache() if recording is None else recording.carry_types.loop(where)
         )
-        self.types = self.carry_types.start([local_type(leaf) for leaf in self.leaves])
+        self.types = self.carry_types.start([leaf_type_with_flags(leaf) for leaf in self.leaves])
         self.free_dims: set[Symbol] = set()  # sizes that shape_invariants makes variable
 
     def relax(self, invariants: Any) -> None:
@@ -112,7 +112,7 @@ class LoopTypes:
         """
         unified = []
         for carry_type, result, path in zip(self.types, results, self.paths, strict=True):
-            result_type = local_type(result)
+            result_type = leaf_type_with_flags(result)
             dtype = (
                 result_dtype(_example(carry_type), _example(result_type))
                 if carry_type.weak
@@ -121,8 +121,8 @@ class LoopTypes:
             new = LeafType(
                 carry_type.type.with_dtype(dtype),
                 carry_type.weak and result_type.weak,
-                zero_dim=common_fact((carry_type.zero_dim, result_type.zero_dim)),
-                writeable=common_fact((carry_type.writeable, result_type.writeable)),
+                zero_dim=common_value((carry_type.zero_dim, result_type.zero_dim)),
+                writeable=common_value((carry_type.writeable, result_type.writeable)),
             )
             self._check_leaf(carry_type, new, result_type, path, body)
             unified.append(new)

@@ -79,7 +79,7 @@ def leaf_type(x: Any) -> LeafType:
     return LeafType(tensor_type(x), is_weak(x), zero_dim=is_zero_dim(x))
 
 
-def local_type(x: Any) -> LeafType:
+def leaf_type_with_flags(x: Any) -> LeafType:
     """Return the type of a leaf that a branch or a trip of a loop leaves to what follows."""
     if isinstance(x, Staged):
         return replace(leaf_type(x), writeable=x.writeable)
@@ -92,7 +92,7 @@ def is_zero_dim(x: Any) -> bool | None:
     return x.zero_dim if isinstance(x, Staged) else isinstance(x, np.ndarray) and not x.ndim
 
 
-def common_fact(options: Iterable[bool | None]) -> bool | None:
+def common_value(options: Iterable[bool | None]) -> bool | None:
     """Return what is common to several runs: None where they differ."""
     distinct = {*options}
     return distinct.pop() if len(distinct) == 1 else None

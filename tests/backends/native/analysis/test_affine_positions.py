@@ -12,10 +12,10 @@ import wend
 from wend.backends.native.analysis.affine_positions import (
     Access,
     Affine,
-    Below,
     Combination,
     CountedAccesses,
     Number,
+    RemainderRange,
     Size,
     combine,
     counted_accesses,
@@ -47,7 +47,7 @@ def text(number: Number) -> str:
 def shown(access: Access) -> str:
     size = "size" if isinstance(access.size, Size) else str(access.size)
     trips = "" if access.follows_test else ", also by the test"
-    if isinstance(access.positions, Below):
+    if isinstance(access.positions, RemainderRange):
         return f"below {text(access.positions.bound)} < {size}{trips}"
     assert isinstance(access.positions, Affine)
     return f"{text(access.positions.first)} by {text(access.positions.slope)} < {size}{trips}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.dtypes import INT64
@@ -18,20 +18,21 @@ from wend.ir.types import ListType, TensorType, TokenType, Type, without_maybe
 from wend.ops import creating, elementwise, indexing, lists, updating
 from wend.ops.control import IfParts, WhileParts, if_
 from wend.ops.frame_states import frame_state
-from wend.ops.loop_counters import as_integer, counters
+from wend.ops.loop_counters import LOOP_TESTS, as_integer, counters
+
+T = TypeVar("T")
 
 _I64 = TensorType(INT64, ())
 # The first of the operands that are positions
 _ELEMENTS = {indexing.gather: 1, indexing.scatter_add: 2, updating.scatter_set: 2}
 _POSITIONS = {**_ELEMENTS, lists.list_get: 1}
 _ARITHMETIC = {elementwise.add: "add", elementwise.sub: "sub", elementwise.mul: "mul"}
-# Comparisons that may continue a loop: the sign of the step, whether the bound is inclusive, and
-# the comparison with its operands exchanged
-_TESTS = {
-    elementwise.lt: (1, False, elementwise.gt),
-    elementwise.le: (1, True, elementwise.ge),
-    elementwise.gt: (-1, False, elementwise.lt),
-    elementwise.ge: (-1, True, elementwise.le),
+# The comparisons with their operands exchanged
+_EXCHANGED = {
+    elementwise.lt: elementwise.gt,
+    elementwise.le: elementwise.ge,
+    elementwise.gt: elementwise.lt,
+    elementwise.ge: elementwise.le,
 }
 # Two copies of a larger body would cost more to compile than the tests cost to run.
 MAX_NODES = 48
@@ -55,7 +56,13 @@ Number: TypeAlias = int | Value | Combination
 
 
 def combine(op: str, x: Number, y: Number) -> Number:
-    """Return a sum, difference or product, computed now if both numbers are known."""
+    """Return a sum, difference or product, computed now if that is possible."""
+    result: Number | None = fold(op, x, y)
+    return Combination(op, x, y) if result is None else result
+
+
+def fold(op: str, x: int | T, y: int | T) -> int | T | None:
+    """Return a sum, difference or product if it takes no instruction, else None."""
     if isinstance(x, int) and isinstance(y, int):
         return wrap(x + y if op == "add" else x - y if op == "sub" else x * y)
     if y == 0 and op != "mul":
@@ -66,7 +73,7 @@ def combine(op: str, x: Number, y: Number) -> Number:
         return 0
     if op == "mul" and 1 in (x, y):
         return y if x == 1 else x
-    return Combination(op, x, y)
+    return None
 
 
 def wrap(number: int) -> int:
@@ -83,7 +90,7 @@ class Affine:
 
 
 @dataclass(frozen=True, slots=True)
-class Below:
+class RemainderRange:
     """A remainder by `bound`: not negative, and less than it if that is positive."""
 
     bound: Number
@@ -111,7 +118,7 @@ class Access:
 
     node: Node
     operand: int
-    positions: Affine | Below
+    positions: Affine | RemainderRange
     size: int | Size
     follows_test: bool
 
@@ -185,10 +192,10 @@ def _is_simple(node: Node) -> bool:
         return all(is_scalar(value.type) for value in numbers)
     if node.op is if_:
         return True
-    return all(map(_is_light, (v.type for v in (*node.operands, *node.results))))
+    return all(map(_is_scalar_or_list, (v.type for v in (*node.operands, *node.results))))
 
 
-def _is_light(type: Type) -> bool:
+def _is_scalar_or_list(type: Type) -> bool:
     """Return whether a value is a number, a list of numbers or a token."""
     type = without_maybe(type)
     if isinstance(type, ListType):
@@ -198,8 +205,8 @@ def _is_light(type: Type) -> bool:
 
 def _is_repeatable(w: WhileParts) -> bool:
     """Return whether `before` only computes numbers, and hands on each array once."""
-    arrays = [v for v in w.before_carry if not _is_light(v.type)]
-    handed_on = [v for v in w.forwarded if not _is_light(v.type)]
+    arrays = [v for v in w.before_carry if not _is_scalar_or_list(v.type)]
+    handed_on = [v for v in w.forwarded if not _is_scalar_or_list(v.type)]
     has_updates = any(node.op.updates is not None for node in w.before.walk())
     return not has_updates and sorted(map(id, arrays)) == sorted(map(id, handed_on))
 
@@ -284,13 +291,13 @@ class _LoopValues:
         slope, factor = (x.slope, y.first) if y.slope == 0 else (y.slope, x.first)
         return Affine(first, combine("mul", slope, factor))
 
-    def positions(self, value: Value) -> Affine | Below | None:
+    def positions(self, value: Value) -> Affine | RemainderRange | None:
         """Return the values that a position takes, if they follow a pattern."""
         affine, node = self.affine(value), self.resolve(value).node
         if affine is not None or node is None or node.op is not elementwise.remainder:
             return affine
         divisor = self.affine(node.operands[1])
-        return Below(divisor.first) if divisor is not None and divisor.slope == 0 else None
+        return RemainderRange(divisor.first) if divisor is not None and divisor.slope == 0 else None
 
     def array(self, value: Value) -> Value | None:
         """Return the param of `before` that has the sizes of an array in each trip, if known."""
@@ -317,15 +324,15 @@ class _LoopValues:
         predicate = self.resolve(self.w.predicate)
         for flag in self.implied(predicate):
             node = flag.node
-            if node is None or node.op not in _TESTS:
+            if node is None or node.op not in LOOP_TESTS:
                 continue
             x, y = map(self.affine, node.operands)
             if x is None or y is None:
                 continue
             op = node.op
             if x.slope == 0:
-                op, x, y = _TESTS[op][2], y, x
-            sign, is_inclusive, _ = _TESTS[op]
+                op, x, y = _EXCHANGED[op], y, x
+            sign, is_inclusive = LOOP_TESTS[op]
             if y.slope == 0 and isinstance(x.slope, int) and x.slope * sign > 0:
                 test = TripTest(x, x.slope, y.first, is_inclusive, flag is predicate)
                 return flag, test

@@ -73,7 +73,7 @@ define internal i1 @wend.is.expected(ptr %param, ptr %object) noinline {
   %kind = load i64, ptr %param
 """
     + (
-        load("wanted", "param", 40, "ptr")
+        load("expected", "param", 40, "ptr")
         + load("dtype", "param", 48, "ptr")
         + load("size", "param", 56)
         + load("type", "object", TYPE_AT, "ptr")
@@ -91,18 +91,18 @@ yes:
   ret i1 true
 
 identical:
-  %is.identical = icmp eq ptr %object, %wanted
+  %is.identical = icmp eq ptr %object, %expected
   br i1 %is.identical, label %yes, label %no
 
 ; Of classes of Python's, so that the comparison runs no Python code.
 equal.to:
-  %is.it = icmp eq ptr %object, %wanted
+  %is.it = icmp eq ptr %object, %expected
   br i1 %is.it, label %yes, label %compare.type
 compare.type:
   %is.of.type = icmp eq ptr %type, %dtype
   br i1 %is.of.type, label %compare, label %no
 compare:
-  %answer = call i32 @PyObject_RichCompareBool(ptr %object, ptr %wanted, i32 {_EQ})
+  %answer = call i32 @PyObject_RichCompareBool(ptr %object, ptr %expected, i32 {_EQ})
   %is.equal = icmp eq i32 %answer, 1
   br i1 %is.equal, label %yes, label %no
 
@@ -111,7 +111,7 @@ same.bits:
   br i1 %may.have.bits, label %compare.bits, label %no
 compare.bits:
 {load("bits", "object", VALUE_AT, "ptr")}
-  %are.bits = icmp eq ptr %bits, %wanted
+  %are.bits = icmp eq ptr %bits, %expected
   br i1 %are.bits, label %yes, label %no
 
 same.method:
@@ -120,7 +120,7 @@ same.method:
 compare.method:
 {load("function", "object", VALUE_AT, "ptr")}{load("its.self", "object", VALUE_AT + 8, "ptr")}
   %self.number = ptrtoint ptr %its.self to i64
-  %same.function = icmp eq ptr %function, %wanted
+  %same.function = icmp eq ptr %function, %expected
   %same.self = icmp eq i64 %self.number, %size
   %same.both = and i1 %same.function, %same.self
   br i1 %same.both, label %yes, label %no
@@ -137,7 +137,7 @@ define internal i1 @wend.put(ptr %param, ptr %object, ptr %block, ptr %sizes, pt
 """
     + (
         load("offset", "param", 32)
-        + load("wanted", "param", 40, "ptr")
+        + load("expected", "param", 40, "ptr")
         + load("dtype", "param", 48, "ptr")
         + load("size", "param", 56)
         + load("axes", "param", 64)
@@ -162,7 +162,7 @@ yes:
   ret i1 true
 
 scalar:
-  %is.scalar = icmp eq ptr %type, %wanted
+  %is.scalar = icmp eq ptr %type, %expected
   br i1 %is.scalar, label %plain, label %no
 plain:
 {load("value", "object", VALUE_AT)}
@@ -202,7 +202,7 @@ take.integer:
   br i1 %fits, label %yes, label %no
 
 boolean:
-  %is.true = icmp eq ptr %object, %wanted
+  %is.true = icmp eq ptr %object, %expected
   %is.false = icmp eq ptr %object, %dtype
   %bit = zext i1 %is.true to i64
   store i64 %bit, ptr %slot

@@ -93,8 +93,8 @@ def _methods() -> _EntryMethods:
         method("wend.guards.check", _METH_NOARGS),
         MemoryHandler({name: engine().shared_address(name) for name in HANDLER_FUNCTIONS}),
     )
-    for immortal in methods, engine():
-        _add_reference(immortal)
+    for owner in methods, engine():
+        _add_reference(owner)  # which is never released
     return methods
 
 

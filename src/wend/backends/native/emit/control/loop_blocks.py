@@ -18,7 +18,7 @@ from wend.backends.native.emit.control.precompute import (
     emit_lookahead,
     find_lookahead,
 )
-from wend.backends.native.emit.control.range_guards import RangeGuard, emit_range_guard
+from wend.backends.native.emit.control.range_guards import MAX_TRIPS, RangeGuard, emit_range_guard
 from wend.backends.native.emit.control.short_loops import is_short, max_short_trips
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
@@ -65,9 +65,10 @@ def emit_loop(
     """Emit the blocks of a loop; return the registers of what its test forwards at last."""
     loop = _EnteredLoop(low, node, parts, invariant_slots, find_lookahead(parts))
     counted = None
-    if loop.plan is None and low.instrumentation is None:
+    is_in_budget = low.guarded_loops < MAX_GUARDED_LOOPS
+    if is_in_budget and loop.plan is None and low.instrumentation is None:
         counted = counted_accesses(parts, low.emitters)
-    if counted is None or low.guarded_loops == MAX_GUARDED_LOOPS:
+    if counted is None:
         return _emit_checked(loop, starts)
     slots = [*starts, *loop.invariants(parts.before_invariants)]
     is_split = counted.test.is_predicate and counted.repeats_test
@@ -76,9 +77,9 @@ def emit_loop(
         low,
         counted,
         dict(zip(parts.before.params, slots, strict=True)),
-        *(() if is_split else (block_trips,)),
+        max_trips=MAX_TRIPS if is_split else block_trips,
     )
-    if guard.holds == "false" or not guard.offsets:
+    if guard.holds == "false":
         return _emit_checked(loop, starts)
     if guard.holds == "true":
         return _emit_unchecked(loop, starts, guard, block_trips, is_split)

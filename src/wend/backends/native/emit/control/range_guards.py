@@ -13,13 +13,13 @@ from typing import TypeAlias
 from wend.backends.native.analysis.affine_positions import (
     Access,
     Affine,
-    Below,
     Combination,
     CountedAccesses,
     Number,
+    RemainderRange,
     Size,
     TripTest,
-    combine,
+    fold,
     wrap,
 )
 from wend.backends.native.codegen.lowering import Lowering
@@ -29,7 +29,7 @@ from wend.ir.types import ListType
 
 # With slopes of at most this size, and so many trips, no position overflows 64 bits: the products
 # stay below 2**62, and an array has fewer elements than that.
-_MAX_SLOPE = _MAX_TRIPS = 1 << 31
+_MAX_SLOPE = MAX_TRIPS = 1 << 31
 _MAX_INT64 = 2**63 - 1
 _COMPARISONS = {"slt": int.__lt__, "sle": int.__le__, "sgt": int.__gt__, "sge": int.__ge__}
 
@@ -55,7 +55,7 @@ def emit_range_guard(
     low: Lowering,
     counted: CountedAccesses,
     params: Mapping[Value, Registers],
-    max_trips: int = _MAX_TRIPS,
+    max_trips: int = MAX_TRIPS,
 ) -> RangeGuard:
     """Emit the guard of a loop.
 
@@ -66,7 +66,7 @@ def emit_range_guard(
         max_trips: for how many trips the guard may hold.
     """
     emitter = _GuardEmitter(low, params)
-    last_trip = emitter.test(counted.test, min(max_trips, _MAX_TRIPS))
+    last_trip = emitter.test(counted.test, min(max_trips, MAX_TRIPS))
     offsets = {
         (access.node, access.operand): str(emitter.access(access, last_trip))
         for access in counted.accesses
@@ -107,18 +107,9 @@ class _GuardEmitter:
         return self._numbers[number]
 
     def binary(self, op: str, x: Known, y: Known) -> Known:
-        """Emit a sum, a difference or a product, unless it is known."""
-        if isinstance(x, int) and isinstance(y, int):
-            number = combine(op, x, y)
-            assert isinstance(number, int)
-            return number
-        if op in ("add", "sub") and y == 0:
-            return x
-        if op == "add" and x == 0:
-            return y
-        if op == "mul" and (1 in (x, y) or 0 in (x, y)):
-            return 0 if 0 in (x, y) else y if x == 1 else x
-        return self.low.w.define(f"{op} i64 {x}, {y}")
+        """Emit a sum, a difference or a product, unless it takes no instruction."""
+        result = fold(op, x, y)
+        return self.low.w.define(f"{op} i64 {x}, {y}") if result is None else result
 
     def compare(self, predicate: str, x: Known, y: Known) -> str:
         """Emit a comparison; the predicates that begin with u are unsigned."""
@@ -161,7 +152,7 @@ class _GuardEmitter:
     def access(self, access: Access, last_trip: Known) -> Known:
         """Require that a position is in range in all trips; return its offset."""
         size = self._size(access.size)
-        if isinstance(access.positions, Below):
+        if isinstance(access.positions, RemainderRange):
             # It is in range if the bound is between 1 and the size.
             largest = self.binary("sub", self.number(access.positions.bound), 1)
             self.require(self.compare("ult", largest, size))
