@@ -16,7 +16,7 @@ from wend.ir.dtypes import BOOL, INT64
 from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, ranges, reducing, shaping, updating
-from wend.numpy.operands import all_staged, dtype_of, operand, require, staged
+from wend.numpy.operands import all_staged, dtype_of, operand, put_operand, require, staged
 from wend.numpy.public import STAGED, implements
 from wend.ops import searching
 
@@ -38,7 +38,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         raise ValueError("array must be at least 2-d")
     if len(dims) > 2 and len({*dims}) > 1:
         raise ValueError("All dimensions of input must be of equal length")
-    if _is_empty(val):
+    if _is_empty(val, a):
         return
     shape = shaping.shape(a)
     shortest = ew.minimum(shape[0], shape[1])
@@ -56,7 +56,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Replace specified elements of an array with given values; see `numpy.put`."""
     a, positions = _require_traced(a, "put"), operand(ind)
-    if _is_empty(v):
+    if _is_empty(v, a):
         return
     # Bools are the positions 0 and 1 here, not a mask. An empty list has no dtype of its own.
     is_array = isinstance(ind, (Staged, np.ndarray)) and shaping.rank_of(ind)
@@ -73,7 +73,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     a = _require_traced(a, "putmask")
     mask = _mask(mask, a, "putmask")
     cast_values = _cast_values(values, a)
-    if _is_empty(values):
+    if _is_empty(values, a):
         return
     _assign_where(a, mask, _cycle(cast_values, shaping.size(a), a))
 
@@ -111,7 +111,7 @@ def put_along_axis(
         arr = _require_traced(arr, "put_along_axis")
         arr[...] = put_along_axis(arr, indices, values, axis, inplace=False)
         return None
-    arr, indices, values = all_staged((arr, indices, values))
+    arr, indices = all_staged((arr, indices))
     if axis is None:
         flat = put_along_axis(shaping.ravel(arr), indices, values, 0, inplace=False)
         return shaping.reshape(flat, shaping.shape(arr))
@@ -120,6 +120,7 @@ def put_along_axis(
     count = shaping.shape(indices)[normalized_axis]
     whole = [*others[:normalized_axis], count, *others[normalized_axis:]]
     indices = shaping.broadcast_to(cast(indices, INT64), tuple(whole))
+    values = put_operand(values, dtype_of(arr))
     values = shaping.broadcast_to(cast(values, dtype_of(arr)), tuple(whole))
     return apply(searching.set_along, arr, staged(values), indices, axis=normalized_axis)
 
@@ -140,8 +141,8 @@ def _require_traced(array: Any, name: str) -> Any:
     )
 
 
-def _is_empty(values: Any) -> bool:
-    return 0 in tensor_type(operand(values)).dims
+def _is_empty(values: Any, array: Any) -> bool:
+    return 0 in tensor_type(put_operand(values, dtype_of(array))).dims
 
 
 def _mask(mask: Any, array: Any, name: str) -> Any:
@@ -168,7 +169,7 @@ def _cast(x: Any, array: Any, casting: Any) -> Any:
 def _cast_values(values: Any, array: Any) -> Any:
     """Cast array values under the safe rule; numbers and lists are cast later."""
     is_array = isinstance(values, (Staged, np.ndarray)) and shaping.rank_of(values)
-    values = operand(values)
+    values = put_operand(values, dtype_of(array))
     if is_weak(values):
         return cast(values, dtype_of(array))
     return _cast(values, array, "safe") if is_array else values
@@ -176,7 +177,7 @@ def _cast_values(values: Any, array: Any) -> Any:
 
 def _assign_where(array: Any, mask: Any, flat: Any) -> None:
     """Assign a flat array, or one number, to the elements of an array where the mask is true."""
-    if dtype_of(flat).kind == "c" and dtype_of(array).kind != "c":
+    if dtype_of(flat).kind == "c" and dtype_of(array).kind not in "bc":
         raise TypeMismatchError(f"cannot put {tensor_type(flat)} into {tensor_type(array)}")
     if shaping.rank_of(flat):
         flat = shaping.reshape(flat, shaping.shape(array))
@@ -185,7 +186,7 @@ def _assign_where(array: Any, mask: Any, flat: Any) -> None:
 
 def _cycle(values: Any, count: Any, array: Any) -> Any:
     """Return `count` of the values, repeated cyclically; of a single value, only that."""
-    values = operand(values)
+    values = put_operand(values, dtype_of(array))
     if is_weak(values):
         return cast(values, dtype_of(array))
     values = shaping.ravel(values)

@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from wend.base.errors import TypeMismatchError
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, any_staged, apply, recorder
-from wend.eager.promotion import as_array, cast, is_weak, result_dtype, tensor_type
+from wend.eager.promotion import (
+    PYTHON_SCALARS,
+    as_array,
+    cast,
+    is_weak,
+    result_dtype,
+    tensor_type,
+)
+from wend.ir.dtypes import is_supported
 from wend.numpy import creating, shaping
 from wend.ops import creating as creating_ops
 from wend.ops import shaping as ops
@@ -20,6 +29,46 @@ from wend.ops import shaping as ops
 def operand(x: Any) -> Any:
     """Return the operand as an array or number; it may be a list that holds traced numbers."""
     return creating.asarray(x) if isinstance(x, (list, tuple)) and any_staged(x) else as_array(x)
+
+
+def put_operand(x: Any, dtype: np.dtype) -> Any:
+    """Return an operand that is put into an array; NumPy casts what is no number to its dtype.
+
+    Raises:
+        TypeMismatchError: it is an array that holds no numbers, or complex ones for real ones.
+        TypeError: it is Python's, and complex for real numbers.
+    """
+    array = operand(x)
+    if not isinstance(array, (Staged, *PYTHON_SCALARS)) and not is_supported(array.dtype):
+        elements = np.empty(array.shape, dtype)
+        elements[...] = array  # NumPy's error where it has none
+        if not (isinstance(x, np.ndarray) and x.ndim):
+            return elements[()]
+        # Refused below: it is captured by reference, and no graph can read it.
+    if tensor_type(array).dtype.kind == "c" and dtype.kind not in "bc":
+        if is_weak(array) or isinstance(x, (list, tuple)):
+            dtype.type(1j)  # NumPy's error
+        raise TypeMismatchError(f"cannot put {tensor_type(array)} into an array of {dtype}")
+    return array
+
+
+def put_rank(x: Any) -> int:
+    """Return the number of axes of an operand that is put into an array."""
+    array = operand(x)
+    return shaping.rank_of(array) if isinstance(array, Staged) else np.ndim(array)
+
+
+def check_single(x: Any, dtype: np.dtype) -> None:
+    """Raise NumPy's error for an operand with axes that is put where one element is.
+
+    Raises:
+        ValueError: a sequence is assigned to one element.
+        TypeError: likewise, where NumPy takes it for a number that cannot be converted.
+    """
+    is_array = isinstance(x, (Staged, np.ndarray))
+    if not is_array:
+        np.empty(1, dtype)[0] = [0.0] if any_staged([x]) else x
+    raise ValueError("setting an array element with a sequence.")
 
 
 def staged(x: Any) -> Any:

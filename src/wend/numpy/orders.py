@@ -14,7 +14,15 @@ from wend.eager.promotion import cast
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.numpy.operands import all_staged, dtype_of, operand, require, staged, strong
+from wend.numpy.operands import (
+    all_staged,
+    dtype_of,
+    operand,
+    put_operand,
+    require,
+    staged,
+    strong,
+)
 from wend.numpy.public import implements
 from wend.numpy.shaping import known_size
 
@@ -109,7 +117,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     positions = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
     positions = positions.astype(np.int64) if positions.size == 0 else positions
     np.insert(np.arange(size), positions, 0)  # raises NumPy's error if a position is out of range
-    values = cast(staged(values), dtype_of(arr))
+    values = cast(staged(put_operand(values, dtype_of(arr))), dtype_of(arr))
     missing = shaping.rank_of(arr) - shaping.rank_of(values)
     values = shaping.expand_dims(values, tuple(range(missing))) if missing > 0 else values
     if positions.ndim == 0:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply
-from wend.eager.promotion import broadcast, cast, common_shape, is_weak, tensor_type
+from wend.eager.promotion import broadcast, cast, common_shape, tensor_type
 from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, parts, shaping
-from wend.numpy.operands import operand
+from wend.numpy.operands import check_single, put_operand, put_rank
 from wend.numpy.slices import as_position, has_staged_bounds, is_full_slice, static_bounds
 from wend.ops import creating as creating_ops
 from wend.ops import indexing as indexing_ops
@@ -53,11 +53,11 @@ def check_rank(x: Any, key: Any, value: Any) -> None:
 
     Raises:
         ValueError: a sequence is assigned to one element, or a list has too many axes.
-        TypeError: a value for a mask has more than one axis.
+        TypeError: a value for a mask has more than one axis, or a list is no number.
     """
     entries = key if isinstance(key, tuple) else (key,)
     is_list = isinstance(value, (list, tuple))
-    rank = shaping.rank_of(operand(value))
+    rank = put_rank(value)
     is_mask = len(entries) == 1 and getattr(entries[0], "dtype", None) == BOOL
     if is_mask and rank > 1 and shaping.rank_of(entries[0]) == shaping.rank_of(x):
         raise TypeError(
@@ -71,7 +71,7 @@ def check_rank(x: Any, key: Any, value: Any) -> None:
         used = len(entries) - 1 - sum(entry is None for entry in entries)
         sliced += shaping.rank_of(x) - used
     elif not sliced + shaping.rank_of(x) - len(entries):
-        raise ValueError("setting an array element with a sequence.")
+        check_single(value, tensor_type(x).dtype)
     else:
         sliced += shaping.rank_of(x) - sum(entry is not None for entry in entries)
     if is_list and rank > sliced:
@@ -174,11 +174,8 @@ def _flatten(x: Any) -> Any:
 
 def _fit_value(value: Any, x: Any, target: Any) -> Any:
     """Cast the value to the dtype of the array and broadcast it to the shape of `target`."""
-    value, dtype = operand(value), tensor_type(x).dtype
-    value_dtype = tensor_type(value).dtype
-    if not is_weak(value) and value_dtype.kind == "c" and dtype.kind != "c":
-        raise TypeMismatchError(f"cannot put {tensor_type(value)} into {tensor_type(x)}")
-    value = cast(value, dtype)
+    dtype = tensor_type(x).dtype
+    value = cast(put_operand(value, dtype), dtype)
     target_dims = tensor_type(target).dims
     while shaping.rank_of(value) > len(target_dims) and tensor_type(value).dims[0] == 1:
         value = shaping.squeeze(value, 0)

@@ -9,6 +9,7 @@ from numpy.exceptions import AxisError
 from wend.base import refusals
 from wend.base.errors import explain
 from wend.numpy import changing, orders, reducing
+from wend.numpy.operands import check_single, put_rank
 
 
 class InPlaceMethods:
@@ -38,6 +39,8 @@ class InPlaceMethods:
 
     def fill(self: Any, value: Any) -> None:
         """Assign a value to all elements, like `ndarray.fill`."""
+        if put_rank(value):
+            check_single(value, self.dtype)
         self[...] = value
 
     def put(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
