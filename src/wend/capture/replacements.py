@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import math
 import operator
 import types
 from collections import defaultdict
@@ -179,6 +180,11 @@ def _dispatch_on_first(
     return run
 
 
+def _returns_number(function: Callable[..., Any]) -> bool:
+    """Return whether it returns a Python number whatever the class of its operands."""
+    return function.__module__ == "math" and function is not math.prod
+
+
 def _returning_weak(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function so that it returns a Python number."""
 
@@ -213,7 +219,7 @@ def _scalar_type(kind: type[np.generic]) -> Callable[..., Any]:
 
 _REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     original: (_dispatch_on_first if original in _UNARY_BUILTINS else _dispatch_on_any)(
-        original, _returning_weak(staged) if original.__module__ == "math" else staged
+        original, _returning_weak(staged) if _returns_number(original) else staged
     )
     for original, staged in _STAGED_VERSIONS.items()
 }

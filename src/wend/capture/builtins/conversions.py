@@ -109,7 +109,8 @@ def round(x: Any, ndigits: Any = None) -> Any:
         )
         raise with_sources(error, ndigits)
     if ndigits is None:
-        return _integer(ew.rint(as_scalar(x, builtins.round)))
+        x = as_scalar(x, builtins.round)
+        return _integer(ew.rint(x) if tensor_type(x).dtype.kind == "f" else x)
     return rounded(x, ndigits) if is_weak(x) else numbers.round(x, ndigits)
 
 
@@ -126,15 +127,21 @@ def _static_cure(number: Any, other: str) -> str:
 
 def floor(x: Any) -> Any:
     """Return `math.floor(x)`."""
-    return _integer(ew.floor(as_scalar(x)))
+    return _integer(ew.floor(_operand(x, math.floor)))
 
 
 def ceil(x: Any) -> Any:
     """Return `math.ceil(x)`."""
-    return _integer(ew.ceil(as_scalar(x)))
+    return _integer(ew.ceil(_operand(x, math.ceil)))
+
+
+def _operand(x: Any, function: Callable[[Any], Any]) -> Any:
+    """Return a number that is rounded; NumPy's integers have no method for it and go by a float."""
+    x = as_scalar(x, function)
+    return x if is_weak(x) else shaping.astype(x, np.float64)
 
 
 def trunc(x: Any) -> Any:
     """Return `math.trunc(x)`."""
-    math.trunc(_example(x))  # Python's error, if it has none
+    math.trunc(_example(x) if isinstance(x, Staged) else x)  # Python's error, if it has none
     return _integer(ew.trunc(as_scalar(x)))

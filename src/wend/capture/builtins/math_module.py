@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -75,11 +76,15 @@ _FACTORIALS = np.array([math.factorial(n) for n in range(21)])
 
 def _as_integer(x: Any) -> Any:
     """Return an operand that `math` takes as an integer."""
-    is_numpy_bool = isinstance(x, Staged) and class_of(x) is np.bool_
-    if tensor_type(x).shape != () or tensor_type(x).dtype.kind not in "iub" or is_numpy_bool:
-        name = class_name(x) if isinstance(x, Staged) else type(x).__name__
-        raise TypeError(f"{name!r} object cannot be interpreted as an integer")
-    return _to_int(x) if isinstance(x, Staged) else int(x)
+    if not isinstance(x, Staged):
+        return operator.index(x)
+    type = tensor_type(x)
+    if class_of(x) is np.ndarray:
+        sizes = [size if isinstance(size, int) else 2 for size in type.dims]
+        operator.index(np.ones(sizes, type.dtype))  # NumPy's error
+    elif type.dtype.kind not in "iub" or class_of(x) is np.bool_:
+        raise TypeError(f"{class_name(x)!r} object cannot be interpreted as an integer")
+    return _to_int(x)
 
 
 def _counts(n: Any, k: Any) -> tuple[Any, Any]:
@@ -232,6 +237,9 @@ def _lgamma(x: Any) -> Any:
 
 
 def _pow(x: Any, y: Any) -> Any:
+    if isinstance(y, Staged) or y == 0.5:  # NumPy takes the root, which -0.0 and -inf tell
+        is_limit = ew.logical_or(ew.equal(x, 0.0), ew.isinf(x))
+        x = ew.where(ew.logical_and(is_limit, ew.equal(y, 0.5)), ew.absolute(x), x)
     result = ew.power(x, y)
     are_numbers = ew.logical_and(ew.equal(x, x), ew.equal(y, y))
     is_pole = ew.logical_and(ew.equal(x, 0.0), ew.logical_and(y < 0, ew.isfinite(y)))
@@ -267,7 +275,7 @@ def _ulp(x: Any) -> Any:
 
 def _fsum(xs: Any) -> Any:
     """Return the sum rounded once, as `math.fsum` computes it."""
-    items = xs if isinstance(xs, (Staged, np.ndarray)) else wnp.asarray([*xs])
+    items = xs if isinstance(xs, (Staged, np.ndarray)) else [_number(x) for x in xs]
     return apply(ops.fsum, wnp.asarray(items, np.float64))
 
 
@@ -339,11 +347,11 @@ def _as_float(x: Any) -> Any:
 
 
 def _ldexp(x: Any, i: Any) -> Any:
-    kind = class_of(i) if isinstance(i, Staged) else type(i)
+    x, kind = _number(x), class_of(i) if isinstance(i, Staged) else type(i)
     if not issubclass(kind, int):
         raise TypeError("Expected an int as second argument to ldexp.")
     exponent = _to_int(wnp.clip(_as_integer(i), -_EXPONENTS, _EXPONENTS))
-    result = wnp.ldexp(_number(x), exponent)
+    result = wnp.ldexp(x, exponent)
     return checked_as_python(result, _overflow(result, x))
 
 

@@ -53,10 +53,9 @@ def _binary(
     def run(x: Any, y: Any) -> Any:
         if not (_is_scalar(x) and _is_scalar(y)):
             return _with_weakness(function(x, y), False)
-        if not of_bools:
-            x, y = _as_number(x), _as_number(y)
+        operands = (x, y) if of_bools else (_as_number(x), _as_number(y))
         try:
-            return _with_weakness(of_numbers(x, y), True)
+            return _with_weakness(of_numbers(*operands), True)
         except TypeError:
             _raise_as_python(reflected_name, x, y)
             raise
@@ -340,4 +339,6 @@ class Operators(ViewLink):
                     )
                 )
             )
+        if self.weak and self.type.dtype.kind in "fc":
+            operator.invert(class_of(self)(1))  # Python's error
         return _with_weakness(ew.invert(self), self.weak)

@@ -104,6 +104,7 @@ def shift(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 # Comparisons
+_EXAMPLES = {"b": True, "i": 1, "f": 1.0, "c": 1j}
 _REFLECTED = {
     operator.lt: operator.gt,
     operator.le: operator.ge,
@@ -128,7 +129,7 @@ def comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def run(x: Any, y: Any) -> Any:
         kinds = _kind(x) + _kind(y)
         if "c" in kinds and compare is not operator.eq:
-            compare(1j, 1j)  # Python's error
+            compare(*(_EXAMPLES[_kind(n)] for n in (x, y)))  # Python's error
         if kinds == "ii":
             return _compare_integers(compare, x, y)
         if kinds == "if" and not (_is_exact(x) or _is_exact(y)):
