@@ -28,6 +28,15 @@ def lists_changed_by_calls_before_the_loop_is_traced(x):
     return s, turned, pushed
 
 
+@on(*FLOATS)
+def an_entry_after_a_pop_on_one_path(x):
+    stack = [x, 2.0 * x, 3.0]
+    if x > 1:
+        stack.pop()
+        stack[-1] = x * 5.0
+    return stack[-1]
+
+
 # ---------------------------------------------------------------- a choice between two
 @on(*FLOATS)
 def a_list_or_another_read(x):

@@ -212,6 +212,16 @@ def test_derivatives_are_in_the_triangle_that_is_read(dtype: type) -> None:
         )
 
 
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("upper", [False, True])
+def test_derivatives_of_cholesky_are_in_the_triangle_that_is_read(upper: bool, dtype: type) -> None:
+    x = COMPLEX if dtype is complex else COMPLEX.real
+    x = x @ x.conj().T + np.eye(len(x))
+    slope = wend.grad(lambda x: wnp.sum(wnp.abs(wnp.linalg.cholesky(x, upper=upper)) ** 3))(x)
+    np.testing.assert_array_equal(slope, (np.triu if upper else np.tril)(slope))
+    differentiate(lambda x: np.abs(np.linalg.cholesky(x, upper=upper)) ** 3, x)
+
+
 def test_the_rank_of_a_hermitian_matrix_is_that_of_its_lower_triangle() -> None:
     a = np.array([[1.0, 7.0], [1.0, 1.0]])
     for hermitian in (True, False):
