@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -287,3 +287,14 @@ def static_attribute(owner: Any, name: str) -> Any:
 def class_attribute(kind: type, name: str) -> Any:
     """Return what a class or a base of it holds under a name; `MISSING` if there is none."""
     return next((b.__dict__[name] for b in kind.__mro__ if name in b.__dict__), MISSING)
+
+
+def held_names(owner: Any, names: Set[str]) -> set[str]:
+    """Return the names under which an object, module or class holds something."""
+    kind = type(owner)
+    namespaces = [base.__dict__ for base in kind.__mro__]
+    if issubclass(kind, type):
+        namespaces += [base.__dict__ for base in owner.__mro__]
+    else:
+        namespaces.append(instance_dict(owner) or {})
+    return {name for namespace in namespaces for name in names & namespace.keys()}

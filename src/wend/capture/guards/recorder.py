@@ -54,6 +54,7 @@ from wend.capture.guards.reads import (
     KeysRead,
     PartRead,
     Read,
+    held_names,
     static_attribute,
 )
 from wend.capture.heap.places import instance_dict, is_of_module
@@ -482,11 +483,10 @@ class GuardRecorder(ReadLog):
 
     def _follow(self, owner: Any, names: Iterable[str]) -> None:
         """Note that plain Python may use attributes of an object, which may have reached it."""
-        kind = type(owner)
-        if issubclass(kind, UNOBSERVED) and not self._is_observed_class(owner):
+        if issubclass(type(owner), UNOBSERVED) and not self._is_observed_class(owner):
             return
         own = (instance_dict(owner) or ()) if self._reads_by_name else ()
-        self._to_follow += [(owner, name) for name in (*names, *own)]
+        self._to_follow += [(owner, name) for name in held_names(owner, {*names, *own})]
         if self._is_following:
             return
         was_plain, self._is_plain, self._is_following = self._is_plain, True, True
