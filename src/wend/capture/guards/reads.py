@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -292,7 +292,7 @@ def class_attribute(kind: type, name: str) -> Any:
 def held_names(owner: Any, names: Set[str]) -> set[str]:
     """Return the names under which an object, module or class holds something."""
     kind = type(owner)
-    namespaces = [base.__dict__ for base in kind.__mro__]
+    namespaces: list[Mapping[str, Any]] = [base.__dict__ for base in kind.__mro__]
     if issubclass(kind, type):
         namespaces += [base.__dict__ for base in owner.__mro__]
     else:
