@@ -6,8 +6,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wend.capture.stage.sequence_comparisons import are_equal
-from wend.eager.dispatch import any_staged
+from wend.capture.stage.item_comparisons import are_equal, holds_staged
 from wend.numpy import elementwise as ew
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import is_traced_now
@@ -25,7 +24,7 @@ def sequence_method(method: Any) -> Callable[..., Any] | None:
     staged = _METHODS[method.__name__]
 
     def run(item: Any, /, *bounds: Any) -> Any:
-        is_staged = any_staged((item, items))
+        is_staged = holds_staged((item, items))
         return staged(items, item, *bounds) if is_staged else method(item, *bounds)
 
     return run

@@ -6,7 +6,7 @@ import operator
 import types
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,13 +19,18 @@ from wend.capture.heap.places import StandIn
 from wend.capture.libraries import is_library
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_value
+from wend.capture.stage.item_comparisons import (
+    are_equal,
+    compare_items,
+    compares_items,
+    holds_staged,
+)
 from wend.capture.stage.iterables import TracedRange
-from wend.capture.stage.sequence_comparisons import are_equal, compare_items, compares_items
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.paths import decided_truth
 from wend.capture.state.state import State
-from wend.eager.dispatch import Staged, any_staged
+from wend.eager.dispatch import Staged
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
@@ -132,7 +137,7 @@ def contains(container: Any, item: Any) -> Any:
         is_match = method(container, item)
         return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
     if not isinstance(container, _EQ_CONTAINERS) or not (
-        any_staged((item,)) or any_staged(container)
+        holds_staged(item) or any(map(holds_staged, container))
     ):
         if isinstance(item, ShownText):
             raise item.looked_at()
@@ -227,12 +232,35 @@ def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     """Return `left < middle < right`, with each operand evaluated once, and only if needed."""
     if compares_items(left, name, right):
         result = compare_items(left, name, right)
+    elif name == "NotEq" and _negates_equality(left, right):
+        result = _differ(left, right)
     else:
         result = _COMPARISONS[name](left, right)
     if not links:
         return result
     (following, thunk), remaining = links[0], links[1:]
     return and_(result, lambda: compare(right, following, thunk(), *remaining))
+
+
+def _negates_equality(left: Any, right: Any) -> bool:
+    """Return whether Python would negate what the user's `__eq__` returns, in code of its own."""
+    kind = cast(Any, type(left))
+    is_asked_first = not issubclass(type(right), kind) or type(right) is kind
+    return (
+        kind.__ne__ is object.__ne__
+        and isinstance(kind.__eq__, types.FunctionType)
+        and is_asked_first
+    )
+
+
+def _differ(left: Any, right: Any) -> Any:
+    """Return `left != right` by the `__eq__` of its class."""
+    kind, other_kind = (cast(Any, type(x)) for x in (left, right))
+    is_equal = kind.__eq__(left, right)
+    if is_equal is not NotImplemented:
+        return not_(is_equal)
+    differs = other_kind.__ne__(right, left)
+    return left is not right if differs is NotImplemented else differs
 
 
 def text(*parts: Any) -> str:
