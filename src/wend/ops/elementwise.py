@@ -39,6 +39,13 @@ from wend.ir.op import (
     no_gradient,
 )
 from wend.ir.types import TensorType, Type
+from wend.ops.inverse_partials import (
+    acosh_partial,
+    asinh_partial,
+    atan_partial,
+    atanh_partial,
+    root_of_one_minus_square,
+)
 from wend.ops.raising import if_negative_power
 from wend.ops.shapes import check_dtype, check_same, tensor_of
 
@@ -292,59 +299,11 @@ tan = elementwise(
     cost=3.4,
     rounding=Rounding.OF_FLOATS,
 )
-
-
-def _one_plus(b: Any, x: Any) -> Any:
-    """1 + x; the sign of a zero imaginary part, which names the side of a cut, stays."""
-    if x.type.dtype.kind != "c":
-        return b.add(x, b.ones_like(x))
-    part = b.real(x)
-    return b.complex(b.add(part, b.ones_like(part)), b.imag(x))
-
-
-def _one_minus_square(b: Any, x: Any) -> tuple[Any, Any]:
-    """Factors of 1 − x²: (1 − x)·(1 + x), which is accurate near ±1, and itself near 0."""
-    square = b.square(x)
-    size = square if x.type.dtype.kind != "c" else b.add(b.square(b.real(x)), b.square(b.imag(x)))
-    is_small = b.lt(size, b.full_like(size, 0.25))
-    return (
-        b.select(is_small, b.one_minus(square), _one_plus(b, b.neg(x))),
-        b.select(is_small, b.ones_like(x), _one_plus(b, x)),
-    )
-
-
-def _root_of_one_minus_square(b: Any, x: Any) -> Any:
-    # Of complex numbers two roots, not the root of a product: the cuts need both.
-    factors = _one_minus_square(b, x)
-    is_complex = x.type.dtype.kind == "c"
-    return b.mul(*map(b.sqrt, factors)) if is_complex else b.sqrt(b.mul(*factors))
-
-
-def _asinh_partial(b: Any, x: Any, y: Any) -> Any:
-    if x.type.dtype.kind != "c":
-        return b.reciprocal(b.emit(hypot, x, b.ones_like(x)))
-    turned = b.complex(b.neg(b.imag(x)), b.real(x))  # asinh(x) = asin(ix)/i
-    return b.reciprocal(_root_of_one_minus_square(b, turned))
-
-
-def _atan_partial(b: Any, x: Any) -> Any:
-    quotient = b.reciprocal(b.add(b.ones_like(x), b.square(x)))
-    if x.type.dtype.kind == "c":
-        return quotient
-    # Its own derivatives divide by powers of x² that overflow.
-    return b.emit(graft, quotient, b.square(b.emit(direction, b.ones_like(x), x)))
-
-
-def _acosh_partial(b: Any, x: Any, y: Any) -> Any:
-    below = b.sub(x, b.ones_like(x))
-    return b.reciprocal(b.mul(b.sqrt(below), b.sqrt(_one_plus(b, x))))
-
-
 asin = elementwise(
     "asin",
     np.arcsin,
     INEXACT,
-    [lambda b, x, y: b.reciprocal(_root_of_one_minus_square(b, x))],
+    [lambda b, x, y: b.reciprocal(root_of_one_minus_square(b, x))],
     cost=1.6,
     rounding=Rounding.OF_FLOATS,
 )
@@ -352,7 +311,7 @@ acos = elementwise(
     "acos",
     np.arccos,
     INEXACT,
-    [lambda b, x, y: b.neg(b.reciprocal(_root_of_one_minus_square(b, x)))],
+    [lambda b, x, y: b.neg(b.reciprocal(root_of_one_minus_square(b, x)))],
     cost=1.6,
     rounding=Rounding.OF_FLOATS,
 )
@@ -360,7 +319,7 @@ atan = elementwise(
     "atan",
     np.arctan,
     INEXACT,
-    [lambda b, x, y: _atan_partial(b, x)],
+    [lambda b, x, y: atan_partial(b, x)],
     cost=1.8,
     rounding=Rounding.OF_FLOATS,
 )
@@ -379,16 +338,26 @@ tanh = elementwise(
     rounding=Rounding.OF_FLOATS,
 )
 asinh = elementwise(
-    "asinh", np.arcsinh, INEXACT, [_asinh_partial], cost=3.4, rounding=Rounding.OF_FLOATS
+    "asinh",
+    np.arcsinh,
+    INEXACT,
+    [lambda b, x, y: asinh_partial(b, x)],
+    cost=3.4,
+    rounding=Rounding.OF_FLOATS,
 )
 acosh = elementwise(
-    "acosh", np.arccosh, INEXACT, [_acosh_partial], cost=2.5, rounding=Rounding.OF_FLOATS
+    "acosh",
+    np.arccosh,
+    INEXACT,
+    [lambda b, x, y: acosh_partial(b, x)],
+    cost=2.5,
+    rounding=Rounding.OF_FLOATS,
 )
 atanh = elementwise(
     "atanh",
     np.arctanh,
     INEXACT,
-    [lambda b, x, y: b.reciprocal(b.mul(*_one_minus_square(b, x)))],
+    [lambda b, x, y: atanh_partial(b, x)],
     cost=2.5,
     rounding=Rounding.OF_FLOATS,
 )
