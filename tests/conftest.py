@@ -6,6 +6,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import wend
+from tests.fuzz.quick import quickly
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_compiled
 from wend.backends.native.backend import NativeBackend
@@ -34,6 +36,16 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 VERIFIED_SHARE = 1 if IS_LONG else 8
 SAMPLED_SHARE = 1 if IS_LONG else 4
+
+# These ask what a program means, not how fast it is: LLVM's passes run for one in so many of their
+# tests, and for those marked `optimized`. All of backends/ and bench/ is optimized, and with
+# `make test-long` everything is.
+QUICK = [
+    *("autodiff", "function", "interop", "numpy", "programs", "saving", "semantics", "sequence"),
+    *("tape", "trace", "laws/test_derivatives_at_ties.py", "laws/test_exact_derivatives.py"),
+    *("laws/test_exact_derivatives_of_arrays.py", "laws/test_updates_in_loops.py"),
+]
+OPTIMIZED_SHARE = 1 if IS_LONG else 4
 
 # A test makes many objects in cycles, among a million that stay: fewer collections.
 gc.set_threshold(20_000, 20, 20)
@@ -80,6 +92,17 @@ def _settings(request: pytest.FixtureRequest) -> Iterator[None]:
     # A generator of an earlier test that is collected in an `np.errstate` leaves what that set.
     errors = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
     with wend.config(verify=is_verified), errors:
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _compiler(request: pytest.FixtureRequest) -> Iterator[None]:
+    is_quick = (
+        any(request.path.is_relative_to(TESTS / part) for part in QUICK)
+        and request.node.get_closest_marker("optimized") is None
+        and not _is_chosen(f"{request.node.nodeid} optimized", OPTIMIZED_SHARE)
+    )
+    with quickly() if is_quick else nullcontext():
         yield
 
 

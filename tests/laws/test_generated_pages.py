@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
 from tools import coverage_table, npbench_table
 
+from tests.fuzz.quick import quickly
 from tests.helpers import arrays
 from tests.helpers.arrays import LATER, OWN, Sample
 
@@ -25,18 +27,23 @@ def test_npbench_s_kernels() -> None:
 # on native code: values always, derivatives (whose operations tests/backends/native/ has) seldom.
 @pytest.mark.skipif(bool(OWN.keys() & LATER.keys()), reason="of a NumPy that has all of it")
 @pytest.mark.parametrize(
-    "run",
+    ("compiler", "run"),
     [
-        pytest.param([arrays.check_traced], id="values"),
+        pytest.param(quickly, [arrays.check_traced], id="values"),
         pytest.param(
+            nullcontext,
             [arrays.check_eager, arrays.check_traced, arrays.check_through, arrays.check_gradient],
             id="all",
             marks=pytest.mark.slow,
         ),
     ],
 )
-def test_array_functions(run: list[Callable[[Sample], None]]) -> None:
+def test_array_functions(
+    compiler: Callable[[], AbstractContextManager[None]], run: list[Callable[[Sample], None]]
+) -> None:
     def passes(check: Callable[[Sample], None], samples: list[Sample]) -> bool:
         return check not in run or coverage_table.passes(check, samples)
 
-    assert coverage_table.page(passes) == coverage_table.PAGE.read_text(encoding="utf-8")
+    with compiler():
+        page = coverage_table.page(passes)
+    assert page == coverage_table.PAGE.read_text(encoding="utf-8")

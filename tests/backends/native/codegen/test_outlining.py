@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,11 @@ def text_of(fun: Callable[..., Any], *args: Any) -> str:
     return write(run_passes(graph, OPTIMIZE)).text
 
 
+@cache
+def text_of_slope(make: Callable[[int], Callable[[Any], Any]], count: int) -> str:
+    return text_of(wend.grad(make(count)), VECTOR[:24])
+
+
 def functions(text: str) -> list[str]:
     return [part for part in DEFINITION.findall(text) if "@wend_" in part.split("\n")[0]]
 
@@ -152,13 +158,12 @@ def test_errors_leave_parts_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("make", [sums, loops, steps], ids=["sums", "loops", "steps"])
 def test_no_part_is_long(make: Callable[[int], Callable[[Any], Any]]) -> None:
-    assert longest_part(text_of(wend.grad(make(300)), VECTOR[:24])) <= 1000
+    assert longest_part(text_of_slope(make, 400)) <= 1000
 
 
 @pytest.mark.parametrize("make", [loops, steps], ids=["loops", "steps"])
 def test_equal_parts_are_one(make: Callable[[int], Callable[[Any], Any]]) -> None:
-    x = VECTOR[:24]
-    small, large = (text_of(wend.grad(make(count)), x) for count in (200, 400))
+    small, large = (text_of_slope(make, count) for count in (200, 400))
     assert len(functions(large)) <= len(functions(small)) + 8
 
 
