@@ -6,6 +6,7 @@ import contextvars
 import functools
 import gc
 import operator
+import os
 import sys
 import types
 from typing import Any
@@ -14,11 +15,13 @@ import numpy as np
 
 from wend.base.source import user_frame
 from wend.capture.attributes import (
+    attribute,
     get_attribute,
     get_attributes,
     has_attribute,
     is_attribute_getter,
     is_attribute_setter,
+    method,
     run_getter,
     run_setter,
 )
@@ -79,6 +82,8 @@ from wend.trace.state.templates import Text
 
 def call(fun: Any) -> Any:
     """Return what a call in captured code calls instead of `fun`."""
+    if fun is os.getenv:
+        fun = method(attribute(os, "environ"), "get")  # the same, and guarded
     if isinstance(fun, type) and is_traced_now() and _is_initialized_by_users_code(fun):
         return functools.partial(_construct, fun)
     callee = resolved = _resolve_callee(fun)

@@ -79,7 +79,7 @@ REFUSED = {
     "csv": (lambda x: csv.writer(STREAM).writerow([x]), "writer of a StringIO at .* uses a file"),
     "read": (lambda x: x + len(STREAM.read()), "StringIO.read at .* uses a file"),
     "exists": (lambda x: x + os.path.exists("data.txt"), "exists at .* uses a file"),
-    "getenv": (lambda x: x + len(os.getenv("HOME", "")), "os.getenv at .* asks the operating"),
+    "getcwd": (lambda x: x + len(os.getcwd()), "os.getcwd at .* asks the operating"),
     "environ": (lambda x: x + len(os.environ.pop("HOME", "")), "os.environ.pop at .* asks"),
     "input": (lambda x: x + len(input()), "^input at .* waits for input"),
     "now": (lambda x: x + dt.datetime.now().year, "datetime.now at .* reads the clock"),

@@ -75,9 +75,7 @@ _OS_FILES = frozenset(
         *("stat", "symlink", "system", "truncate", "unlink", "utime", "walk", "write"),
     }
 )
-_OS_QUESTIONS = frozenset(
-    {"getcwd", "getenv", "getloadavg", "getpid", "getppid", "putenv", "times", "uname"}
-)
+_OS_QUESTIONS = frozenset({"getcwd", "getloadavg", "getpid", "getppid", "putenv", "times", "uname"})
 _NUMPY_FILES = frozenset(
     {
         *("fromfile", "fromregex", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt"),
