@@ -216,7 +216,7 @@ def _described_object(value: Any, seen: dict[int, int]) -> Any:
     if isinstance(value, np.ndarray):
         items = [describe(x, seen) for x in value.ravel().tolist()]
         return "array", name, str(value.dtype), value.shape, items
-    if isinstance(value, Mapping):
+    if issubclass(type(value), Mapping):
         items = [(describe(k, seen), describe(v, seen)) for k, v in value.items()]
         return name, items, _attributes_of(value, seen)
     if isinstance(value, (set, frozenset)):
@@ -227,11 +227,13 @@ def _described_object(value: Any, seen: dict[int, int]) -> Any:
 
 
 def _attributes_of(value: Any, seen: dict[int, int]) -> Any:
-    named = dict(getattr(value, "__dict__", {}))
+    named: dict[str, Any] = {}
+    with contextlib.suppress(AttributeError):
+        named |= object.__getattribute__(value, "__dict__")  # past hooks of the class
     for owner in type(value).__mro__:
         for name in getattr(owner, "__slots__", ()):
             with contextlib.suppress(AttributeError):
-                named[name] = getattr(value, name)
+                named[name] = object.__getattribute__(value, name)
     return [
         (name, describe(x, seen))
         for name, x in named.items()

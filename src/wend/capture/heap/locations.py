@@ -542,7 +542,8 @@ def log_write_reachable(fun: FunctionType) -> None:
 
 def log_write_attributes(owner: Any, label: str) -> None:
     """Log that the attributes of an object, and containers in these, may change."""
-    for name, value in list(vars(owner).items()):
+    own = instance_dict(owner)  # without code of its class
+    for name, value in list((vars(owner) if own is None else own).items()):
         log_write(Attribute(f"{label}.{name}", owner, name))
         if is_container(value):
             log_write(Contents(f"{label}.{name}", value))

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from wend.capture.heap.locations import Cell, Contents, log_write, log_write_attributes
-from wend.capture.heap.places import ItemsPlace
+from wend.capture.heap.places import ItemsPlace, instance_dict
 from wend.capture.heap.trace_log import is_first_use, note_write
 from wend.capture.heap.unseen_code import note_object
 from wend.capture.libraries import is_library
@@ -75,10 +75,10 @@ def log_write_operands() -> None:
                 continue
             if _has_missing_hook(value):
                 log_write(Contents(name, value))
-            if isinstance(value, _EXCLUDED_TYPES) or not hasattr(value, "__dict__"):
+            if isinstance(value, _EXCLUDED_TYPES) or (own := instance_dict(value)) is None:
                 continue
             _log_write(value, name, seen)
-            for attribute, attribute_value in list(vars(value).items()):
+            for attribute, attribute_value in list(own.items()):
                 _log_write(attribute_value, f"{name}.{attribute}", seen)
                 if _has_missing_hook(attribute_value):
                     log_write(Contents(f"{name}.{attribute}", attribute_value))
@@ -105,7 +105,7 @@ def note_operands(fun: types.FunctionType, objects: Mapping[str, Any] | None = N
 
 
 def _attributes(label: str, value: Any) -> Iterator[tuple[str, Any]]:
-    own = getattr(value, "__dict__", {})
+    own = instance_dict(value) or {}
     return ((f"{label}.{name}", part) for name, part in own.items())
 
 
@@ -115,7 +115,7 @@ def _has_missing_hook(value: Any) -> bool:
 
 
 def _log_write(value: Any, label: str, seen: set[int]) -> None:
-    is_object = hasattr(value, "__dict__") and not isinstance(value, _EXCLUDED_TYPES)
+    is_object = instance_dict(value) is not None and not isinstance(value, _EXCLUDED_TYPES)
     if is_object and id(value) not in seen and has_operators(type(value)):
         seen.add(id(value))
         log_write_attributes(value, label)
