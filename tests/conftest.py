@@ -38,12 +38,14 @@ VERIFIED_SHARE = 1 if IS_LONG else 8
 SAMPLED_SHARE = 1 if IS_LONG else 4
 
 # These ask what a program means, not how fast it is: LLVM's passes run for one in so many of their
-# tests, and for those marked `optimized`. All of backends/ and bench/ is optimized, and with
-# `make test-long` everything is.
+# tests, and for those marked `optimized`. What emits code is tested with them, so is bench/, and
+# with `make test-long` everything.
 QUICK = [
     *("autodiff", "function", "interop", "numpy", "programs", "saving", "semantics", "sequence"),
     *("tape", "trace", "laws/test_derivatives_at_ties.py", "laws/test_exact_derivatives.py"),
     *("laws/test_exact_derivatives_of_arrays.py", "laws/test_updates_in_loops.py"),
+    *("backends/native/expand", "backends/native/scalarize"),
+    "backends/native/run/test_list_buffers.py",
 ]
 OPTIMIZED_SHARE = 1 if IS_LONG else 4
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -127,7 +128,9 @@ def test_operators_of_two_python_scalars(function: Any, x: Any, y: Any) -> None:
     given = x, y
     orders = operator.lt, operator.le, operator.gt, operator.ge
     if complex in map(type, given) and function in orders:
-        with pytest.raises(TypeError, match="not supported between instances of 'complex'"):
+        with pytest.raises(TypeError) as pythons:
+            function(*given)
+        with pytest.raises(TypeError, match=re.escape(str(pythons.value))):
             wend.function(function)(*given)
         return
     if (
