@@ -83,11 +83,15 @@ def rewrite_nodes(graph: Graph, rewrite: NodeRewriter) -> Graph:
 
     `rewrite` appends the replacement of a node to the new nodes, and returns its results.
     """
-    mapping: dict[Value, Value] = {}
+    mapping: dict[Value, Value] = {}  # of the values that are replaced: few, in most passes
     nodes: list[Node] = []
     for node in graph.nodes:
-        operands = [mapping.get(value, value) for value in node.operands]
-        mapping.update(zip(node.results, rewrite(nodes, node, operands), strict=True))
+        operands = [*node.operands]
+        if mapping:
+            operands = [mapping.get(value, value) for value in operands]
+        replacements = rewrite(nodes, node, operands)
+        if replacements is not node.results:
+            mapping.update(zip(node.results, replacements, strict=True))
     results = tuple(mapping.get(value, value) for value in graph.results)
     return rebuild_graph(graph, graph.params, nodes, results)
 

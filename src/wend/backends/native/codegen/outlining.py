@@ -39,12 +39,13 @@ def outline(lines: Sequence[str], hoisted: range, tail: str, parts: Parts) -> li
         tail: the label of the first of its exits, which end its lines.
         parts: where the functions are added.
     """
-    cuts = _Cuts(FunctionLines(lines, hoisted, tail), 0)
+    calls = 0
     for choose in (_Cuts.loops, _Cuts.between_loops):
         if len(lines) <= MAX_WHOLE_LINES:
             break
+        cuts = _Cuts(FunctionLines(lines, hoisted, tail), calls)
         lines, hoisted = cuts.outlined(choose(cuts), parts)
-        cuts = _Cuts(FunctionLines(lines, hoisted, tail), cuts.calls)
+        calls = cuts.calls
     return [*lines]
 
 
