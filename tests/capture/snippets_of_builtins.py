@@ -135,14 +135,26 @@ def an_extreme_of_pairs_by_a_key(x):
     return max([(x, 0.0), (1.0, 1.0)], key=lambda pair: pair[0])
 
 
-@on(*FLOATS, refused="compares lists or tuples")
+@on(*FLOATS)
 def an_extreme_of_pairs(x):
-    return max([(x, 0.0), (1.0, 1.0)])
+    low = min((v * v, k) for k, v in enumerate([x, 1.0, -x, 2.0]))
+    return max([(x, 0.0), (1.0, 1.0)]), low, min(range(3), key=lambda k: (x * k, -k))
 
 
-@on(*FLOATS, refused="compares lists or tuples")
+@on(*FLOATS)
 def an_extreme_of_pairs_with_equal_heads(x):
-    return max([(1.0, 2, x), (1.0, 2, 0.0), (0.0, 3, x)])
+    return max([(1.0, 2, x), (1.0, 2, 0.0), (0.0, 3, x)]), min((1.0, x), (1.0, 0.5), (1.0, x))
+
+
+@on(*FLOATS)
+def an_extreme_of_pairs_with_nan(x):
+    nan = float("nan")
+    return max((nan, x), (1.0, x)), max((x, nan), (1.0, 2.0)), min((1.0, nan), (x, 3.0))
+
+
+@on(*FLOATS, refused="compares lists of")
+def an_extreme_of_lists(x):
+    return max([[x, 0.0], [1.0, 1.0]])
 
 
 @on(*FLOATS)
@@ -190,9 +202,24 @@ def an_array_in_order(x):
     return sorted(x), sorted(x, reverse=True)
 
 
-@on(*FLOATS, refused="lists or tuples in an order")
+@on(*FLOATS)
 def pairs_in_order(x):
-    return sorted([(x, 1.0), (0.0, 2.0)], key=lambda pair: pair[0])
+    pairs = [(x, 1.0), (0.0, 2.0), (x, -1.0), (1.0, 3.0)]
+    ranks = [0] * 4
+    for position, (_, k) in enumerate(sorted((v, k) for k, (v, _) in enumerate(pairs))):
+        ranks[k] = position + 1
+    pairs.sort(key=lambda pair: pair[0], reverse=True)
+    return sorted(pairs), pairs, sorted(pairs, reverse=True), ranks
+
+
+@on(*FLOATS, refused="lists or tuples in an order")
+def lists_in_order(x):
+    return sorted([[x, 1.0], [0.0, 2.0]])
+
+
+@on(*FLOATS, refused="lists or tuples in an order")
+def pairs_with_arrays_in_order(x):
+    return sorted([(x, np.ones(2)), (0.0, np.zeros(2))], key=lambda pair: pair[0])
 
 
 @on(*INTS)

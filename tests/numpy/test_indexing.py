@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -304,6 +304,47 @@ def test_nonzero(x: np.ndarray) -> None:
     check(lambda m, x: m.nonzero(x), x)
 
 
+flat_arrays = st.integers(-2, 8) | hnp.arrays(
+    st.sampled_from([np.int64, np.uint8, np.bool_, np.float64]),
+    st.sampled_from([(), (3,), (2, 1), (0,)]),
+    elements=st.integers(0, 1),
+)
+
+
+@settings(max_examples=25)
+@given(
+    x=flat_arrays, shape=st.sampled_from([(2, 3), (6,), (2, 1, 4), 3]), order=st.sampled_from("CF")
+)
+def test_unravel_index(x: Any, shape: Any, order: str) -> None:
+    check(lambda m, x: m.unravel_index(x, shape, order), x)
+
+
+@settings(max_examples=25)
+@given(
+    x=flat_arrays,
+    y=flat_arrays,
+    mode=st.sampled_from(["raise", "clip", "wrap", ("clip", "raise"), "other"]),
+    order=st.sampled_from("CF"),
+)
+def test_ravel_multi_index(x: Any, y: Any, mode: Any, order: str) -> None:
+    check(lambda m, x, y: m.ravel_multi_index((x, y), (2, 3), mode, order), x, y)
+
+
+def test_the_position_of_an_extreme_is_used_as_a_key() -> None:
+    def halve_peaks(x: np.ndarray, count: int) -> Any:
+        x = x.copy()
+        for _ in range(count):
+            k = np.unravel_index(np.argmax(x), x.shape)
+            x[k] = 0.25 * x[k] * x[0, 0]
+            x.flat[np.ravel_multi_index(k, x.shape)] += 0.5
+        return x.sum()
+
+    x = between(1, 2, 2, 3)
+    for count in (0, 1, 3):
+        assert wend.function(halve_peaks)(x, count) == pytest.approx(halve_peaks(x, count))
+        check_grads(lambda x, count=count: wend.function(halve_peaks)(x, count), (x,))
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -321,3 +362,17 @@ def test_nonzero(x: np.ndarray) -> None:
 )
 def test_gradients(function: Any) -> None:
     slope(function, between(-1, 1, 2, 3))
+
+
+def test_take_from_a_list() -> None:
+    rows = np.array([[1, 2], [0, 2], [0, 1]])
+
+    def relax(x: list[float], count: int) -> Any:
+        for _ in range(count):
+            x = np.take(x, rows).sum(axis=1) / 3
+        return np.take([x[0], 2.0], 1) * np.sum(np.take(x, [0, 0, 2]))
+
+    for count in (1, 3):
+        found = wend.function(relax)([1.0, 2.0, 4.0], count)
+        assert found == pytest.approx(relax([1.0, 2.0, 4.0], count))
+        check_grads(lambda *x, count=count: wend.function(relax)(list(x), count), (1.0, 2.0, 4.0))

@@ -48,3 +48,13 @@ def test_gradients(right: tuple[int, ...]) -> None:
     a, b = matrix("f8", 3, 3), between(-1, 1, *right)
     slope(wnp.linalg.solve, a, b)
     slope(lambda a: wnp.linalg.cholesky(a @ a.T), a)
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors")
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 2), (3, 3)])
+def test_cross_products_of_short_vectors(sizes: tuple[int, int], shape: tuple[int, ...]) -> None:
+    x, y = between(-1, 1, *shape, sizes[0]), between(-1, 1, sizes[1])
+    check(lambda m, x, y: m.cross(x, y), x, y)
+    slope(lambda x: wnp.cross(x, y), x)
+    slope(lambda y: wnp.cross(x, y), y)

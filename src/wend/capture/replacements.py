@@ -347,6 +347,7 @@ _OTHER_PARAMETERS = frozenset(
         *("shape", "newshape", "axis", "axes", "reps", "size", "pad_width", "repeats", "shift"),
         *("dims", "indices_or_sections", "arrays", "tup", "seq", "keys", "operands", "args"),
         *("condlist", "choicelist", "choices", "funclist", "bins", "range", "out", "xi", "key"),
+        "multi_index",
     }
 )
 

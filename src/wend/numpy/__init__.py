@@ -36,7 +36,6 @@ from numpy import uint8 as uint8
 from numpy import uint16 as uint16
 from numpy import uint32 as uint32
 from numpy import uint64 as uint64
-from numpy import unravel_index as unravel_index
 
 from wend.numpy import fft as fft
 from wend.numpy import linalg as linalg
@@ -169,8 +168,10 @@ from wend.numpy.elementwise import true_divide as true_divide
 from wend.numpy.elementwise import trunc as trunc
 from wend.numpy.elementwise import where as where
 from wend.numpy.indexing import nonzero as nonzero
+from wend.numpy.indexing import ravel_multi_index as ravel_multi_index
 from wend.numpy.indexing import take as take
 from wend.numpy.indexing import take_along_axis as take_along_axis
+from wend.numpy.indexing import unravel_index as unravel_index
 from wend.numpy.joining import append as append
 from wend.numpy.joining import array_split as array_split
 from wend.numpy.joining import atleast_1d as atleast_1d

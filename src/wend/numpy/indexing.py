@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +16,9 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply, apply_all
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
-from wend.numpy import creating, parts, shaping
+from wend.numpy import creating, parts, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.operands import as_axis, dtype_of
+from wend.numpy.operands import as_axis, dtype_of, operand, require, strong
 from wend.numpy.public import implements
 from wend.numpy.slices import (
     as_position,
@@ -259,11 +260,11 @@ def _gather(x: Any, entries: list[Any]) -> Any:
 @implements(np.take)
 def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """Take elements from an array along an axis; see `numpy.take`."""
-    x = as_array(x)
+    x = operand(x)
     if axis is None or (axis in (0, -1) and not shaping.rank_of(x)):
         x, axis = shaping.ravel(x), 0
     axis = normalize_axis_index(as_axis(axis), shaping.rank_of(x))
-    indices = as_array(indices)
+    indices = operand(indices)
     indices = apply_index_mode(indices, shaping.shape(x)[axis], mode)
     return _gather(x, [_WHOLE] * axis + [indices] + [_WHOLE] * (shaping.rank_of(x) - axis - 1))
 
@@ -317,3 +318,75 @@ def nonzero(x: Any) -> Any:
     if not shaping.rank_of(x):
         raise ValueError("nonzero is not defined for 0-d arrays")
     return tuple(apply_all(ops.nonzero, cast(x, BOOL)))
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
+    """Convert flat positions into a tuple of coordinate arrays; see `numpy.unravel_index`."""
+    np.unravel_index(0, (), order)  # type: ignore[call-overload]  # NumPy's errors
+    positions = _as_coordinates(indices)
+    sizes = _sizes(shape)
+    count = math.prod(sizes)
+    is_outside = ew.logical_or(ew.less(positions, 0), ew.greater_equal(positions, count))
+    of_size = "" if isinstance(count, Staged) else f" with size {count}"
+    text = "index {} is out of bounds for array" + of_size
+    positions = _require_all(positions, is_outside, text)
+    if not sizes and shaping.rank_of(positions):
+        raise ValueError("multiple indices are not supported for 0d arrays")
+    coordinates = []
+    for size in sizes if order == "F" else reversed(sizes):
+        coordinates.append(ew.remainder(positions, size))
+        positions = ew.floor_divide(positions, size)
+    return tuple(coordinates if order == "F" else reversed(coordinates))
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """Convert coordinate arrays into flat positions; see `numpy.ravel_multi_index`."""
+    sizes = _sizes(dims)
+    is_sequence = isinstance(multi_index, (tuple, list))
+    count = len(multi_index) if is_sequence else shaping.known_size(multi_index, 0, "its length")
+    zero, one = (0,) * count, (1,) * len(sizes)
+    np.ravel_multi_index(zero, one, mode, order)  # type: ignore[call-overload]  # NumPy's errors
+    modes = (mode,) * count if isinstance(mode, str) else mode
+    aligned = broadcast(*[_as_coordinates(multi_index[k]) for k in range(count)])
+    coordinates = [*map(_within, aligned, sizes, modes)]
+    position: Any = np.int64(0)
+    pairs = [*zip(sizes, coordinates, strict=True)]
+    for size, coordinate in reversed(pairs) if order == "F" else pairs:
+        position = ew.add(ew.multiply(position, size), coordinate)
+    return position
+
+
+def _sizes(shape: Any) -> tuple[Any, ...]:
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return tuple(x if isinstance(x, Staged) else operator.index(x) for x in sizes)
+
+
+def _as_coordinates(x: Any) -> Any:
+    x = strong(x)
+    if dtype_of(x).kind not in "iub":
+        raise TypeError("only int indices permitted")
+    return cast(x, INT64)
+
+
+def _within(coordinate: Any, size: Any, mode: str) -> Any:
+    """Return a coordinate in the range of an axis, as a mode of `np.ravel_multi_index` says."""
+    if mode == "wrap":
+        return ew.remainder(coordinate, size)
+    if mode == "clip":
+        return ew.clip(coordinate, 0, size - 1)
+    is_outside = ew.logical_or(ew.less(coordinate, 0), ew.greater_equal(coordinate, size))
+    return _require_all(coordinate, is_outside, "invalid entry in coordinates array")
+
+
+def _require_all(x: Any, fails: Any, text: str) -> Any:
+    """Return integers; where a test of one holds, the first such is in the ValueError."""
+    if not shaping.rank_of(x):
+        return require(x, fails, ValueError, text)
+    if 0 in tensor_type(x).dims:
+        return x
+    fails = shaping.ravel(fails)
+    any_fails = reducing.any(fails)
+    first = getitem(shaping.ravel(x), reducing.argmax(fails))
+    return ew.where(any_fails, require(first, any_fails, ValueError, text), x)

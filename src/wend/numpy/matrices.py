@@ -142,17 +142,27 @@ def cross(
 ) -> Any:
     """Return the cross product of two (arrays of) vectors; see `numpy.cross`.
 
-    Traced vectors must have three elements.
+    NumPy allows vectors of two elements until a later version.
     """
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = (
         shaping.moveaxis(x, k, -1) for x, k in zip(all_staged((a, b)), (axisa, axisb), strict=True)
     )
-    if tensor_type(a).dims[-1] != 3 or tensor_type(b).dims[-1] != 3:
-        raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors")
-    (a0, a1, a2), (b0, b1, b2) = ([x[..., k] for k in range(3)] for x in (a, b))
-    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    sizes = [shaping.known_size(x, -1, "np.cross") for x in (a, b)]
+    np.cross(np.ones(sizes[0]), np.ones(sizes[1]))  # NumPy's errors and warnings
+    (a0, a1, *a2), (b0, b1, *b2) = (
+        [x[..., k] for k in range(size)] for x, size in zip((a, b), sizes, strict=True)
+    )
+    last = a0 * b1 - a1 * b0
+    if sizes == [2, 2]:
+        return last if shaping.rank_of(last) else last.as_zero_dim()
+    if sizes == [2, 3]:
+        parts = [a1 * b2[0], -(a0 * b2[0]), last]
+    elif sizes == [3, 2]:
+        parts = [-(a2[0] * b1), a2[0] * b0, last]
+    else:
+        parts = [a1 * b2[0] - a2[0] * b1, a2[0] * b0 - a0 * b2[0], last]
     return shaping.stack(parts, axis=axisc)
 
 

@@ -85,6 +85,7 @@ class HostAction(Protocol):
     name: str
     errors: tuple[type[BaseException], ...]  # that it may raise
     remark: str | None  # what `explain()` says of it, before its line
+    only_reads: bool  # whether nobody notices the call: it changes nothing
 
     def run(self, values: Sequence[Any]) -> Any:
         """Make the call; return an array or a number, or None."""
@@ -131,6 +132,16 @@ def risk(node: Node) -> str:
         is_certain = node.operands[1].node.op is creating.constant
         return "`raise`" if is_certain else "the check"
     return "the check" if node.op in (raise_if, checked) else f"`{node.op.name}`"
+
+
+def is_noticed(node: Node) -> bool:
+    """Return whether somebody may notice that a node has run, but for an error that it raises."""
+    if node.op is host_action and node.attrs["action"].only_reads:
+        return False
+    own = node.op.effect
+    return own not in (Effect.NONE, Effect.CHECK) or any(
+        any(map(is_noticed, region.nodes)) for region in node.regions
+    )
 
 
 def error_class(name: ErrorClass) -> type[BaseException]:

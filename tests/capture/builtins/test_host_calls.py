@@ -1,4 +1,4 @@
-"""Clocks, warnings and logs: the run calls them."""
+"""Clocks, warnings, logs and assertions of NumPy: the run calls them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import time
 import warnings
 
+import numpy as np
 import pytest
 from tests.helpers.shown import LOGGER, check_refused, check_same
 
@@ -92,6 +93,57 @@ def test_a_log_of_the_root(caplog):
 def caught_warnings(x):
     with warnings.catch_warnings():
         warnings.warn("a", stacklevel=1)
+
+
+def asserted(x):
+    values = np.array([x, 2.0])
+    print("before")
+    np.testing.assert_allclose(values, [1.0, 2.0], rtol=1e-3, err_msg=f"x is {x}")
+    for k in range(2):
+        np.testing.assert_array_less(values[k], 3.0 - k + x)
+    np.testing.assert_equal([values, x], [np.array([x, 2.0]), x])
+    print("after")
+    return values.sum()
+
+
+def test_assertions_of_numpy_are_checked_in_the_run():
+    check_same(asserted)
+    for x in (1.0, 1.5):
+        outcomes = []
+        for fun in (asserted, wend.function(asserted)):
+            try:
+                outcomes.append(fun(x))
+            except AssertionError as error:
+                outcomes.append(str(error).splitlines())
+        expected, found = outcomes
+        assert (
+            found[: len(expected)] == expected if isinstance(expected, list) else found == expected
+        )
+    assert wend.grad(asserted)(1.0) == 1.0
+
+
+def test_a_trace_for_one_path_may_read_the_clock_first():
+    @wend.function
+    def classes_of(y, times):
+        start = time.time()
+        labels = [int(label) for label in np.unique(y)]
+        times.append(time.time() - start >= 0)
+        return len(labels), start > 0
+
+    for y in ([1, 2, 2], [3, 3, 3], [1, 2, 3], [5, 7, 5]):
+        times = []
+        assert classes_of(np.array(y), times) == (len(set(y)), True)
+        assert times == [True]
+
+
+def shown_arrays(x):
+    y = np.array([x, 2.0])
+    print(np.array2string(y), np.array_str(y * 2), np.array_repr(y), f"{np.array2string(y)}")
+    return y
+
+
+def test_texts_of_arrays():
+    check_same(shown_arrays)
 
 
 REFUSED = {

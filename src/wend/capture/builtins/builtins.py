@@ -20,15 +20,17 @@ from wend.capture.builtins.conversions import as_weak
 from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import read_class_of
 from wend.capture.stage.branches import if_value
+from wend.capture.stage.item_comparisons import compare_items, compares_items
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.capture.stage.truth import as_test, truth
 from wend.capture.syntax.names import PREFIX
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import is_weak, tensor_type
+from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.numpy import elementwise as ew
-from wend.numpy import indexing, reducing, shaping
+from wend.numpy import indexing, orders, reducing, shaping
 from wend.trace.arrays.attributes import class_of, not_iterable, unsized
+from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.state import effects
 
@@ -119,6 +121,7 @@ def sum_of(xs: Any, start: Any = 0) -> Any:
 def min_or_max(name: str, compare: Callable[[Any, Any], Any], reduce: Callable[..., Any]) -> Any:
     """Build `min` or `max`, which returns the first of the extreme items."""
     original = getattr(builtins, name)
+    order = "Lt" if name == "min" else "Gt"
 
     def run(*xs: Any, key: Any = None, **default: Any) -> Any:
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
@@ -132,16 +135,19 @@ def min_or_max(name: str, compare: Callable[[Any, Any], Any], reduce: Callable[.
         heads = _distinct_heads(keys)
         if heads is not None:
             return items[original(range(len(items)), key=heads.__getitem__)]
-        if any(isinstance(item_key, (list, tuple)) for item_key in keys):
+        if any(isinstance(item_key, list) for item_key in keys):
             raise StructureError(
                 explain(
-                    f"{name}{at(user_source())} compares lists or tuples of traced values.",
-                    cure="give it a key= that is one number.",
+                    f"{name}{at(user_source())} compares lists of traced values.",
+                    cure="give it tuples, or a key= that is one number.",
                 )
             )
         best, best_key = items[0], keys[0]
         for item, item_key in zip(items[1:], keys[1:], strict=True):
-            is_before = compare(item_key, best_key)
+            if compares_items(item_key, order, best_key):
+                is_before = compare_items(item_key, order, best_key)
+            else:
+                is_before = compare(item_key, best_key)
             best_key = _select(is_before, item_key, best_key)
             best = best_key if key is None else _select(is_before, item, best)
         return best
@@ -318,22 +324,50 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     if heads is not None:
         order = sorted(range(len(items)), key=heads.__getitem__, reverse=reverse)
         return [items[k] for k in order]
-    if any(isinstance(x, (list, tuple, dict)) for x in (*items, *keys)):
+    columns = _columns(keys)
+    columns_of_items = columns if key is None else _columns(items)
+    if columns is None or columns_of_items is None:
         raise StructureError(
             explain(
                 f"sorted{at(user_source())} would put lists or tuples in an order that is only "
                 "known when it runs.",
-                cure="keep an array for each part, and order them by wnp.argsort: x[order].",
+                cure="make them tuples of numbers, all of one length; or keep an array for each "
+                "part, and order them by wnp.argsort: x[order].",
             )
         )
+    columns = [_without_nan(shaping.stack(column)) for column in columns]
     if reverse:  # the sort stays stable
-        items, keys = items[::-1], keys[::-1]
-    order = reducing.argsort(_without_nan(shaping.stack(keys)), stable=True)
+        columns = [column[::-1] for column in columns]
+    if len(columns) == 1:
+        order = reducing.argsort(columns[0], stable=True)
+    else:
+        order = orders.lexsort(columns[::-1])
     if reverse:
-        order = order[::-1]
-    sorted_items = indexing.take(shaping.stack(items), order, axis=0)
-    scalars = all(map(is_weak, items))
-    return [as_weak(x) if scalars else x for x in sorted_items]
+        order = len(keys) - 1 - order[::-1]
+    parts = []
+    for column in columns_of_items:
+        taken = indexing.take(shaping.stack(column), order, axis=0)
+        parts.append([as_weak(x) if all(map(is_weak, column)) else x for x in taken])
+    return [*zip(*parts, strict=True)] if isinstance(items[0], tuple) else parts[0]
+
+
+def _columns(values: Sequence[Any]) -> list[Sequence[Any]] | None:
+    """Return the values as a column, or a column for each part of tuples; None of other values."""
+    if not any(isinstance(x, (list, tuple, dict)) for x in values):
+        return [values]
+    lengths = {len(x) if type(x) is tuple else 0 for x in values}
+    parts = [part for x in values if type(x) is tuple for part in x]
+    if len(lengths) != 1 or 0 in lengths or not all(map(_is_number, parts)):
+        return None
+    return [*zip(*values, strict=True)]
+
+
+def _is_number(x: Any) -> bool:
+    return (
+        type(x) in PYTHON_SCALARS
+        or isinstance(x, np.generic)
+        or (isinstance(x, Tracer) and x.type.shape == () and not x.zero_dim)
+    )
 
 
 def _without_nan(keys: Any) -> Any:

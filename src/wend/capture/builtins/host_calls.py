@@ -1,4 +1,4 @@
-"""Clocks, warnings and logs in captured code: the run calls them, in order with its prints."""
+"""Clocks, warnings, logs and `np.testing` in captured code: the run calls them, in order."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from wend.base import trees
 from wend.base.source import line_of, user_frame, user_source
 from wend.capture.builtins import strings
 from wend.capture.builtins.refused_calls import CLOCK, Call, refusal, refusing
 from wend.capture.builtins.streams import check_managers
 from wend.capture.uncaptured import is_outlined
+from wend.eager.dispatch import any_staged
 from wend.ir.types import TensorType
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.state import effects
@@ -36,7 +38,8 @@ _CLOCKS = {
 
 def _clock(fun: Call) -> Call:
     result = TensorType(np.dtype(_CLOCKS[fun]), ())
-    return lambda: effects.call_in_run(f"time.{fun.__name__}", fun, result=result).as_weak()
+    name = f"time.{fun.__name__}"
+    return lambda: effects.call_in_run(name, fun, result=result, only_reads=True).as_weak()
 
 
 def _sleep(seconds: Any) -> None:
@@ -191,3 +194,34 @@ def of_logging(fun: Any, module: str, name: str) -> Call | None:
 def of_warnings(fun: Any, module: str, name: str) -> Call | None:
     """Return the version of a function of `warnings`, or None."""
     return _warn if name == "warn" else None
+
+
+_ASSERTIONS = frozenset(
+    {
+        *("assert_allclose", "assert_almost_equal", "assert_approx_equal", "assert_equal"),
+        *("assert_array_equal", "assert_array_almost_equal", "assert_array_less"),
+        *("assert_array_almost_equal_nulp", "assert_array_max_ulp"),
+    }
+)
+
+
+def of_testing(fun: Any, name: str) -> Call | None:
+    """Return the version of an assertion of `numpy.testing`, which the run checks, or None."""
+    assertion: Call | None = getattr(np.testing, name, None) if name in _ASSERTIONS else None
+    if assertion is None or assertion is not fun:
+        return None
+
+    def run(*args: Any, **kwargs: Any) -> None:
+        leaves, treedef = trees.flatten((args, kwargs))
+        if not any_staged(leaves):
+            assertion(*args, **kwargs)
+            return
+
+        def check(*leaves: Any) -> None:
+            args, kwargs = trees.unflatten(treedef, leaves)
+            assertion(*args, **kwargs)
+
+        errors = (AssertionError,)
+        effects.call_in_run(f"np.testing.{name}", check, *leaves, errors=errors, only_reads=True)
+
+    return run

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.marked_text import has_marks
 from wend.base.source import at, user_source
@@ -31,6 +33,17 @@ def _text_of_value(original: Callable[..., str], conversion: str | None) -> Call
         if kwargs or not 0 < len(args) <= count or not is_traced_now():
             return original(*args, **kwargs)
         return Text.of([(args[0], conversion, args[1] if len(args) > 1 else "")])
+
+    return run
+
+
+def _text_of_array(original: Callable[..., str], same: Callable[..., str]) -> Callable[..., str]:
+    """Wrap a function that returns the text of an array: without options, that of a builtin."""
+    text_of = REPLACED[same]
+
+    def run(*args: Any, **kwargs: Any) -> str:
+        is_plain = len(args) == 1 and not kwargs and isinstance(args[0], Staged)
+        return (text_of if is_plain and args[0].type.shape != () else original)(*args, **kwargs)
 
     return run
 
@@ -145,4 +158,9 @@ REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.ascii: _text_of_value(builtins.ascii, "a"),
     operator.mod: remainder,
     operator.imod: _in_place_remainder,
+}
+REPLACED |= {
+    np.array2string: _text_of_array(np.array2string, builtins.str),
+    np.array_str: _text_of_array(np.array_str, builtins.str),
+    np.array_repr: _text_of_array(np.array_repr, builtins.repr),
 }

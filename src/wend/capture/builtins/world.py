@@ -288,6 +288,8 @@ def _of_random(fun: Any, module: str, name: str) -> Call | None:
 def _of_numpy(fun: Any, module: str, name: str) -> Call | None:
     if module.startswith("numpy.random"):
         return _of_random(fun, module, name)
+    if module.startswith("numpy.testing"):
+        return host_calls.of_testing(fun, name)
     return _of_system(fun, module, name)
 
 

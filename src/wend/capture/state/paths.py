@@ -20,8 +20,8 @@ from wend.base import refusals
 from wend.base.context_values import scoped
 from wend.base.source import at, user_source
 from wend.ir.graph import Value
-from wend.ir.op import Effect
 from wend.numpy.elementwise import logical_not, not_equal
+from wend.ops.effects import is_noticed
 from wend.trace.arrays.decided_integers import deciding_integers
 from wend.trace.arrays.provenance import source_arguments
 from wend.trace.arrays.tracer import Tracer
@@ -237,11 +237,7 @@ def _has_effects(recording: Recording | None) -> bool:
             return True
         if recording.variables.assigned():
             return True
-        if any(_effects(node) - {Effect.NONE, Effect.CHECK} for node in recording.b.nodes):
+        if any(map(is_noticed, recording.b.nodes)):
             return True
         recording = recording.parent
     return False
-
-
-def _effects(node: Any) -> set[Effect]:
-    return {node.op.effect}.union(*(region.effects() for region in node.regions))

@@ -113,6 +113,7 @@ class DeferredCall:
             are.
         errors: the exceptions that it may raise.
         remark: what `explain()` says of it, before its line.
+        only_reads: whether nobody notices the call: it changes nothing.
     """
 
     def __init__(
@@ -122,8 +123,10 @@ class DeferredCall:
         arguments: Sequence[Any],
         errors: tuple[type[BaseException], ...] = (),
         remark: str | None = None,
+        only_reads: bool = False,
     ) -> None:
         self.name, self._function, self.errors, self.remark = name, function, errors, remark
+        self.only_reads = only_reads
         self.arrays: list[Any] = []
         self._makers = [self._maker(argument) for argument in arguments]
 
@@ -157,6 +160,7 @@ def call_in_run(
     result: TensorType | None = None,
     errors: tuple[type[BaseException], ...] = (),
     remark: str | None = None,
+    only_reads: bool = False,
 ) -> Any:
     """Call Python when the function runs, in order with its other effects.
 
@@ -167,10 +171,11 @@ def call_in_run(
         result: the type of what it returns; None if that is ignored.
         errors: the exceptions that it may raise, which handlers around it do not catch.
         remark: what `explain()` says of it, before its line.
+        only_reads: whether nobody notices the call: it changes nothing.
     """
     recording = current()
     assert recording is not None
-    action = DeferredCall(name, function, arguments, errors, remark)
+    action = DeferredCall(name, function, arguments, errors, remark, only_reads)
     attrs = {"action": action, "result": result}
     results = recording.emit(ops.host_action, action.arrays, attrs)
     return results[0] if results else None

@@ -40,6 +40,10 @@ FUNCTIONS = {
     "moments": lambda a, b: skew(a, axis=1) + skew(b) + kurtosis(a) * kurtosis(a, axis=None),
     "lyapunov": lambda a, b: sl.solve_discrete_lyapunov(a / 8, a) + sl.eig(a)[0].real.sum(),
     "eigenvalues": lambda a, b: sl.eigvals(a).real.sum() + sl.eig(a, right=False).real.sum(),
+    "block_diag": lambda a, b: (
+        sl.block_diag(a, b, 2 * b[:1], 3) @ np.arange(8.0)
+        + sl.block_diag([[b[0], 1], [2, b[1]]]).sum()
+    ),
     "entropy": lambda a, b: entropy(b) + entropy(a + 1, b[:, None] + a, base=2, axis=1),
     "square": lambda a, b: sd.squareform(sd.squareform(b + 1) * 2) + sd.squareform(b),
     "normal_quantile": lambda a, b: norm.ppf(b / 10, loc=2.0),

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from wend.base import trees
 from wend.base.errors import UnsupportedError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
@@ -17,16 +18,19 @@ from wend.capture.builtins.scipy.filters import convolve, correlate, takes_filte
 from wend.capture.builtins.scipy.matrices import (
     MATRICES,
     METRICS,
+    block_diag,
     cdist,
     eig,
     expm,
     pdist,
     solve_discrete_lyapunov,
     squareform,
+    takes_blocks,
     takes_expm,
     takes_lyapunov,
     takes_squareform,
 )
+from wend.capture.builtins.scipy.rotations import maker_of_rotations
 from wend.capture.builtins.scipy.statistics import (
     CHI2,
     MULTIVARIATE_NORMAL,
@@ -46,6 +50,8 @@ _IGNORED = frozenset({"overwrite_a", "overwrite_b", "check_finite", "lapack_driv
 
 def of_scipy(fun: Any, module: str, name: str) -> Call | None:
     """Return wend's version of a function of SciPy, for calls with traced values, or None."""
+    if module.startswith("scipy.spatial.transform"):
+        return maker_of_rotations(fun, name)
     package = ".".join(module.split(".")[:2])
     public = _PUBLIC.get(package, package)
     functions = _FUNCTIONS.get(package)
@@ -66,8 +72,7 @@ def of_distribution(distribution: Any, name: str) -> Call | None:
 
 def _of_traced(fun: Call, ours: Call) -> Call:
     def run(*args: Any, **kwargs: Any) -> Any:
-        parts = [part for arg in args for part in (arg if isinstance(arg, tuple) else (arg,))]
-        if not any_staged(parts) and not any_staged(kwargs.values()):
+        if not any_staged(trees.flatten((args, kwargs))[0]):
             return fun(*args, **kwargs)
         taken = {key: value for key, value in kwargs.items() if key not in _IGNORED}
         try:
@@ -272,6 +277,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, Call]] = {
         "cho_solve": _cho_solve,
         "solve_triangular": _solve_triangular,
         "expm": _only_if(takes_expm, expm, "a matrix of doubles"),
+        "block_diag": _only_if(takes_blocks, block_diag, "stacks"),
         **MATRICES,
         "solve_discrete_lyapunov": _only_if(
             takes_lyapunov, lambda a, q, method=None: solve_discrete_lyapunov(a, q), "a method"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
-from wend.numpy import linalg, matrices, ranges, reducing, shaping, views
+from wend.numpy import joining, linalg, matrices, ranges, reducing, shaping, views
+from wend.numpy.operands import operand, promote_dtypes, strong
 from wend.trace.control.loops import fori_loop
 
 # Coefficients of the Padé approximant [13/13] of exp, and the largest norm for which it is exact in
@@ -102,6 +104,23 @@ def takes_lyapunov(a: Any, q: Any, method: str | None = None) -> bool:
     type = tensor_type(a)
     is_small = type.is_static and shaping.shape(a)[0] < 10
     return method == "direct" or (method is None and is_small)
+
+
+def block_diag(*arrs: Any) -> Any:
+    """Return the matrix that has these on its diagonal; a vector is a row."""
+    blocks = promote_dtypes(*(joining.atleast_2d(strong(block)) for block in arrs))
+    widths = [shaping.shape(block)[1] for block in blocks]
+    starts = itertools.accumulate(widths, initial=0)
+    rows = [
+        shaping.pad(block, ((0, 0), (start, sum(widths) - start - width)))
+        for block, start, width in zip(blocks, starts, widths, strict=False)
+    ]
+    return shaping.concatenate(rows)
+
+
+def takes_blocks(*arrs: Any) -> bool:
+    """Return whether `block_diag` takes these: matrices, vectors or numbers."""
+    return all(shaping.rank_of(operand(x)) <= 2 for x in arrs)
 
 
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Any:
