@@ -23,7 +23,7 @@ from wend.function.fast_path import FastPath, LeafPlan
 from wend.function.signature.defaults import EqualCall, default_checks, equal_calls
 from wend.function.signature.signature import unmarked
 from wend.trace.aliasing.passed_containers import PassedContainers
-from wend.trace.failed_traces import take_recorded
+from wend.trace.failed_traces import take_arguments, take_recorded
 from wend.trace.recording.recording import Recording, current
 
 if TYPE_CHECKING:
@@ -319,6 +319,7 @@ def _run_recorded(
     traced, recording = take_recorded(error), current()
     if traced is None:
         return
+    arguments = take_arguments(error) or arguments  # those of a trace for values of integers
     caller = _caller_of(function, traced, arguments, args, kwargs)
     if recording is not None:
         if caller is None:

@@ -24,6 +24,7 @@ from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments, Signature, callable_name
 from wend.function.specialization import trace_specialized
 from wend.function.tracing import Tracing
+from wend.trace.failed_traces import attach_arguments
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current
 
@@ -250,11 +251,15 @@ class Function:
         key = arguments.key if self.input_signature is None else None
         trace = self._cache.find(key)
         if trace is None:
-            trace, warning = self._cache.find_or_trace(
-                key,
-                self._binding.with_declared_types(arguments),
-                self if current() is None else None,
-            )
+            try:
+                trace, warning = self._cache.find_or_trace(
+                    key,
+                    self._binding.with_declared_types(arguments),
+                    self if current() is None else None,
+                )
+            except Exception as error:
+                attach_arguments(error, arguments)
+                raise
             if warning is not None:
                 warn(warning, RetraceWarning)
         if current() is not None:

@@ -1,18 +1,19 @@
 """Frame states: contents of changed arguments, for the error that ends a run (D36).
 
 A frame state stands before the operations that may fail. It costs a run nothing: a backend reads
-its operands where such an operation has failed, and the caller writes them back.
+its operands where such an operation has failed, and the caller writes them back. It takes the token
+of the frame state before it in its region, if there is one, and then only what has changed since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import TypeMismatchError
-from wend.ir.graph import Graph, Node
+from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.types import TOKEN, Shape, TokenType, Type
 
@@ -29,8 +30,9 @@ def _infer_frame_state(
     return TOKEN
 
 
-# The contents of the arguments numbered `written`. Where there are `shapes`, an array that has one
-# is passed by its elements.
+# The contents of the arguments numbered `written`, after the tokens of the world and, if there is
+# one, of the state that it continues. Where there are `shapes`, an array that has one is passed by
+# its elements.
 frame_state = Op(
     "frame_state",
     _infer_frame_state,
@@ -40,23 +42,68 @@ frame_state = Op(
 )
 
 
-def contents_of(node: Node, values: Sequence[Any]) -> Mapping[int, Any]:
-    """Return the contents of the changed arguments, by number, from the operands of a state."""
-    written = node.attrs["written"]
-    shapes = node.attrs.get("shapes") or [None] * len(written)
-    remaining = zip(node.operands[1:], values[1:], strict=True)
-    return {
-        k: next(remaining)[1] if shape is None else _assembled(remaining, shape)
-        for k, shape in zip(written, shapes, strict=True)
-    }
+def base_of(state: Node) -> Value | None:
+    """Return the token of the state that a frame state continues."""
+    has_base = len(state.operands) > 1 and state.operands[1].type == TOKEN
+    return state.operands[1] if has_base else None
 
 
-def _assembled(pairs: Iterator[tuple[Any, Any]], shape: Shape) -> np.ndarray:
-    """Return an array made of the next elements of a frame state."""
-    count = int(np.prod(shape))  # type: ignore[arg-type]
-    elements = [next(pairs) for _ in range(count)]
-    dtype = elements[0][0].tensor.dtype
-    return np.array([x for _, x in elements], dtype).reshape(shape)  # type: ignore[arg-type]
+def contents_in(state: Node) -> Sequence[Value]:
+    """Return the operands of a frame state that are contents of arguments."""
+    return state.operands[1 if base_of(state) is None else 2 :]
+
+
+def operands_by_number(state: Node) -> Mapping[int, Sequence[Value]]:
+    """Return the contents of the arguments in a frame state; arrays may be several elements."""
+    values = contents_in(state)
+    return {k: values[first:stop] for k, _, first, stop in _places(state)}
+
+
+def contents_of(chain: Iterable[tuple[Node, Callable[[int], Any]]]) -> Mapping[int, Any]:
+    """Return the contents of the changed arguments, by number; later changes stand later.
+
+    Args:
+        chain: a frame state and those that it continues, the latest first, each with a function
+            that returns what an operand holds by its position among the contents.
+    """
+    parts: list[dict[int, Any]] = []
+    known: set[int] = set()
+    for state, read in chain:
+        places = [place for place in _places(state) if place[0] not in known]
+        parts.append({k: _content(state, read, shape, *bounds) for k, shape, *bounds in places})
+        known.update(parts[-1])
+    return {k: x for part in reversed(parts) for k, x in part.items()}
+
+
+def _places(state: Node) -> Iterator[tuple[int, Shape | None, int, int]]:
+    """Yield the number of each changed argument, its shape, and the range of its operands."""
+    written = state.attrs["written"]
+    shapes = state.attrs.get("shapes") or [None] * len(written)
+    position = 0
+    for k, shape in zip(written, shapes, strict=True):
+        count = 1 if shape is None else int(np.prod(shape))
+        yield k, shape, position, position + count
+        position += count
+
+
+def _content(
+    state: Node, read: Callable[[int], Any], shape: Shape | None, first: int, stop: int
+) -> Any:
+    """Return an operand of a frame state, or an array made of the elements that are operands."""
+    if shape is None:
+        return read(first)
+    dtype = contents_in(state)[first].tensor.dtype
+    elements = [read(k) for k in range(first, stop)]
+    return np.array(elements, dtype).reshape(shape)
+
+
+def chain_of(state: Node) -> Iterator[Node]:
+    """Yield a frame state and those that it continues, the latest first."""
+    node: Node | None = state
+    while node is not None:
+        yield node
+        base = base_of(node)
+        node = None if base is None else base.node
 
 
 def may_fail(node: Node) -> bool:
@@ -66,13 +113,56 @@ def may_fail(node: Node) -> bool:
     return any(may_fail(inner) for region in node.regions for inner in region.nodes)
 
 
-def current_states(graph: Graph) -> Mapping[int, Node]:
-    """Return the frame state of each node of a region that may fail, by the node's position."""
-    states: dict[int, Node] = {}
-    state: Node | None = None
+def values_of(state: Node) -> Mapping[int, Value]:
+    """Return the values of the contents in a frame state and in those that it continues."""
+    return contents_of((x, contents_in(x).__getitem__) for x in chain_of(state))
+
+
+def last_needs(graph: Graph) -> Mapping[int, Sequence[Value]]:
+    """Return contents of frame states by the last node of a region that may need them.
+
+    The nodes are given by their positions: those that may fail.
+    """
+    ends: dict[Value, int] = {}
+    by_tip: dict[Node, _Chain] = {}
+    current = _Chain()
     for position, node in enumerate(graph.nodes):
         if node.op is frame_state:
-            state = node
-        elif state is not None and may_fail(node):
-            states[position] = state
-    return states
+            base = base_of(node)
+            previous = None if base is None else base.node
+            chain = _Chain() if previous is None else by_tip.pop(previous, None)
+            if chain is None:  # another state continues that one as well
+                chain = _Chain()
+                for state in reversed([*chain_of(node)][1:]):
+                    chain.extend(state, position, ends)
+            chain.extend(node, position, ends)
+            by_tip[node] = current = chain
+        elif may_fail(node):
+            current.last_failing = position
+    for chain in by_tip.values():
+        chain.end(chain.entries, ends)
+    needs: dict[int, list[Value]] = {}
+    for value, position in ends.items():
+        needs.setdefault(position, []).append(value)
+    return needs
+
+
+class _Chain:
+    """The contents in a chain of frame states, as a region goes on."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, tuple[Sequence[Value], int]] = {}  # with positions of the states
+        self.last_failing = -1
+
+    def extend(self, state: Node, position: int, ends: dict[Value, int]) -> None:
+        for k, values in operands_by_number(state).items():
+            if k in self.entries:
+                self.end([k], ends)
+            self.entries[k] = values, position
+
+    def end(self, numbers: Iterable[int], ends: dict[Value, int]) -> None:
+        """Note until where contents are needed."""
+        for k in numbers:
+            values, start = self.entries[k]
+            if self.last_failing > start:
+                ends.update({x: max(self.last_failing, ends.get(x, -1)) for x in values})

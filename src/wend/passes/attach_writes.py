@@ -10,9 +10,9 @@ from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes
 from wend.ir.types import TOKEN, Type
 from wend.ops.control import call, if_, while_
-from wend.ops.frame_states import ELEMENT, frame_state
+from wend.ops.frame_states import ELEMENT, base_of, contents_in, frame_state, values_of
 
-# What the containers of the caller hold at a state of the callee's: for each of their numbers the
+# How the containers of the caller have changed at a state of the callee's: for each number the
 # index of a further param, or the number that the callee has for it
 ContainerContents = Sequence[tuple[int, int]]
 
@@ -22,7 +22,7 @@ def attach_writes(
     renamed: Mapping[int, int],
     written: Sequence[int | None],
     types: Sequence[Type],
-    containers: Mapping[int, ContainerContents] = MappingProxyType({}),
+    containers: Mapping[Node, ContainerContents] = MappingProxyType({}),
 ) -> Graph:
     """Return a callee with further params for what its caller has written to its own arguments.
 
@@ -32,8 +32,8 @@ def attach_writes(
         written: for each further param its number in frame states; None if only `containers`
             refers to it.
         types: their types.
-        containers: what the caller's lists and dicts hold, by the first number under which the
-            callee tells what its own hold.
+        containers: how the caller's lists and dicts have changed at each frame state of the
+            callee's. If there are some, no frame state continues another.
     """
     extra = [Value(type) for type in types]
     mapping: dict[Value, Value] = {}
@@ -41,7 +41,8 @@ def attach_writes(
     for node in graph.nodes:
         (copy,) = copy_nodes([node], mapping)
         if node.op is frame_state:
-            copy = _with_writes(copy, renamed, written, extra, containers)
+            own = {k: mapping.get(x, x) for k, x in values_of(node).items()} if containers else None
+            copy = _with_writes(copy, renamed, written, extra, own, containers.get(node, ()))
         elif node.op in _TRANSPARENT and _has_checks(node):
             regions = [attach_writes(r, renamed, written, types, containers) for r in node.regions]
             result_types = [result.type for result in node.results]
@@ -67,17 +68,28 @@ def _with_writes(
     renamed: Mapping[int, int],
     written: Sequence[int | None],
     extra: Sequence[Value],
-    containers: Mapping[int, ContainerContents],
+    own: Mapping[int, Value] | None,
+    changes: ContainerContents,
 ) -> Node:
-    """Return a frame state with the caller's writes; those of the callee to an array are later."""
-    token, *values = node.operands
-    contents = {k: x for k, x in zip(written, extra, strict=True) if k is not None}
-    own = dict(zip(node.attrs["written"], values, strict=True))
-    contents |= {renamed.get(k, k): x for k, x in own.items() if k in renamed or k == ELEMENT}
-    first = max((k for k in own if k < ELEMENT), default=None)
-    if first is not None and first in containers:
+    """Return a frame state with the caller's writes; those of the callee to an array are later.
+
+    Args:
+        node: the frame state.
+        renamed: the caller's argument that an argument of the callee is, where it is one.
+        written: the numbers of the further params.
+        extra: the further params.
+        own: what the frame state and those that it continues hold; None: it continues them.
+        changes: how the caller's lists and dicts have changed.
+    """
+    base = base_of(node) if own is None else None
+    contents: dict[int, Value] = {}
+    if base is None:
+        contents = {k: x for k, x in zip(written, extra, strict=True) if k is not None}
+    if own is None:
+        own = dict(zip(node.attrs["written"], contents_in(node), strict=True))
+    else:
         contents = {k: x for k, x in contents.items() if k >= ELEMENT}
-        for k, source in containers[first]:
-            contents[k] = own[source] if source < ELEMENT else extra[source]
-    attrs = {"written": tuple(contents)}
-    return Node(frame_state, [token, *contents.values()], attrs, (), [TOKEN], node.source)
+    contents |= {renamed.get(k, k): x for k, x in own.items() if k in renamed or k == ELEMENT}
+    contents |= {k: own[x] if x < ELEMENT else extra[x] for k, x in changes}
+    operands = [node.operands[0], *([] if base is None else [base]), *contents.values()]
+    return Node(frame_state, operands, {"written": tuple(contents)}, (), [TOKEN], node.source)

@@ -11,11 +11,23 @@ from wend.trace.recording.recording import Recording
 from wend.trace.state.raised_errors import raise_in_run
 
 _ATTRIBUTE = "_wend_recorded_before"
+_ARGUMENTS = "_wend_recorded_for"
 
 
 def attach_recorded(error: Exception, traced: Any) -> None:
     """Attach what was recorded before an error to it."""
     setattr(error, _ATTRIBUTE, traced)
+
+
+def attach_arguments(error: Exception, arguments: Any) -> None:
+    """Attach the arguments for which was traced to the error that has ended the trace."""
+    if _ATTRIBUTE in vars(error):
+        setattr(error, _ARGUMENTS, arguments)
+
+
+def take_arguments(error: Exception) -> Any:
+    """Return the arguments for which was recorded, and detach them; None if none are attached."""
+    return vars(error).pop(_ARGUMENTS, None)
 
 
 def take_recorded(error: Exception) -> Any:

@@ -22,7 +22,8 @@ from wend.base.source import at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import inline
-from wend.ops.frame_states import ELEMENT, frame_state, may_fail
+from wend.ir.types import Type
+from wend.ops.frame_states import ELEMENT, frame_state, may_fail, values_of
 from wend.passes.attach_writes import attach_writes
 from wend.passes.strip_stores import retarget_stores
 from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
@@ -30,7 +31,12 @@ from wend.runtime.partial_writes import take_contents
 from wend.runtime.storage import Storage, bind_variables
 from wend.trace.aliasing.may_alias import may_overlap
 from wend.trace.aliasing.passed_containers import PassedContainers
-from wend.trace.aliasing.rebuilt_containers import ContainerState, ResultAndContainers, rebuilt
+from wend.trace.aliasing.rebuilt_containers import (
+    ContainerState,
+    ResultAndContainers,
+    rebuilt,
+    restore_all,
+)
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
@@ -86,6 +92,7 @@ class Traced:
     raises: tuple[tuple[type[BaseException], str], ...] = ()
     states: tuple[ContainerState, ...] = ()
     _copies: dict[Any, Graph] = field(default_factory=dict)
+    _contents: dict[Graph, Sequence[tuple[Node, Mapping[int, Type]]]] = field(default_factory=dict)
 
     @property
     def bindings(self) -> tuple[Any, ...]:
@@ -239,11 +246,9 @@ class Traced:
 
     def write_containers(self, contents: Mapping[int, Any], caller: PassedContainers) -> None:
         """Write what a failed run has left in lists, dicts and instances of the caller (D36)."""
-        state = next((x for x in self.states if x.first in contents), None)
-        if state is not None:
-            # The backend, or an argument that is changed, may hold the memory of an array.
-            own = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in contents.items()}
-            state.restore(own, caller)
+        # The backend, or an argument that is changed, may hold the memory of an array.
+        own = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in contents.items()}
+        restore_all(self.states, own, caller)
 
     def _write_back(self, leaves: Sequence[Any], changed: Sequence[Any]) -> None:
         """Write the new contents of changed arguments.
@@ -361,12 +366,12 @@ class Traced:
         contents |= outer.frames.containers()
         numbers: list[int | None] = [*contents]
         values = [*contents.values()]
-        containers: dict[int, tuple[tuple[int, int], ...]] = {}
-        for first, (sources, own) in self._containers_in(outer, graph, caller).items():
+        containers: dict[Node, tuple[tuple[int, int], ...]] = {}
+        for state, (sources, own) in self._containers_in(outer, graph, caller).items():
             start = len(values)
-            containers[first] = tuple([(k, j + start if j >= 0 else j) for k, j in sources])
+            containers[state] = tuple([(k, j + start if j >= 0 else j) for k, j in sources])
             numbers += [None] * len(own)
-            values += map(outer.frames.lifted, own)
+            values += own
         if not values and not containers and not self.written:
             return graph, []
         types = [value.type for value in values]
@@ -377,21 +382,25 @@ class Traced:
 
     def _containers_in(
         self, outer: Recording, graph: Graph, caller: PassedContainers | None
-    ) -> dict[int, tuple[Sequence[tuple[int, int]], Sequence[Any]]]:
-        """Return what each state leaves in the containers of the function around the call."""
-        by_state, containers = {}, outer.function().containers
+    ) -> dict[Node, tuple[Sequence[tuple[int, int]], Sequence[Value]]]:
+        """Return what each frame state leaves in the containers of the function around the call."""
+        containers = outer.function().containers
         if caller is None or containers is None or not self.states:
             return {}
-        by_number = {}
-        for node in graph.walk():
-            if node.op is frame_state:
-                operands = zip(node.attrs["written"], node.operands[1:], strict=True)
-                by_number.update({k: value.type for k, value in operands})
-        for state in self.states:
-            if state.first in by_number:
-                types = [by_number[k] for k in state.numbers]
-                by_state[state.first] = containers.after(state, types, caller)
-        return by_state
+        return {
+            state: containers.after(contents, self.states, caller)
+            for state, contents in self._contents_of_states(graph)
+        }
+
+    def _contents_of_states(self, graph: Graph) -> Sequence[tuple[Node, Mapping[int, Type]]]:
+        """Return the types of the arrays of containers in each frame state of the graph."""
+        if graph not in self._contents:
+            self._contents[graph] = [
+                (state, {k: x.type for k, x in values_of(state).items() if k < ELEMENT})
+                for state in graph.walk()
+                if state.op is frame_state
+            ]
+        return self._contents[graph]
 
     def call_in(
         self,

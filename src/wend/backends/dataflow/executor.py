@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from wend.backends.dataflow.stages import MIN_TASK
 from wend.base.errors import GraphError, listed
 from wend.base.source import at
 from wend.ops.effects import error_note
-from wend.ops.frame_states import contents_of
+from wend.ops.frame_states import chain_of, contents_in, contents_of
 from wend.runtime.partial_writes import attach_contents
 
 
@@ -205,9 +205,10 @@ class Executor:
             error.add_note(error_note(node))  # type: ignore[arg-type]
         states = self._states(iteration)
         if node.state in states:
-            state = node.state
-            assert state is not None
-            contents = contents_of(state, states[state])  # type: ignore[arg-type]
+            chain: Iterable[Any] = chain_of(node.state)  # type: ignore[arg-type]
+            contents = contents_of(
+                (state, states[state][-len(contents_in(state)) :].__getitem__) for state in chain
+            )
             attach_contents(error, contents)
         self.error = key, error
 

@@ -46,6 +46,7 @@ from wend.backends.native.program import (
     HostCall,
     Layout,
     Program,
+    SavedState,
 )
 from wend.backends.native.rt import parallel, pool, python_callbacks, redzones
 from wend.backends.native.rt.linalg import blas, small_gemm
@@ -71,7 +72,7 @@ from wend.backends.native.target.value_layout import (
 )
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Symbol, TensorType, Type
-from wend.ops.frame_states import frame_state
+from wend.ops.frame_states import base_of, frame_state
 
 
 def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Program:
@@ -250,7 +251,7 @@ class _ModuleFunction:
                 exit_block,
                 lambda node, operands: prepare_host_call(low, node, operands),
                 lambda: call_host(low),
-                lambda state: _save_state(low, layout, state),
+                lambda state: _save_state(low, layout.contents + state.offset, state),
             )
         else:
             status = low.traps.write_with_messages(exit_block, partial(tell_failure, low))
@@ -294,10 +295,7 @@ class _ModuleFunction:
             tuple(_host_call(node, classes, has_results) for node, has_results in low.host_nodes),
             tuple(low.slow_nodes),
             (),
-            tuple(
-                (reason, node, None if state is None else _host_call(state, classes, False))
-                for reason, node, state in low.traps.reasons
-            ),
+            *self._exits(),
             self.uses_pool,
             self.uses_python,
             low.safepoints.count > 0
@@ -308,10 +306,26 @@ class _ModuleFunction:
             tuple(chunks),
         )
 
+    def _exits(
+        self,
+    ) -> tuple[tuple[tuple[int, Node | None, int | None], ...], tuple[SavedState, ...]]:
+        """Return `Program.traps` and `Program.states`."""
+        states: list[SavedState] = []
+        numbers: dict[Node, int] = {}
+        for state in self.low.traps.states.values():  # one after those that it continues
+            base = None if state.base is None else numbers[state.base.node]
+            numbers[state.node] = len(states)
+            call = _host_call(state.node, self.list_classes, False)
+            states.append(SavedState(call, self.layout.contents + state.offset, base))
+        traps = tuple(
+            (reason, node, None if state is None else numbers[state.node])
+            for reason, node, state in self.low.traps.reasons
+        )
+        return traps, tuple(states)
 
-def _save_state(low: Lowering, layout: Layout, state: FrameState) -> None:
+
+def _save_state(low: Lowering, offset: int, state: FrameState) -> None:
     """Store what the changed arguments hold in the block."""
-    offset = layout.contents
     for value, slots in zip(state.node.operands, state.operands, strict=True):
         offset = store_slots(low, "%block", offset, value.type, slots)
 
@@ -384,11 +398,21 @@ def _layout(graph: Graph, arenas: int, header_bytes: int, chunk_bytes: int) -> L
     kernel_nodes = (node for node in graph.walk() if not node.regions or node.op is loop_nest)
     frame = max(map(frame_size, kernel_nodes), default=0)
     contents_at = frame_at + frame
-    states = (node for node in graph.walk() if node.op is frame_state)
-    headers_at = contents_at + max(map(frame_size, states), default=0)
+    headers_at = contents_at + _contents_size(graph)
     chunks_at = headers_at + header_bytes
     end = chunks_at + chunk_bytes + redzone
     return Layout(results_at, arenas_at, pool_at, frame_at, contents_at, headers_at, chunks_at, end)
+
+
+def _contents_size(graph: Graph) -> int:
+    """Return the size in bytes of the largest frame state, with those that it continues."""
+    sizes: dict[Node, int] = {}
+    for node in graph.walk():
+        if node.op is frame_state:
+            base = base_of(node)
+            before = 0 if base is None or base.node is None else sizes.get(base.node, 0)
+            sizes[node] = before + frame_size(node)
+    return max(sizes.values(), default=0)
 
 
 def _needs_pool(type: Type) -> bool:

@@ -74,6 +74,21 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
+class SavedState:
+    """A frame state in the block.
+
+    Attributes:
+        call: its node, and the fields of its operands.
+        offset: where they are.
+        base: the index in `Program.states` of the state that it continues.
+    """
+
+    call: HostCall
+    offset: int
+    base: int | None
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class ChunkProgram:
     """A function that is called for chunks of elements.
 
@@ -103,7 +118,8 @@ class Program:
         host_calls: the nodes that Python may have to run.
         slow_nodes: those of `host_calls` that have no native code.
         fused_loops: the operations of each fused loop, for `explain`.
-        traps: for each status from 1 on, the reason, the node, and the frame state.
+        traps: for each status from 1 on, the reason, the node, and the index of the frame state.
+        states: the frame states.
         uses_pool: whether it allocates arrays from a pool.
         uses_python: whether it calls the interpreter.
         may_take_long: whether its running time is unbounded by the sizes of its arguments.
@@ -121,7 +137,8 @@ class Program:
     host_calls: tuple[HostCall, ...]
     slow_nodes: tuple[Node, ...]
     fused_loops: tuple[FusedLoop, ...]
-    traps: tuple[tuple[int, Node | None, HostCall | None], ...]
+    traps: tuple[tuple[int, Node | None, int | None], ...]
+    states: tuple[SavedState, ...]
     uses_pool: bool
     uses_python: bool
     may_take_long: bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +18,7 @@ from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step
 from wend.ir.graph import Graph
 from wend.ops.effects import error_note
-from wend.ops.frame_states import contents_of
+from wend.ops.frame_states import chain_of, contents_of
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 from wend.runtime.partial_writes import attach_contents
 
@@ -92,12 +93,18 @@ def _attach_contents(error: Exception, program: PythonProgram, file: str) -> Non
             lines = range(trace.tb_lineno, frame.f_code.co_firstlineno, -1)
             state = next((program.states[k] for k in lines if k in program.states), None)
             if state is not None:
-                node, names = state
                 scope = {**frame.f_globals, **frame.f_locals}
-                contents = contents_of(node, [scope[name] for name in names])
+                contents = contents_of(
+                    (node, partial(_variable, scope, program.contents[node]))
+                    for node in chain_of(state)
+                )
         trace = trace.tb_next
     if contents:
         attach_contents(error, contents)
+
+
+def _variable(scope: Mapping[str, Any], names: Sequence[str], position: int) -> Any:
+    return scope[names[position]]
 
 
 BACKEND = NumpyBackend()

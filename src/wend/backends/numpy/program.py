@@ -17,7 +17,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType
 from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_
-from wend.ops.frame_states import current_states, frame_state
+from wend.ops.frame_states import contents_in, frame_state, last_needs
 
 # NumPy's operators run the ufuncs, but are faster on scalars. Complex ones that are NaN they
 # compare otherwise.
@@ -63,7 +63,8 @@ class PythonProgram:
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
-    states: dict[int, tuple[Node, Sequence[str]]] = field(default_factory=dict)
+    states: dict[int, Node] = field(default_factory=dict)
+    contents: dict[Node, Sequence[str]] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)  # by id(graph)
 
     def add(self, line: str, node: Node | None = None) -> None:
@@ -143,7 +144,8 @@ class _FunctionText:
         targets = [self.define(result) for result in node.results]
         if node.op is frame_state:
             self.program.add(f"  {targets[0]} = {operands[0]}", node)
-            self.program.states[len(self.program.lines)] = node, operands
+            self.program.states[len(self.program.lines)] = node
+            self.program.contents[node] = [self.names[value] for value in contents_in(node)]
             return
         if len(targets) == 1 and not node.regions:
             self.program.add(f"  {targets[0]} = {text}", node)
@@ -209,9 +211,9 @@ class _FunctionText:
 def _last_uses(graph: Graph) -> dict[int, list[Value]]:
     """Return, for each node position, the values that are dead after it."""
     last: dict[Value, int] = dict.fromkeys(graph.params, 0) if graph.nodes else {}
-    states = current_states(graph)
+    needs = last_needs(graph)
     for position, node in enumerate(graph.nodes):
-        contents = states[position].operands if position in states else ()
+        contents = needs.get(position, ())
         last.update(dict.fromkeys((*node.operands, *contents, *node.results), position))
     for result in graph.results:
         last.pop(result, None)

@@ -131,6 +131,23 @@ def assign_items(container: Any, items: Any) -> None:
         list.__setitem__(container, slice(None), items)
 
 
+def set_item(container: Any, key: Any, item: Any, *, is_new: bool) -> None:
+    """Give a container an item, after the others if it `is_new`.
+
+    A position that a list does not have is passed over: a later change replaces all its items.
+    """
+    if has_fields(container):
+        set_attributes(container, {key: item})
+    elif isinstance(container, dict):
+        _dict_kind(container).__setitem__(container, key, item)
+    elif is_new:
+        kind = deque if isinstance(container, deque) else list
+        kind.append(container, item)
+    elif key < len(container):
+        kind = deque if isinstance(container, deque) else list
+        kind.__setitem__(container, key, item)
+
+
 def set_items(container: Any, items: Sequence[tuple[Any, Any]]) -> None:
     """Give a container items as `items_of` returns them."""
     if not has_fields(container):

@@ -50,6 +50,10 @@ class PassedContainers:
         is_recorded = promoted is not None and all(x.is_reachable() for x in promoted.lists)
         return promoted if is_recorded else None
 
+    def before(self, number: int) -> list[tuple[Any, Any]]:
+        """Return the items that a container had when it was passed."""
+        return self._before[number]
+
     def changed(self) -> list[int]:
         """Return the numbers of the containers that have changed."""
         return [number for number in range(len(self.containers)) if self._is_changed(number)]

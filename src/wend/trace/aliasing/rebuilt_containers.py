@@ -13,7 +13,7 @@ from wend.base import trees
 from wend.base.context_values import scoped
 from wend.base.errors import StructureError, explain
 from wend.base.refusals import refusal
-from wend.trace.aliasing.containers import assign_items, is_container
+from wend.trace.aliasing.containers import assign_items, is_container, set_item
 from wend.trace.aliasing.passed_containers import PassedContainers
 
 
@@ -22,6 +22,13 @@ class PassedContainer:
 
     def __init__(self, number: int, is_changed: bool, items: Any) -> None:
         self.number, self.is_changed, self.items = number, is_changed, items
+
+
+class PassedItem:
+    """An item that changes in a container of the caller, or `is_new` there, after the others."""
+
+    def __init__(self, number: int, key: Any, is_new: bool, item: Any) -> None:
+        self.number, self.key, self.is_new, self.item = number, key, is_new, item
 
 
 class PassedLeaf:
@@ -47,11 +54,11 @@ class ResultAndContainers:
 
 @dataclass(frozen=True, slots=True)
 class ContainerState:
-    """The structure of what a trace has left in the containers of its caller at some point.
+    """The structure of a change of the caller's containers: of an item, or of all of a container.
 
     Attributes:
         first: the number of its first array in frame states.
-        tree: the structure of nodes for the containers.
+        tree: the structure of its node.
         weak: which of its arrays are numbers of Python.
     """
 
@@ -65,9 +72,19 @@ class ContainerState:
         return range(self.first, self.first - max(1, len(self.weak)), -1)
 
     def restore(self, contents: Mapping[int, Any], caller: PassedContainers) -> None:
-        """Leave in the caller's containers what a frame state holds."""
+        """Make the change in the caller's containers, with arrays of a frame state."""
         arrays = [contents[number] for number in self.numbers[: len(self.weak)]]
         rebuilt(self.tree, arrays, caller)
+
+
+def restore_all(
+    states: Sequence[ContainerState], contents: Mapping[int, Any], caller: PassedContainers
+) -> None:
+    """Leave in the caller's containers what a frame state holds; later changes stand later."""
+    by_number = {state.first: state for state in states}
+    for number in contents:
+        if number in by_number:
+            by_number[number].restore(contents, caller)
 
 
 _caller: ContextVar[PassedContainers | None] = ContextVar("wend_caller_containers", default=None)
@@ -95,6 +112,15 @@ def _rebuilt_container(metadata: Any, children: Any) -> Any:
     return container
 
 
+def _rebuilt_item(metadata: Any, children: Any) -> Any:
+    number, key, is_new = metadata
+    (item,) = children
+    caller = _caller.get()
+    if caller is not None:
+        set_item(caller.containers[number], key, item, is_new=is_new)
+    return item
+
+
 def _rebuilt_leaf(index: int, children: Any) -> Any:
     caller = _caller.get()
     return None if caller is None else caller.leaves[index]
@@ -112,6 +138,7 @@ def _rebuilt_result(metadata: Any, children: Any) -> Any:
 trees.register_node(
     PassedContainer, lambda x: ((x.items,), (x.number, x.is_changed)), _rebuilt_container
 )
+trees.register_node(PassedItem, lambda x: ((x.item,), (x.number, x.key, x.is_new)), _rebuilt_item)
 trees.register_node(PassedLeaf, lambda x: ((), x.index), _rebuilt_leaf)
 trees.register_node(PythonNumber, lambda x: ((x.value,), None), _rebuilt_number)
 trees.register_node(ResultAndContainers, lambda x: ((x.result, x.changed), None), _rebuilt_result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wend.base import trees
@@ -74,22 +74,30 @@ class ContainerEncoder:
         return PassedContainer(number, number in self.changed, self._encoded_items(container))
 
     def _encoded_items(self, container: Any) -> Any:
+        positions = range(len(items_of(container)))
+        return self._container_of(container, self._each_encoded(container, positions))
+
+    def _each_encoded(self, container: Any, positions: Iterable[int]) -> dict[Any, Any]:
+        """Return the items at some positions, encoded, by their keys."""
         if id(container) in self._enclosing:
             what = "a list or dict of the arguments holds itself when the function ends."
             raise refusal(StructureError(explain(what, cure="put a copy into it.")))
         self._enclosing.append(id(container))
-        static = static_fields(type(container))
+        static, items = static_fields(type(container)), items_of(container)
         by_key = {
-            key: item if key in static else self.encoded(item) for key, item in items_of(container)
+            key: item if key in static else self.encoded(item)
+            for key, item in (items[k] for k in positions)
         }
-        if isinstance(container, dict):
-            items: Any = by_key
-        elif has_fields(container):
-            items = container_like(container, by_key.values())
-        else:
-            items = [*by_key.values()]
         self._enclosing.pop()
-        return items
+        return by_key
+
+    def _container_of(self, container: Any, by_key: dict[Any, Any]) -> Any:
+        """Return encoded items as a node of a container's kind holds them."""
+        if isinstance(container, dict):
+            return by_key
+        if has_fields(container):
+            return container_like(container, by_key.values())
+        return [*by_key.values()]
 
     def encoded(self, value: Any, *, is_item: bool = True) -> Any:
         """Return a part of the result; `is_item`: of the contents of a container of the caller."""

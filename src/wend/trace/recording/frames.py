@@ -21,12 +21,34 @@ class FrameStates:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._last: dict[int, Value] = {}  # the operands of the last frame state
+        self._last: Value | None = None  # the token of the last frame state here
+        self._arrays: dict[int, Value] = {}  # what it tells of arrays
         self._constants: dict[Hashable, Value] = {}
 
     def save(self) -> None:
         """Record what the arguments hold here."""
-        self.emit(self.contents())
+        recording = self._recording
+        if recording.runs_now():
+            return
+        arrays = {k: recording.lift(ref) for k, ref in changed_arguments(recording).items()}
+        if recording.element is not None:
+            arrays[ELEMENT] = recording.lift(recording.element)
+        base = self._last
+        containers = recording.function().containers
+        changes: dict[int, Value] | None = None
+        if arrays.keys() >= self._arrays.keys():
+            changes = {} if containers is None else containers.changes(recording)
+        if changes is None:  # what the last one tells does not hold any more
+            self._forget()
+            changes = {} if containers is None else containers.changes(recording)
+        assert changes is not None
+        changes = {k: x for k, x in arrays.items() if self._arrays.get(k) is not x} | changes
+        if changes or self._last is not base:
+            bases = () if self._last is None else (self._last,)
+            operands = [recording.world(), *bases, *changes.values()]
+            state = recording.b.emit_node(frame_state, operands, written=tuple(changes))
+            recording.set_world(state.results[0])
+            self._last, self._arrays = state.results[0], arrays
 
     def save_before(self, node: Node) -> None:
         """Record what the arguments hold before the last node."""
@@ -36,23 +58,10 @@ class FrameStates:
         self.save()
         nodes.append(node)
 
-    def contents(self) -> dict[int, Value]:
-        """Return the contents of the arguments that may be changed here, by number."""
-        recording = self._recording
-        if recording.runs_now():
-            return {}
-        contents = {k: recording.lift(ref) for k, ref in changed_arguments(recording).items()}
-        if recording.element is not None:
-            contents[ELEMENT] = recording.lift(recording.element)
-        return contents | self.containers()
-
     def containers(self) -> dict[int, Value]:
-        """Return what changed lists, dicts and instances of the caller hold here, by number."""
-        recording = self._recording
-        containers = recording.function().containers
-        if containers is None:
-            return {}
-        return {k: self.lifted(x) for k, x in containers.now(recording)}
+        """Return how containers of the caller have changed since the call, by number."""
+        containers = self._recording.function().containers
+        return {} if containers is None else containers.all_changes(self._recording)
 
     def lifted(self, x: Any) -> Value:
         """Return the value of what a container holds; equal constants are one.
@@ -68,19 +77,16 @@ class FrameStates:
             self._constants[key] = self._recording.b.constant(array)
         return self._constants[key]
 
-    def emit(self, contents: dict[int, Value]) -> None:
-        """Append a frame state; equal ones in a row are one."""
-        if not contents or contents == self._last:
-            return
-        recording = self._recording
-        operands = [recording.world(), *contents.values()]
-        state = recording.b.emit_node(frame_state, operands, written=tuple(contents))
-        recording.set_world(state.results[0])
-        self._last = contents
-
     def restart(self) -> None:
         """Forget the last frame state: what follows is recorded again."""
-        self._last, self._constants = {}, {}
+        self._forget()
+        self._constants = {}
+
+    def _forget(self) -> None:
+        self._last, self._arrays = None, {}
+        containers = self._recording.function().containers
+        if containers is not None:
+            containers.forget(self._recording)
 
 
 # Larger arrays are captured

@@ -10,16 +10,16 @@ from wend.ir.graph import Graph, Node, Value
 class LastUses:
     """The last use, and all users, of each value of a region.
 
-    Results count as used after all nodes, at position `end`. A node that may fail uses the operands
-    of its frame state.
+    Results count as used after all nodes, at position `end`. `needs` are further uses: values by
+    the last nodes that need them, such as the contents of frame states.
     """
 
-    def __init__(self, graph: Graph, states: Mapping[int, Node] | None = None) -> None:
+    def __init__(self, graph: Graph, needs: Mapping[int, Sequence[Value]] | None = None) -> None:
         self.end = len(graph.nodes)
-        self._states = states or {}
+        self._needs = needs or {}
         self._last: dict[Value, int] = {}
         for position, node in enumerate(graph.nodes):
-            self._last.update(dict.fromkeys((*node.operands, *self.states(position)), position))
+            self._last.update(dict.fromkeys((*node.operands, *self.needs(position)), position))
         self._last.update(dict.fromkeys(graph.results, self.end))
         self._results = frozenset(graph.results)
         self._users: dict[Value, list[Node]] = {}
@@ -27,10 +27,9 @@ class LastUses:
             for operand in dict.fromkeys(node.operands):
                 self._users.setdefault(operand, []).append(node)
 
-    def states(self, position: int) -> Sequence[Value]:
-        """Return the operands of the frame state of the node at a position."""
-        state = self._states.get(position)
-        return () if state is None else state.operands
+    def needs(self, position: int) -> Sequence[Value]:
+        """Return values that the node at a position is the last to need."""
+        return self._needs.get(position, ())
 
     def is_last(self, value: Value, position: int) -> bool:
         """Return whether a value has no use after the node at a position."""

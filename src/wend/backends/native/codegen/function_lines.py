@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 
 from wend.backends.native.target.instruction_types import result_type
 
@@ -17,7 +18,8 @@ BUFFER = "%outlined"  # begins the names of the buffers for the results of parts
 _BUFFERS = re.compile(rf"{BUFFER}\d+")
 _DEFINITION = re.compile(r"  (%[\w.]+) = (.*)$")
 _TARGET = re.compile(r"label (%[\w.]+)")
-_EXIT = re.compile(r"(?:exit\d+|fail|leave):$")
+_EXIT = re.compile(r"(?:exit\d+|save\d+|fail|leave):$")
+_SAVE = re.compile(r"label %(save\d+)$")  # ends an exit or another such block
 _TERMINATORS = ("  br ", "  ret ", "  switch ", "  unreachable")
 # How the lines begin that belong to the call of a part
 _IN_CALL = ("  %code", "  %result", "  %is_done")
@@ -49,6 +51,7 @@ class FunctionLines:
         exits = (k for k, line in enumerate(lines) if k >= self._end and _EXIT.match(line))
         self._exit_stops = [*exits, len(lines)]
         self._read()
+        self._saves = _Saves(lines, self._exit_stops)
         self.depth = self._enclosing_jumps()
         self._slots = self._movable_slots()
 
@@ -165,20 +168,66 @@ class FunctionLines:
 
         Such an exit may use a value that the part computes on the way to it only.
         """
-        own = [exit for exit in exits if all(k in part for k in self._jumps_to(exit))]
-        ranges = [self._range_of_exit(exit) for exit in own]
-        return any(use not in part and not any(use in r for r in ranges) for use in self.uses[name])
+        own = [self.labels[exit] for exit in exits if all(k in part for k in self._jumps_to(exit))]
+        return any(
+            use not in part and not self._saves.is_reached_only(self._block_of(use), own)
+            for use in self.uses[name]
+        )
+
+    def _block_of(self, position: int) -> int:
+        """Return where the block of an exit begins; 0 for code before the exits."""
+        k = bisect_right(self._exit_stops, position)
+        return self._exit_stops[k - 1] if k else 0
 
     def _jumps_to(self, exit: str) -> Iterator[int]:
         return (k for k in self.uses[exit] if k < self._end)
 
-    def _range_of_exit(self, exit: str) -> range:
-        """Return the positions of the code of an exit."""
-        first = self.labels[exit]
-        return range(first, self._exit_stops[bisect_right(self._exit_stops, first)])
-
     def is_used_at(self, exit: str, name: str) -> bool:
-        """Return whether the code of an exit uses a value."""
-        code, uses = self._range_of_exit(exit), self.uses[name]
-        k = bisect_left(uses, code.start)
-        return k < len(uses) and uses[k] in code
+        """Return whether the code of an exit, or the frame states that it saves, use a value."""
+        uses, first = self.uses[name], self.labels[exit]
+        later = (uses[k] for k in range(bisect_left(uses, self._end), len(uses)))
+        return any(self._saves.is_reached(self._block_of(use), first) for use in later)
+
+
+class _Saves:
+    """The blocks of exits: each may jump to one that saves a frame state, which may to another.
+
+    The blocks are given by the positions at which they begin.
+    """
+
+    def __init__(self, lines: Sequence[str], stops: Sequence[int]) -> None:
+        at = {lines[k][:-1]: k for k in stops[:-1]}
+        users: dict[int, list[int]] = {k: [] for k in at.values()}
+        roots: list[int] = []
+        for block, stop in pairwise(stops):
+            saved = _SAVE.search(lines[stop - 1])
+            (users[at[saved[1]]] if saved else roots).append(block)
+        # The blocks from which one is reached are a range of `order`.
+        self._order: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        self._exits: list[int] = []
+        stack = [(block, False) for block in roots]
+        while stack:
+            block, is_done = stack.pop()
+            if is_done:
+                self._ends[block] = len(self._order)
+                continue
+            self._order[block] = len(self._order)
+            if lines[block].startswith("exit"):
+                self._exits.append(self._order[block])
+            stack.append((block, True))
+            stack += [(user, False) for user in users[block]]
+
+    def is_reached(self, block: int, start: int) -> bool:
+        """Return whether a block is reached from another, or is that one."""
+        return block in self._order and (
+            self._order[block] <= self._order[start] < self._ends[block]
+        )
+
+    def is_reached_only(self, block: int, exits: Sequence[int]) -> bool:
+        """Return whether a block is reached from some exits, and no others."""
+        if block not in self._order:
+            return False
+        first, end = self._order[block], self._ends[block]
+        count = bisect_left(self._exits, end) - bisect_left(self._exits, first)
+        return count > 0 and count == sum(first <= self._order[exit] < end for exit in exits)

@@ -34,7 +34,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, Type
 from wend.ops import elementwise, lists, maybe
-from wend.ops.frame_states import current_states
+from wend.ops.frame_states import last_needs
 
 # An emitter maps the registers of the operands to those of each result. If it returns
 # NotImplemented, having emitted nothing, the node runs its NumPy kernel instead.
@@ -147,7 +147,7 @@ class Lowering:
         """
         self.values.update(zip(graph.params, params, strict=True))
         self.find_sincos_pairs(graph)
-        outer, self.last_uses = self.last_uses, LastUses(graph, current_states(graph))
+        outer, self.last_uses = self.last_uses, LastUses(graph, last_needs(graph))
         uses, outer_state = self.last_uses, self.traps.state
         for k, param in enumerate(graph.params):
             if held is not None and held[k]:
@@ -195,7 +195,7 @@ class Lowering:
         for result, slots in zip(node.results, results, strict=True):
             self.values[result] = slots
             refcounts.add(result)
-        for value in dict.fromkeys((*node.operands, *node.results, *uses.states(position))):
+        for value in dict.fromkeys((*node.operands, *node.results, *uses.needs(position))):
             if uses.is_last(value, position):
                 refcounts.drop(value, self.values[value])
                 for pointer in self.product_operands.pop(value, ()):

@@ -17,7 +17,14 @@ import numpy as np
 
 from wend.backends.native.analysis.list_classes import Arena, ListClass, root
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.program import ChunkProgram, Field, HostCall, Layout, Program
+from wend.backends.native.program import (
+    ChunkProgram,
+    Field,
+    HostCall,
+    Layout,
+    Program,
+    SavedState,
+)
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.protocol import FusedLoop
 from wend.base.reporting.log import tell
@@ -149,7 +156,8 @@ def _identity(list_class: ListClass) -> ListClass:
 _ALLOWED: Mapping[tuple[str, str], Any] = {
     (x.__module__, x.__qualname__): x
     for x in (
-        *(CachedProgram, Program, ChunkProgram, Layout, Field, HostCall, FusedLoop, Source),
+        *(CachedProgram, Program, ChunkProgram, Layout, Field, HostCall, SavedState),
+        *(FusedLoop, Source),
         *(_node, _graph, _op, _identity, unpack_array, np.dtype, ListClass, Arena, Symbol),
         *(TensorType, ListType, MaybeType, ResourceType, TokenType, HostType),
     )

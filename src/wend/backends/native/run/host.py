@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.native.program import HostCall, Layout
+from wend.backends.native.program import HostCall, Layout, SavedState
 from wend.backends.native.run.marshal import Marshaller
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.target.loop_nest import loop_nest, run_body
 from wend.ir.graph import Node
 from wend.ir.op import Effect
-from wend.ops.frame_states import contents_of
+from wend.ops.frame_states import contents_in, contents_of
 
 
 class HostNode:
@@ -55,13 +55,36 @@ class HostNode:
         )
 
 
-def read_contents(state: HostCall, workspace: Workspace, layout: Layout) -> Mapping[int, Any]:
+def read_contents(
+    states: Sequence[SavedState], number: int, workspace: Workspace
+) -> Mapping[int, Any]:
     """Return the contents of the changed arguments that a trap has left in the block."""
-    marshallers = [Marshaller(field) for field in state.operands]
-    slots = struct.Struct("".join(marshaller.format for marshaller in marshallers))
-    values = iter(slots.unpack_from(workspace.block, layout.contents))
-    contents = contents_of(state.node, [m.read(values, workspace) for m in marshallers])
+    chain: list[tuple[Node, Callable[[int], Any]]] = []
+    next_number: int | None = number
+    while next_number is not None:
+        state = states[next_number]
+        chain.append((state.call.node, partial(_read_operand, _places(state), workspace)))
+        next_number = state.base
+    contents = contents_of(chain)
     return {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in contents.items()}
+
+
+def _places(state: SavedState) -> Sequence[tuple[Marshaller, struct.Struct, int]]:
+    """Return how, and where in the block, the contents in a frame state are read."""
+    places, offset = [], state.offset
+    for field in state.call.operands:
+        marshaller = Marshaller(field)
+        slots = struct.Struct(marshaller.format)
+        places.append((marshaller, slots, offset))
+        offset += slots.size
+    return places[len(places) - len(contents_in(state.call.node)) :]
+
+
+def _read_operand(
+    places: Sequence[tuple[Marshaller, struct.Struct, int]], workspace: Workspace, position: int
+) -> Any:
+    marshaller, slots, offset = places[position]
+    return marshaller.read(iter(slots.unpack_from(workspace.block, offset)), workspace)
 
 
 def _kernel(node: Node) -> Callable[..., Any]:

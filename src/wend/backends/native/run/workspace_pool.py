@@ -96,10 +96,10 @@ class WorkspacePool:
 
     def error(self, status: int, workspace: Workspace) -> BaseException:
         """Return the exception for the status of a call, with the contents of its frame state."""
-        reason, node, state = self.program.traps[status - 1]
+        reason, node, number = self.program.traps[status - 1]
         error = self._error(reason, node, workspace)
-        if state is not None:
-            attach_contents(error, read_contents(state, workspace, self.program.layout))
+        if number is not None:
+            attach_contents(error, read_contents(self.program.states, number, workspace))
         return error
 
     def _error(self, reason: int, node: Node | None, workspace: Workspace) -> BaseException:

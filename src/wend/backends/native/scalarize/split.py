@@ -24,7 +24,7 @@ from wend.ir.dataflow import Use, region_edges, region_flow
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
 from wend.ir.types import TOKEN, Type
-from wend.ops.frame_states import frame_state
+from wend.ops.frame_states import contents_in, frame_state
 from wend.passes.algebra import algebra
 from wend.passes.cse import cse
 from wend.passes.dce import dce
@@ -106,7 +106,8 @@ class _Splitter:
 
     def _frame_state(self, scope: ScalarScope, node: Node) -> None:
         """Emit a frame state on the forms that its operands have; complex numbers are whole."""
-        token, *contents = node.operands
+        contents = contents_in(node)
+        tokens = node.operands[: len(node.operands) - len(contents)]
         forms = [
             ((scope.whole(value),), False)
             if is_complex_number(value.type)
@@ -117,7 +118,7 @@ class _Splitter:
             value.tensor.shape if is_split else None
             for value, (_, is_split) in zip(contents, forms, strict=True)
         ]
-        operands = [scope.whole(token), *(x for elements, _ in forms for x in elements)]
+        operands = [*map(scope.whole, tokens), *(x for elements, _ in forms for x in elements)]
         attrs = {**node.attrs, "shapes": tuple(shapes)} if any(shapes) else node.attrs
         copy = Node(node.op, operands, attrs, (), [TOKEN], node.source)
         scope.b.nodes.append(copy)

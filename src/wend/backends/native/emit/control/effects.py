@@ -34,8 +34,14 @@ def emit_frame_state(
     low: Lowering, node: Node, operands: Sequence[Registers]
 ) -> Sequence[Registers]:
     """Emit nothing: the exits of the nodes that follow pass the operands to Python."""
-    if platform().is_process:
-        low.traps.state = FrameState(node, operands, low.refcounts.held & {*node.operands})
+    if not platform().is_process:
+        return [()]
+    traps, token = low.traps, frame_states.base_of(node)
+    base = None if token is None or token.node is None else traps.states.get(token.node)
+    traps.state = None
+    if token is None or base is not None:
+        state = FrameState.of(node, operands, base, low.refcounts.held)
+        traps.state = traps.states[node] = state
     return [()]
 
 
