@@ -285,11 +285,16 @@ def test_registered_slots_deque_and_kwargs(backend: str) -> None:
             assert outcomes[0] == outcomes[1]
 
 
+class LastWordError(BaseException):
+    """No `Exception`, as `SystemExit` is none."""
+
+
+@pytest.mark.parametrize("error", [OSError, LastWordError])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_errors_of_host_calls(backend: str) -> None:
+def test_errors_of_host_calls(backend: str, error: type[BaseException]) -> None:
     def stop(x):
         if x > 2.0:
-            raise OSError("host")
+            raise error("host")
         return x
 
     @wend.function(backend=backend)
@@ -301,7 +306,7 @@ def test_errors_of_host_calls(backend: str) -> None:
         return b.x
 
     b, l = Body(1.0, np.zeros(1)), [0.0]
-    with pytest.raises(OSError, match="host"):
+    with pytest.raises(error, match="host"):
         program(b, l)
     assert (b.x, b.n, l) == (2.5, 2, [2.0])
 

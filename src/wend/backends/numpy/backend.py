@@ -18,7 +18,7 @@ from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step
 from wend.ir.graph import Graph
 from wend.ops.effects import error_note
-from wend.ops.frame_states import chain_of, contents_of
+from wend.ops.frame_states import chain_of, contents_of, may_fail
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 from wend.runtime.partial_writes import attach_contents
 
@@ -37,7 +37,7 @@ class NumpyExecutable:
             with np.errstate(all="ignore"):
                 results: Sequence[Any] = self._run(*arguments)
                 return results
-        except Exception as error:
+        except BaseException as error:
             _add_source_note(error, self._program, self._file)
             _attach_contents(error, self._program, self._file)
             raise
@@ -71,7 +71,7 @@ class NumpyBackend:
         return NumpyExecutable(scope[function], program, file)
 
 
-def _add_source_note(error: Exception, program: PythonProgram, file: str) -> None:
+def _add_source_note(error: BaseException, program: PythonProgram, file: str) -> None:
     """Add the user's line to an error raised by a kernel."""
     trace: TracebackType | None = error.__traceback__
     node = None
@@ -83,13 +83,19 @@ def _add_source_note(error: Exception, program: PythonProgram, file: str) -> Non
         error.add_note(error_note(node))
 
 
-def _attach_contents(error: Exception, program: PythonProgram, file: str) -> None:
-    """Attach the contents of changed arguments that the innermost frame state tells."""
+def _attach_contents(error: BaseException, program: PythonProgram, file: str) -> None:
+    """Attach the contents of changed arguments that the innermost frame state tells.
+
+    A signal handler may raise anywhere: there, frame states do not tell how things stand.
+    """
     trace: TracebackType | None = error.__traceback__
     contents: Mapping[int, Any] = {}
     while trace is not None:
         frame = trace.tb_frame
         if frame.f_code.co_filename == file:
+            failing = program.nodes.get(trace.tb_lineno)
+            if failing is None or not may_fail(failing):
+                return
             lines = range(trace.tb_lineno, frame.f_code.co_firstlineno, -1)
             state = next((program.states[k] for k in lines if k in program.states), None)
             if state is not None:

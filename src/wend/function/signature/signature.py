@@ -19,6 +19,7 @@ from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
 from wend.base.refusals import refusal
 from wend.capture.state.paths import Decision, IntegerReached, Site
 from wend.eager.dispatch import Staged
+from wend.function.signature.bound_arguments import bound_arguments
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.runtime.array_boundary import check_no_subclass
@@ -451,7 +452,7 @@ class Signature:
         """
         assert self.inspected is not None
         try:
-            return self.inspected.bind(*args, **kwargs)
+            return bound_arguments(self.inspected, args, kwargs)
         except TypeError as error:
             described = f"{getattr(self.fun, '__name__', 'the function')}{self.inspected}"
             described = _error_of_call(self.fun, args, kwargs) or f"{described}: {error}"
