@@ -64,6 +64,7 @@ PUT = [
     *("a", "1", "1.5", "", " 1 ", "nan", b"a", np.str_("2"), ["a", 1], ["1", "2"], ["1"]),
     *(None, [None, 1], object(), {}, {1, 2}, len, ..., slice(1), np.timedelta64(1)),
     *([1], [1, 2], (1,), [[1], [2]], range(2), 1j, [1j], np.longdouble(1)),
+    *([300], [1, -1], [2.7, 1], 300, [1e3], range(255, 257), [True, 2**70]),
 ]
 # NumPy takes the truth of a list there.
 LISTED = {("?", write) for write in ("entry", "fill")}
@@ -77,7 +78,7 @@ def outcome(f: Any, v: np.ndarray) -> Any:
 
 
 @pytest.mark.parametrize("options", [{"backend": "numpy"}, {"eager": True}], ids=str)
-@pytest.mark.parametrize("dtype", ["f8", "i8", "?", "c16"])
+@pytest.mark.parametrize("dtype", ["f8", "i8", "u1", "?", "c16"])
 @pytest.mark.parametrize("write", WRITES)
 def test_what_is_put_in_is_converted_as_by_numpy(write: str, dtype: str, options: Any) -> None:
     v, put = np.array([3, 1, 2]).astype(dtype), WRITES[write]

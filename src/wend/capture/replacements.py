@@ -296,6 +296,9 @@ def replacement_of(fun: Any) -> Any:
     return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun
 
 
+# Functions whose third argument is put into the first
+_PUTS = (np.put, np.putmask, np.place, np.insert, np.put_along_axis)
+
 # How many arrays the methods of ufuncs take, if not one
 _ARRAYS_OF_METHODS = {"outer": 2, "at": 3}
 
@@ -323,6 +326,9 @@ def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: A
     args = tuple(arg.as_array() if isinstance(arg, TensorList) else arg for arg in args)
     if any(map(_holds_staged, (*args, *kwargs.values()))):
         are_arrays = _array_parameters(fun, len(args))
+        if fun in _PUTS and args and isinstance(args[0], Staged):
+            # What is put into an array is cast item by item.
+            are_arrays = [is_array and k != 2 for k, is_array in enumerate(are_arrays)]
         args = tuple(
             creating.asarray(arg) if is_array and _holds_staged(arg) else arg
             for is_array, arg in zip(are_arrays, args, strict=True)

@@ -15,6 +15,8 @@ from wend.numpy.ufuncs import copy_if_operand
 
 
 def _full_like(number: Any, like: Any, dtype: Any, shape: Any) -> Any:
+    if isinstance(number, (list, tuple)):
+        number = asarray(number) if any_staged(number) else np.asarray(number)
     number = cast(number, np.dtype(dtype) if dtype is not None else tensor_type(like).dtype)
     if shape is not None:
         return shaping.new_full(number, shape)
@@ -61,7 +63,9 @@ def asarray(
     check_device(device)
     original = x
     if not isinstance(x, Staged):
-        x = shaping.stack([asarray(item) if any_staged([item]) else np.asarray(item) for item in x])
+        # Each item is cast by itself: Python's integers of the run have to fit the dtype.
+        items = [(asarray if any_staged([item]) else np.asarray)(item, dtype) for item in x]
+        x = shaping.stack(items)
     x = x if dtype is None else cast(x, np.dtype(dtype))
     if copy is False and x is not original:
         raise ValueError("asarray cannot do without a copy here")

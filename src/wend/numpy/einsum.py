@@ -138,9 +138,10 @@ def _sum_unused(term: Term, keep: str) -> Term:
     if not axes:
         return term
     dtype = tensor_type(term.array).dtype
-    array = reducing.sum(term.array, axis=axes, dtype=dtype)
     if dtype.kind == "b":
         array = reducing.any(term.array, axis=axes)
+    else:
+        array = reducing.sum(term.array, axis=axes, dtype=dtype)
     return Term(array, "".join(label for label in term.labels if label in keep))
 
 

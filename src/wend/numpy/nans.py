@@ -98,22 +98,26 @@ nanmin = _nan_extreme(np.nanmin, reducing.min, np.inf)
 @implements(np.nanargmax)
 def nanargmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """Return the indices of the maximum along an axis, ignoring NaN; see `numpy.nanargmax`."""
-    return reducing.argmax(_nan_filled(staged(a), -np.inf, axis), axis=axis, keepdims=keepdims)
+    return _nan_arg_extreme(reducing.argmax, -np.inf, a, axis, keepdims)
 
 
 @implements(np.nanargmin)
 def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """Return the indices of the minimum along an axis, ignoring NaN; see `numpy.nanargmin`."""
-    return reducing.argmin(_nan_filled(staged(a), np.inf, axis), axis=axis, keepdims=keepdims)
+    return _nan_arg_extreme(reducing.argmin, np.inf, a, axis, keepdims)
 
 
-def _nan_filled(a: Any, number: Any, axis: int | None) -> Any:
-    """Return the array with NaN replaced, in which no slice may have NaN only."""
+def _nan_arg_extreme(
+    reduce: Callable[..., Any], lowest: float, a: Any, axis: int | None, keepdims: bool
+) -> Any:
+    """Return the positions of extremes, where no slice may have NaN only."""
+    a = staged(a)
+    positions = reduce(_replace_nan(a, lowest), axis=axis, keepdims=keepdims)
     if not is_inexact(a):
-        return a
-    is_nan = ew.isnan(a)
-    is_empty = reducing.any(reducing.all(is_nan, axis=axis))
-    return ew.where(is_nan, number, require(a, is_empty, ValueError, "All-NaN slice encountered"))
+        return positions
+    is_empty = reducing.any(reducing.all(ew.isnan(a), axis=axis))
+    # The positions are checked, not the array: of one element, they do not depend on it.
+    return require(positions, is_empty, ValueError, "All-NaN slice encountered")
 
 
 def _check_inexact(dtype: Any) -> None:

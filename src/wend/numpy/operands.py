@@ -39,17 +39,20 @@ def put_operand(x: Any, dtype: np.dtype) -> Any:
         TypeError: it is Python's, and complex for real numbers.
     """
     array = operand(x)
-    if not isinstance(array, (Staged, *PYTHON_SCALARS)) and not is_supported(array.dtype):
+    is_plain = not isinstance(array, (Staged, *PYTHON_SCALARS))
+    is_list = isinstance(x, (list, tuple, range))
+    if is_plain and (is_list or not is_supported(array.dtype)):
         elements = np.empty(array.shape, dtype)
-        elements[...] = array  # NumPy's error where it has none
-        if not (isinstance(x, np.ndarray) and x.ndim):
+        elements[...] = x if is_list else array  # NumPy's error where it has none
+        if is_list or not (isinstance(x, np.ndarray) and x.ndim):
             return elements[()]
         # Refused below: it is captured by reference, and no graph can read it.
     if tensor_type(array).dtype.kind == "c" and dtype.kind not in "bc":
-        if is_weak(array) or isinstance(x, (list, tuple)):
+        if is_weak(array) or is_list:
             dtype.type(1j)  # NumPy's error
         raise TypeMismatchError(f"cannot put {tensor_type(array)} into an array of {dtype}")
-    return array
+    # Python's integers in a list have to fit the dtype, too.
+    return creating.asarray(x, dtype) if is_list and dtype.kind in "iu" else array
 
 
 def put_rank(x: Any) -> int:

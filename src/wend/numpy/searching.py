@@ -184,8 +184,8 @@ def interp(
         raise ValueError("fp and xp are not of the same length.")
     if tensor_type(xp).dims == (0,):
         raise ValueError("array of sample points is empty")
-    if not isinstance(period, Staged) and period == 0:
-        raise ValueError("period must be a non-zero value")
+    if period is not None:
+        x = require(x, period == 0, ValueError, "period must be a non-zero value")
     value_dtype = np.complex128 if dtype_of(fp).kind == "c" else np.float64
     x, xp, fp = cast(x, FLOAT64), cast(xp, FLOAT64), cast(fp, np.dtype(value_dtype))
     if period is not None:

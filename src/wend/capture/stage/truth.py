@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from wend.base.errors import TypeMismatchError, explain
+from wend.base.errors import ShapeError, explain
 from wend.base.source import at, user_source
 from wend.capture.libraries import is_library
 from wend.eager.dispatch import Staged
@@ -58,7 +58,7 @@ def truth(x: Any) -> Any:
     dims = x.type.shape
     if dims is None or any(dim != 1 for dim in dims):
         is_known = dims is not None and all(isinstance(dim, int) for dim in dims)
-        raise TypeMismatchError(
+        raise ShapeError(
             explain(
                 f"the truth value of {x!r} is needed{at(user_source())}, but it "
                 f"{'has' if is_known and 0 not in dims else 'may have'} more than one element"
