@@ -165,7 +165,10 @@ class GuardRecorder(ReadLog):
     def read_item(self, owner: Any, key: Any, value: Any, is_base: bool = False) -> Any:
         """Note that captured code reads an item of a container; return the value for it to use."""
         label = self._outside.get(id(owner))
-        if label is None or isinstance(key, Staged):
+        if label is None:
+            return self.entered_item(value)
+        if isinstance(key, Staged):  # which may be any, or the one that the trace is for
+            self.read_contents(owner)
             return self.entered_item(value)
         is_object_array = type(owner) is np.ndarray and not isinstance(value, np.ndarray)
         if not is_object_array and not has_items_in_c(type(owner)):

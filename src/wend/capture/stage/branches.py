@@ -366,6 +366,8 @@ class StagedIf:
             self.then_returns and pair[1] is UNBOUND and name in self.state.variables
         ):
             pair = fill_missing(pair)
+            if name == RETURN_VALUE and (pair[0] is UNBOUND) != (pair[1] is UNBOUND):
+                self._refuse_return(pair)  # of what no zeros stand for: a text, None
         elif name in self.state.possibly_unbound and name not in unbound.reasons():
             pair = bound_in_run(pair)
         elif self.gives_value and name in self.state.variables:
@@ -390,6 +392,16 @@ class StagedIf:
                 f"{self.where}: `{name}` is {_describe(pair[1])} if the test holds, "
                 f"else {_describe(pair[0])}.",
                 cure=_cure_of(pair, "; give it the same kind of value on both paths"),
+            )
+        )
+
+    def _refuse_return(self, pair: list[Any]) -> None:
+        index = 0 if pair[1] is UNBOUND else 1
+        case = ("test fails", "test holds")[index]
+        raise StructureError(
+            explain(
+                f"{self.where}: the function returns {_describe(pair[index])} only if the {case}.",
+                cure="return arrays of the same structure on both paths.",
             )
         )
 
