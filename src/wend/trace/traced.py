@@ -53,6 +53,30 @@ class InlinedCall:
     results: tuple[Value, ...]
 
 
+class _CalleeFacts:
+    """Facts about graphs that every call of them asks for; each graph is walked once."""
+
+    def __init__(self) -> None:
+        self._may_fail: dict[Graph, bool] = {}
+        self._contents: dict[Graph, Sequence[tuple[Node, Mapping[int, Type]]]] = {}
+
+    def may_fail(self, graph: Graph) -> bool:
+        """Return whether a run of a graph may end with an error."""
+        if graph not in self._may_fail:
+            self._may_fail[graph] = any(map(may_fail, graph.nodes))
+        return self._may_fail[graph]
+
+    def contents_of_states(self, graph: Graph) -> Sequence[tuple[Node, Mapping[int, Type]]]:
+        """Return the types of the arrays of containers in each frame state of a graph."""
+        if graph not in self._contents:
+            self._contents[graph] = [
+                (state, {k: x.type for k, x in values_of(state).items() if k < ELEMENT})
+                for state in graph.walk()
+                if state.op is frame_state
+            ]
+        return self._contents[graph]
+
+
 @dataclass(frozen=True, slots=True)
 class Traced:
     """A recorded function.
@@ -92,7 +116,7 @@ class Traced:
     raises: tuple[tuple[type[BaseException], str], ...] = ()
     states: tuple[ContainerState, ...] = ()
     _copies: dict[Any, Graph] = field(default_factory=dict)
-    _contents: dict[Graph, Sequence[tuple[Node, Mapping[int, Type]]]] = field(default_factory=dict)
+    _facts: _CalleeFacts = field(default_factory=lambda: _CalleeFacts())
 
     @property
     def bindings(self) -> tuple[Any, ...]:
@@ -389,18 +413,8 @@ class Traced:
             return {}
         return {
             state: containers.after(contents, self.states, caller)
-            for state, contents in self._contents_of_states(graph)
+            for state, contents in self._facts.contents_of_states(graph)
         }
-
-    def _contents_of_states(self, graph: Graph) -> Sequence[tuple[Node, Mapping[int, Type]]]:
-        """Return the types of the arrays of containers in each frame state of the graph."""
-        if graph not in self._contents:
-            self._contents[graph] = [
-                (state, {k: x.type for k, x in values_of(state).items() if k < ELEMENT})
-                for state in graph.walk()
-                if state.op is frame_state
-            ]
-        return self._contents[graph]
 
     def call_in(
         self,
@@ -431,7 +445,7 @@ class Traced:
 
         If the function may fail, what its caller's arguments hold before the call is recorded.
         """
-        if any(map(may_fail, self.graph.nodes)):
+        if self._facts.may_fail(self.graph):
             outer.frames.save()
         for error, what in self.raises:
             outer.may_raise(what, (error,))

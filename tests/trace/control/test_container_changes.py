@@ -6,7 +6,8 @@ import itertools
 import linecache
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,17 @@ from tests.trace.control.test_container_states import BACKENDS, Body, outcome
 
 import wend
 from wend.backends.native.codegen import outlining
+from wend.ir.graph import Graph, Node
 from wend.ops.frame_states import frame_state
 
 _files = itertools.count()
 
 
-def function_of(source: str) -> Callable[..., Any]:
+def function_of(source: str, **names: Any) -> Callable[..., Any]:
     """Return the function `program` of a text."""
     file = f"<changes {next(_files)}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
-    scope: dict[str, Any] = {"np": np}
+    scope: dict[str, Any] = {"np": np, **names}
     exec(compile(source, file, "exec"), scope)
     program: Callable[..., Any] = scope["program"]
     return program
@@ -130,3 +132,55 @@ def test_an_error_ends_a_trace_for_the_value_of_an_integer(backend: str) -> None
     for k in (1, 5, 2, 6, 5):
         arguments = [0.0, 0, 0.0], np.zeros(3), k
         assert outcome(compiled, ([0.0, 0, 0.0], np.zeros(3), k)) == outcome(program, arguments)
+
+
+def test_a_callee_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its facts are found at the first call, and not at every other one."""
+
+    @wend.function
+    def callee(l, a, k):
+        l[0] = a[k]
+        l[1] = a[k + 1]
+
+    walked: list[str] = []
+    walk = Graph.walk
+
+    def counting(graph: Graph) -> Iterator[Node]:
+        walked.append(graph.name)
+        return walk(graph)
+
+    def count(calls: int) -> int:
+        lines = [f"    callee(l, a, k + {n})" for n in range(calls)]
+        program = function_of("\n".join(["def program(l, a, k):", *lines]), callee=callee)
+        compiled = wend.function(program, backend="numpy")
+        walked.clear()
+        monkeypatch.setattr(Graph, "walk", counting)
+        compiled.get_concrete_function([0.0, 0.0], np.zeros(9), 1)
+        monkeypatch.undo()
+        return walked.count("callee")
+
+    count(2)  # the callee is traced, for numbers of Python and for those of NumPy
+    assert count(6) == 0
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_changes_that_do_not_last(is_loaded: bool, tmp_path: Path) -> None:
+    """Concrete and loaded functions have no caller: its containers stay as before the call."""
+
+    @wend.function
+    def program(l, a, k):
+        first = l[0]
+        l[0] = first + 1.0
+        y = a[k]
+        l[0] = first
+        return y
+
+    call: Callable[..., Any] = program.get_concrete_function([0.0], np.zeros(2), 1)
+    if is_loaded:
+        wend.save(tmp_path / "program.wend", program)
+        call = wend.load(tmp_path / "program.wend")
+    l = [0.5]
+    assert call(l, np.ones(2), 1) == 1.0
+    with pytest.raises(IndexError):
+        call(l, np.ones(2), 5)
+    assert l == [0.5]
