@@ -11,16 +11,17 @@ import pytest
 import wend
 from tests.autodiff.test_strip_mine import (
     BACKENDS,
+    POINTS,
     TRIPS,
-    assert_same,
-    derivatives,
-    orbit,
-    pendulum,
-    rows,
+    check_known_trips,
+    check_policy,
+    on_backends,
 )
+from wend.autodiff import checkpoints
+from wend.base.memory import Memory
 
 SLOTS = [1, 2, 3, 5]
-POLICIES = [wend.Checkpoints(n) for n in SLOTS]
+POLICIES: list[Memory] = [wend.Checkpoints(n) for n in SLOTS]
 
 # By slots and trips: how often the body may run in the backward pass. Equinox needs as many.
 BOUNDS = {
@@ -36,47 +37,95 @@ BOUNDS = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("program", [orbit, rows])
-@pytest.mark.parametrize("x", [0.5, 25.0])  # 25: the first loop makes no trip
-def test_policies_give_the_same_derivatives(program: Any, x: float, backend: str) -> None:
-    with wend.config(backend=backend):
-        expected = derivatives(program("keep"), x, 0.3)
-        for policy in (wend.Checkpoints(2), wend.Checkpoints(5)):
-            assert_same(derivatives(program(policy), x, 0.3), expected)
+def set_segment(monkeypatch: pytest.MonkeyPatch, trips: int) -> None:
+    """Let a segment have about so many trips whose record is a number, if the state is small."""
+    monkeypatch.setattr(checkpoints, "_MAX_TAPE", 16 * trips if trips > 1 else 0)
+
+
+@pytest.mark.parametrize("program", POINTS)
+@on_backends(POLICIES, [wend.Checkpoints(1), wend.Checkpoints(3)])  # one slot is never replaced
+def test_policies_give_the_same_derivatives(
+    program: Any, policy: Memory, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_segment(monkeypatch, 1)
+    check_policy(program, policy, backend)
+
+
+@pytest.mark.parametrize("program", POINTS)
+@on_backends(POLICIES, [wend.Checkpoints(2)])
+def test_segments_give_the_same_derivatives(
+    program: Any, policy: Memory, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_segment(monkeypatch, 5)  # of `pendulum` 2 trips, of `rows` 10
+    check_policy(program, policy, backend)
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @pytest.mark.parametrize("trips", TRIPS)
-def test_any_number_of_trips(trips: int, policy: Any, backend: str) -> None:
-    args = np.array([0.4, 0.2]), 1.3
-    with wend.config(backend=backend):
-        expected = derivatives(pendulum("keep", trips), *args)
-        assert_same(derivatives(pendulum(policy, trips), *args), expected)
+def test_numbers_of_trips_that_a_trace_knows(
+    trips: int, policy: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_segment(monkeypatch, 1)
+    check_known_trips(trips, policy)
 
 
 def sines(x: Any, trips: Any) -> Any:
     for _ in range(trips):
         x = np.sin(1.1 * x)
-    return x
+    return np.sum(x)
+
+
+def counts_of(slots: int, x: Any, *numbers: int) -> list[Counter[str]]:
+    """How often operations run in the gradient, by numbers of trips."""
+    counts = []
+    with wend.config(memory=wend.Checkpoints(slots), backend="numpy"):
+        slope = wend.grad(sines)
+        slope(x, 2)
+        for trips in numbers:
+            with wend.profile() as measured:
+                assert np.all(np.isfinite(slope(x, trips)))
+            counts.append(Counter[str]())
+            for line in measured.lines():
+                counts[-1][line.what] += line.count
+    return counts
 
 
 @pytest.mark.parametrize(("slots", "trips"), BOUNDS)
 def test_how_often_trips_run(slots: int, trips: int) -> None:
-    with wend.config(memory=wend.Checkpoints(slots), backend="numpy"):
-        slope = wend.grad(sines)
-        assert slope(0.7, 2)
-        with wend.profile() as measured:
-            slope(0.7, trips)
-    counts: Counter[str] = Counter()
-    for line in measured.lines():
-        counts[line.what] += line.count
+    (counts,) = counts_of(slots, np.full(1000, 0.7), trips)
     again = counts["sin"] - trips
     assert again + counts["cos"] <= BOUNDS[slots, trips]
     assert counts["cos"] == trips  # each is differentiated once
     assert counts["list_push"] == min(slots, trips)
+
+
+@pytest.mark.parametrize(("slots", "trips"), BOUNDS)
+def test_how_often_trips_with_small_records_run(slots: int, trips: int) -> None:
+    """In segments, whose tape takes a page: each trip runs again at most once to be taped."""
+    (counts,) = counts_of(slots, 0.7, trips)
+    assert counts["sin"] - trips <= min(BOUNDS[slots, trips], trips * -(-trips // (slots * 512)))
+    assert counts["cos"] == trips
+    assert counts["list_push"] == -(-trips // 512) + trips
+
+
+def test_segments_of_any_number_of_trips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last segment may be short; slots are placed by segments as they are by trips."""
+    monkeypatch.setattr(checkpoints, "_MAX_TAPE", 24)
+    numbers = (0, 1, 2, 3, 4, 6, 7, 29, 30, 31, 299, 300)
+    for trips, counts in zip(numbers, counts_of(4, 0.7, *numbers), strict=True):
+        assert counts["cos"] == trips
+        assert counts["list_push"] - trips == min(4, -(-trips // 3))
+        if trips in (30, 300):
+            assert counts["sin"] - trips <= 3 * BOUNDS[4, trips // 3]
+    expected = wend.grad(sines)
+    with wend.config(memory=wend.Checkpoints(4), backend="native"):
+        actual = wend.grad(sines)
+        for trips in numbers:
+            np.testing.assert_allclose(actual(0.7, trips), expected(0.7, trips), rtol=1e-12)
+    assert "again at most once for up to 12 trips, twice for up to 15, 3 times for up to 45" in str(
+        actual.explain()
+    )
 
 
 def power(x: Any, trips: Any) -> Any:
@@ -92,12 +141,15 @@ def power(x: Any, trips: Any) -> Any:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("trips", [0, 1, 13])
-def test_an_exit_in_the_middle(trips: int, backend: str) -> None:
-    expected = [wend.grad(power)(0.6, trips), wend.grad(wend.grad(power))(0.6, trips)]
-    with wend.config(memory=wend.Checkpoints(3), backend=backend):
-        actual = [wend.grad(power)(0.6, trips), wend.grad(wend.grad(power))(0.6, trips)]
-    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+@pytest.mark.parametrize("segment", [1, 4])
+def test_an_exit_in_the_middle(segment: int, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_segment(monkeypatch, segment)
+    expected = [wend.grad(power), wend.grad(wend.grad(power))]
+    actual = [wend.grad(power), wend.grad(wend.grad(power))]
+    for trips in (0, 1, 13):
+        values = [f(0.6, trips) for f in expected]
+        with wend.config(memory=wend.Checkpoints(3), backend=backend):
+            np.testing.assert_allclose([f(0.6, trips) for f in actual], values, rtol=1e-12)
 
 
 def in_place(x: Any) -> Any:
@@ -133,7 +185,10 @@ def inner(x: Any) -> Any:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", [in_place, growing, reading_a_list, inner])
-def test_arrays_in_place_lists_and_loops_in_the_state(program: Any, backend: str) -> None:
+def test_arrays_in_place_lists_and_loops_in_the_state(
+    program: Any, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_segment(monkeypatch, 1 if backend == "native" else 4)
     second = wend.grad(lambda x: np.sin(wend.grad(program)(x)))
     expected = [wend.grad(program)(0.7), second(0.7)]
     with wend.config(memory=wend.Checkpoints(4), backend=backend):
@@ -145,8 +200,8 @@ def test_arrays_in_place_lists_and_loops_in_the_state(program: Any, backend: str
 def test_what_explain_says() -> None:
     with wend.config(memory=wend.Checkpoints(4)):
         slope = wend.grad(sines)
-        slope(0.7, 30)
-    assert "8 bytes in each of at most 4 slots of the loop" in str(slope.explain())
+        slope(np.full(1000, 0.7), 30)
+    assert "8,008 bytes in each of at most 4 slots of the loop" in str(slope.explain())
     again = (
         "runs each trip again at most once for up to 5 trips, "
         "twice for up to 15, 3 times for up to 35"

@@ -18,7 +18,7 @@ from tests.autodiff.test_checkpoints import (
     reading_a_list,
     sines,
 )
-from tests.autodiff.test_strip_mine import TRIPS, assert_same, derivatives, orbit, pendulum, rows
+from tests.autodiff.test_strip_mine import POINTS, check_policy
 from wend.autodiff import rule_spill
 from wend.runtime import spool as spool_module
 from wend.runtime.spool import Spool
@@ -34,19 +34,9 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 pytestmark = pytest.mark.usefixtures("small_segments")
 
 
-@pytest.mark.sampled
-@pytest.mark.parametrize("program", [orbit, rows])
-@pytest.mark.parametrize("x", [0.5, 25.0])  # 25: the first loop makes no trip
-def test_the_same_derivatives(program: Any, x: float) -> None:
-    assert_same(derivatives(program("spill"), x, 0.3), derivatives(program("keep"), x, 0.3))
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("trips", TRIPS)
-def test_any_number_of_trips(trips: int) -> None:
-    args = np.array([0.4, 0.2]), 1.3
-    expected = derivatives(pendulum("keep", trips), *args)
-    assert_same(derivatives(pendulum("spill", trips), *args), expected)
+@pytest.mark.parametrize("program", POINTS)
+def test_the_same_derivatives(program: Any) -> None:
+    check_policy(program, "spill", "native")
 
 
 @pytest.mark.sampled

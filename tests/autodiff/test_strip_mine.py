@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,16 @@ from wend.ops.control import while_
 TRIPS = [0, 1, 2, 7, 20, 100]
 POLICIES: list[Memory] = ["recompute", *map(wend.Every, (1, 2, 3, 5))]
 BACKENDS = ["numpy", "native"]
+IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+
+
+def on_backends(policies: list[Memory], on_native: list[Memory]) -> pytest.MarkDecorator:
+    """All policies on the reference; machine code of some, as that of others has other constants
+    only: of all in long runs.
+    """
+    pairs = [("numpy", policy) for policy in policies]
+    pairs += [("native", policy) for policy in (policies if IS_LONG else on_native)]
+    return pytest.mark.parametrize(("backend", "policy"), pairs, ids=str)
 
 
 def orbit(memory: Memory) -> Any:
@@ -42,10 +54,13 @@ def rows(memory: Memory) -> Any:
     return fun
 
 
-def pendulum(memory: Memory, trips: int) -> Any:
-    """A plain loop with a branch and an early exit, over a vector."""
+def pendulum(memory: Memory, trips: int | None = None) -> Any:
+    """A plain loop with a branch and an early exit, over a vector.
 
-    def fun(v: Any, a: Any) -> Any:
+    The number of trips is an argument, or else known when the program is traced.
+    """
+
+    def fun(v: Any, a: Any, trips: Any = trips) -> Any:
         total = 0.0
         for k in wend.loop(range(trips), memory=memory):
             v = v + 0.1 * np.sin(a * v[::-1])
@@ -57,16 +72,55 @@ def pendulum(memory: Memory, trips: int) -> Any:
     return fun
 
 
-def derivatives(fun: Callable[..., Any], *args: Any) -> list[Any]:
-    """The value, both gradients, those of a gradient, and the tangent of a gradient."""
-    gradient = wend.grad(fun)
-    tangents = [np.ones_like(arg) for arg in args]
-    return [
-        fun(*args),
-        *wend.grad(fun, (0, 1))(*args),
-        *wend.grad(lambda *xs: np.sum(gradient(*xs)), (0, 1))(*args),
-        wend.jvp(gradient, args, tangents)[1],
-    ]
+def derivatives(fun: Callable[..., Any]) -> wend.Function:
+    """The value, both gradients, those of a gradient, and the tangent of a gradient: in one trace,
+    for all calls that have arguments of the same shapes.
+    """
+
+    def gradient(*args: Any) -> Any:
+        return wend.grad(fun)(*args)
+
+    def all_of_them(x: Any, a: Any, *rest: Any) -> list[Any]:
+        summed = wend.grad(lambda x, a: np.sum(gradient(x, a, *rest)), (0, 1))
+        tangents = [np.ones(np.shape(v)) for v in (x, a)]
+        return [
+            fun(x, a, *rest),
+            *wend.grad(fun, (0, 1))(x, a, *rest),
+            *summed(x, a),
+            wend.jvp(lambda x, a: gradient(x, a, *rest), (x, a), tangents)[1],
+        ]
+
+    return wend.function(all_of_them)
+
+
+# Points, by program. From 25 on the loop of `orbit` makes no trip.
+POINTS: dict[Any, list[Any]] = {
+    orbit: [(0.5, 0.3), (25.0, 0.3)],
+    rows: [(0.5, 0.3), (25.0, 0.3)],
+    pendulum: [(np.array([0.4, 0.2]), 1.3, trips) for trips in TRIPS],
+}
+
+
+@cache
+def by_keep(program: Any, backend: str) -> list[list[Any]]:
+    """The derivatives at each point that `"keep"` gives."""
+    with wend.config(backend=backend):
+        known = derivatives(program("keep"))
+        return [known(*point) for point in POINTS[program]]
+
+
+def check_policy(program: Any, policy: Memory, backend: str) -> None:
+    with wend.config(backend=backend):
+        by_policy = derivatives(program(policy))
+        for point, expected in zip(POINTS[program], by_keep(program, backend), strict=True):
+            assert_same(by_policy(*point), expected)
+
+
+def check_known_trips(trips: int, policy: Memory) -> None:
+    *args, _ = POINTS[pendulum][0]
+    expected = by_keep(pendulum, "numpy")[TRIPS.index(trips)]
+    with wend.config(backend="numpy"):
+        assert_same(derivatives(pendulum(policy, trips))(*args), expected)
 
 
 def assert_same(actual: list[Any], expected: list[Any]) -> None:
@@ -74,25 +128,17 @@ def assert_same(actual: list[Any], expected: list[Any]) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("program", [orbit, rows])
-@pytest.mark.parametrize("x", [0.5, 25.0])  # 25: the first loop makes no trip
-def test_policies_give_the_same_derivatives(program: Any, x: float, backend: str) -> None:
-    with wend.config(backend=backend):
-        expected = derivatives(program("keep"), x, 0.3)
-        for policy in POLICIES:
-            assert_same(derivatives(program(policy), x, 0.3), expected)
+@pytest.mark.parametrize("program", POINTS)
+@on_backends(POLICIES, ["recompute", wend.Every(3)])
+def test_policies_give_the_same_derivatives(program: Any, policy: Memory, backend: str) -> None:
+    check_policy(program, policy, backend)
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @pytest.mark.parametrize("trips", TRIPS)
-def test_any_number_of_trips(trips: int, policy: Memory, backend: str) -> None:
-    args = np.array([0.4, 0.2]), 1.3
-    with wend.config(backend=backend):
-        expected = derivatives(pendulum("keep", trips), *args)
-        assert_same(derivatives(pendulum(policy, trips), *args), expected)
+def test_numbers_of_trips_that_a_trace_knows(trips: int, policy: Memory) -> None:
+    check_known_trips(trips, policy)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -20,32 +20,33 @@ from tests.autodiff.test_checkpoints import (
 )
 from tests.autodiff.test_strip_mine import (
     BACKENDS,
+    POINTS,
     TRIPS,
     assert_same,
+    check_known_trips,
+    check_policy,
     derivatives,
-    orbit,
     pendulum,
-    rows,
 )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("program", [orbit, rows])
-@pytest.mark.parametrize("x", [0.5, 25.0])  # 25: the first loop makes no trip
-def test_it_gives_the_same_derivatives(program: Any, x: float, backend: str) -> None:
-    with wend.config(backend=backend):
-        expected = derivatives(program("keep"), x, 0.3)
-        assert_same(derivatives(program("thin"), x, 0.3), expected)
+@pytest.mark.parametrize("program", POINTS)
+def test_it_gives_the_same_derivatives(program: Any, backend: str) -> None:
+    check_policy(program, "thin", backend)
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("trips", [*TRIPS, 8, 9, 1000])
-def test_any_number_of_trips(trips: int, backend: str) -> None:
+@pytest.mark.parametrize("trips", TRIPS)
+def test_numbers_of_trips_that_a_trace_knows(trips: int) -> None:
+    check_known_trips(trips, "thin")
+
+
+def test_more_trips() -> None:
     args = np.array([0.4, 0.2]), 1.3
-    with wend.config(backend=backend):
-        expected = derivatives(pendulum("keep", trips), *args)
-        assert_same(derivatives(pendulum("thin", trips), *args), expected)
+    expected, actual = derivatives(pendulum("keep")), derivatives(pendulum("thin"))
+    for trips in (8, 9, 1000):
+        assert_same(actual(*args, trips), expected(*args, trips))
 
 
 def test_each_trip_runs_once_more_and_few_states_are_kept() -> None:
@@ -77,11 +78,12 @@ def test_arrays_in_place_lists_and_loops_in_the_state(program: Any, backend: str
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("trips", [0, 1, 13])
-def test_an_exit_in_the_middle(trips: int, backend: str) -> None:
-    expected = wend.grad(power)(0.6, trips)
-    with wend.config(memory="thin", backend=backend):
-        np.testing.assert_allclose(wend.grad(power)(0.6, trips), expected, rtol=1e-12)
+def test_an_exit_in_the_middle(backend: str) -> None:
+    actual, expected = wend.grad(power), wend.grad(power)
+    for trips in (0, 1, 13):
+        value = expected(0.6, trips)
+        with wend.config(memory="thin", backend=backend):
+            np.testing.assert_allclose(actual(0.6, trips), value, rtol=1e-12)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

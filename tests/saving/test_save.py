@@ -60,6 +60,19 @@ def test_tapes_that_spill_are_not_saved_but_their_functions_are():
     np.testing.assert_array_equal(wend.grad(again(fun=fun).fun)(*args), slope(*args))
 
 
+@pytest.mark.parametrize("policy", ["recompute", "thin", wend.Every(3), wend.Checkpoints(2)])
+def test_gradients_by_every_other_policy_are_saved(policy):
+    def fun(x, n):
+        for _ in wend.loop(range(n), memory=policy):
+            x = np.sin(x) + 0.1 * x
+        return x
+
+    slope, second = wend.grad(fun), wend.grad(wend.grad(fun))
+    expected = slope(0.5, 20), second(0.5, 20)
+    loaded = again(slope=slope, second=second)
+    assert (loaded.slope(0.5, 20), loaded.second(0.5, 20)) == expected
+
+
 @pytest.mark.parametrize("name", ["two words", "class", "__call__"])
 def test_names_that_are_no_attributes_are_refused(name):
     fun = wend.function(lambda x: x, name="fun")

@@ -7,6 +7,9 @@ new one is taken every r trips, in place of the one whose removal leaves the lea
 latest of several. In the backward pass, freed slots are placed by the same numbers
 (`checkpoint_restarts.py`). Online checkpointing is due to Stumm and Walther (2010), and Wang, Moin
 and Iaccarino (2009), whose evaluation counts this stays below.
+
+Where trips record little, a slot is the state before a segment of trips (`checkpoints.py`), and all
+of these numbers count segments.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 
 from wend.autodiff.loop_tape import record_type
 from wend.autodiff.structured import emit_branches, emit_loop
+from wend.base.memory import segmented
 from wend.ir.graph import Value
 from wend.ir.rewrite import inline
 from wend.ops import elementwise, reducing
@@ -32,7 +36,8 @@ class Slots:
     """Where the states of some trips are kept, as values of a graph.
 
     Attributes:
-        trips: the number of trips that were made.
+        trips: the number of trips, or segments, that were made.
+        last: the trips of the last segment.
         positions: the trips whose states are kept, in rising order; as many as there are slots, the
             first ones of which are in use.
         places: for each of those, where in the lists its state is; the others are free places.
@@ -40,22 +45,29 @@ class Slots:
     """
 
     trips: Value
+    last: Value
     positions: Value
     places: Value
     lists: Sequence[Value]
 
     def values(self) -> list[Value]:
         """Return the values, in order."""
-        return [self.trips, self.positions, self.places, *self.lists]
+        return [self.trips, self.last, self.positions, self.places, *self.lists]
 
     @staticmethod
     def of(values: Sequence[Value]) -> Slots:
         """Return the slots of values in that order."""
-        return Slots(values[0], values[1], values[2], values[3:])
+        trips, last, positions, places, *lists = values
+        return Slots(trips, last, positions, places, lists)
 
 
 def append_placement(
-    b: Build, w: WhileParts, operands: Sequence[Value], state: Sequence[int], slots: int
+    b: Build,
+    w: WhileParts,
+    operands: Sequence[Value],
+    state: Sequence[int],
+    slots: int,
+    segment: int,
 ) -> tuple[Sequence[Value], Slots]:
     """Append the rotated loop that also fills slots.
 
@@ -65,6 +77,7 @@ def append_placement(
         operands: those of the loop.
         state: which forwarded values are kept.
         slots: the number of slots.
+        segment: the trips of a segment.
 
     Returns:
         What the loop forwards at its end, and the slots.
@@ -74,20 +87,32 @@ def append_placement(
     order = b.iota(slots)
     numbers = [b.integer(0), b.integer(1), b.integer(slots + 1)]
     distances = b.constant(np.ones(slots, np.int64))
-    start = [*operands[:carried], *numbers, distances, order, order, *map(b.list_new, types)]
+    placement = [*numbers, distances, order, order, *map(b.list_new, types)]
+    start = [*operands[:carried], b.integer(0), *placement]
     like = [*w.before_carry, *start[carried:]]
 
+    def keep(b: Build, values: Sequence[Value]) -> Sequence[Value]:
+        return _keep(b, values[: len(placement)], values[len(placement) :], slots)
+
     def body(b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Sequence[Value]:
-        forwarded, placement = carry[1:carried], carry[carried:]
-        placement = _keep(b, placement, [forwarded[i] for i in state], slots)
-        return [*inline(w.after, [*forwarded, *invariants], b.nodes), *placement]
+        forwarded, remaining, values = carry[1:carried], carry[carried], carry[carried + 1 :]
+        values = [*values, *(forwarded[i] for i in state)]
+        if segment == 1:
+            values = keep(b, values)
+        else:
+            is_first = b.eq(remaining, b.integer(0))
+            branches = [lambda _, values: values[: len(placement)], keep]
+            values = emit_branches(b, is_first, values, branches)
+            remaining = b.select(is_first, b.integer(segment), remaining)
+            remaining = b.sub(remaining, b.integer(1))
+        return [*inline(w.after, [*forwarded, *invariants], b.nodes), remaining, *values]
 
     outer = operands[carried:]
-    results = emit_loop(
-        b, start, outer, lambda b, c, _: c[0], body, like=like, applied=w.applied or w.memory
-    )
-    trips, _, _, _, positions, places, *lists = results[carried:]
-    return results[1 : count + 1], Slots(trips, positions, places, lists)
+    applied = segmented(w.applied or w.memory, segment)
+    results = emit_loop(b, start, outer, lambda b, c, _: c[0], body, like=like, applied=applied)
+    remaining, trips, _, _, _, positions, places, *lists = results[carried:]
+    last = b.sub(b.integer(segment), remaining)
+    return results[1 : count + 1], Slots(trips, last, positions, places, lists)
 
 
 def _keep(

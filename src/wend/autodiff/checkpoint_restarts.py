@@ -4,19 +4,37 @@ To go back over l trips from a slot, s slots being free with it, the first of th
 trips. Every d for which both parts can do with the fewest repetitions r is optimal (Griewank and
 Walther, 2000); the smallest is taken: max(β(s, r − 2), l − β(s − 1, r)), where β(s, r) is (s + r)
 over s.
+
+Where trips record little, l counts segments of trips. One segment is gone back over at a time, with
+the tape of `"keep"`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from wend.autodiff.checkpoint_placement import Slots
 from wend.autodiff.schedule import LoopSteps
+from wend.autodiff.segment_back import went_back
 from wend.autodiff.structured import emit_branches, emit_loop
-from wend.ir.graph import Value
+from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import inline
 from wend.ops import elementwise
 from wend.ops.build import Build
+
+
+@dataclass(frozen=True, slots=True)
+class TripSegment:
+    """The trips that are gone back over at a time.
+
+    Attributes:
+        trips: how many.
+        back: what `segment_back` gives; None for one trip.
+    """
+
+    trips: int
+    back: Graph | None
 
 
 def append_restarts(
@@ -24,16 +42,18 @@ def append_restarts(
     loop: LoopSteps,
     count: int,
     slots: Slots,
+    segment: TripSegment,
     cts: Sequence[Value],
     invariants: Sequence[Value],
 ) -> Sequence[Value]:
-    """Append the loop over trips, from the last to the first; return the last cotangents.
+    """Append the loop over segments, from the last to the first; return the last cotangents.
 
     Args:
         b: the builder.
         loop: the loop to go back over.
         count: the number of slots.
         slots: the slots as the forward loop has left them.
+        segment: how long a segment is, and how to go back over it.
         cts: the cotangents and sums to start from.
         invariants: the invariants of the loop.
     """
@@ -43,10 +63,13 @@ def append_restarts(
 
     def body(b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Sequence[Value]:
         slots, used, cts = Slots.of(carry[: first - 1]), carry[first - 1], carry[first:]
-        state, slots, used = _restored(b, loop, count, slots, used, invariants)
-        cts = inline(loop.step_back, [*state, *invariants, *cts], b.nodes)
-        trips = b.sub(slots.trips, b.integer(1))
-        return [trips, *slots.values()[1:], used, *cts]
+        state, slots, used = _restored(b, loop, count, slots, used, segment.trips, invariants)
+        if segment.back is None:
+            cts = inline(loop.step_back, [*state, *invariants, *cts], b.nodes)
+        else:
+            cts = went_back(b, loop, segment.back, state, invariants, slots.last, cts)
+        trips, full = b.sub(slots.trips, b.integer(1)), b.integer(segment.trips)
+        return [trips, full, *slots.values()[2:], used, *cts]
 
     def test(b: Build, carry: Sequence[Value], _: Sequence[Value]) -> Value:
         return b.gt(carry[0], b.integer(0))
@@ -61,14 +84,15 @@ def _restored(
     count: int,
     slots: Slots,
     used: Value,
+    segment: int,
     invariants: Sequence[Value],
 ) -> tuple[Sequence[Value], Slots, Value]:
-    """Return the state before the last trip, the slots, and how many of them are in use."""
+    """Return the state before the last segment, the slots, and how many of them are in use."""
     newest = b.sub(used, b.integer(1))
     trip, place = b.gather(slots.positions, newest), b.gather(slots.places, newest)
     pairs = zip(slots.lists, loop.state, strict=True)
     state = [b.refine(b.list_get(list, place), like.type) for list, like in pairs]
-    # The state before the last trip is read for the last time.
+    # The state before the last segment is read for the last time.
     is_last = b.eq(b.add(trip, b.integer(1)), slots.trips)
     used = b.select(is_last, newest, used)
     size = len(state)
@@ -85,7 +109,8 @@ def _restored(
         length = b.sub(outer[0], trip)
         free = b.sub(b.integer(count), used)
         distance = _distance(b, length, b.add(free, b.integer(1)))
-        state = [*_advanced(b, loop, state, distance, outer[1:])]
+        trips = distance if segment == 1 else b.mul(distance, b.integer(segment))
+        state = [*_advanced(b, loop, state, trips, outer[1:])]
         trip = b.add(trip, distance)
         is_before = b.lt(b.add(trip, b.integer(1)), outer[0])
         placed = emit_branches(
@@ -98,7 +123,8 @@ def _restored(
 
     results = emit_loop(b, carry, outer, test, body, like=like)
     _, used, positions, places, *others = results
-    return others[size:], Slots(slots.trips, positions, places, others[:size]), used
+    slots = Slots(slots.trips, slots.last, positions, places, others[:size])
+    return others[size:], slots, used
 
 
 def _push(b: Build, values: Sequence[Value], size: int) -> Sequence[Value]:

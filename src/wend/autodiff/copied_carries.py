@@ -108,7 +108,7 @@ def check_copies(
     (mined,) = (
         loop for n in segments for loop in _loops(n) if WhileParts.of(loop).applied == w.memory
     )
-    by_policy, by_keep = _bytes_a_trip(mined), _bytes_a_trip(trip_by_trip[-1])
+    by_policy, by_keep = bytes_a_trip(mined), bytes_a_trip(trip_by_trip[-1])
     if _records_changed(node, mined) and by_policy / trips > by_keep:
         times = "a trip" if trips == 1 else f"every {trips} trips"
         raise _too_large(node, f"{by_policy:,.0f} bytes {times}", by_keep)
@@ -135,7 +135,7 @@ def trips_of_copy(node: Node, state: Sequence[Value], keeping: Node) -> int:
     """
     changed = [source for source, _ in _updated_carries(node) if source in state]
     copied = sum(estimated_bytes(source.type) for source in changed)
-    return int(copied / (2.0 * max(_bytes_a_trip(keeping), 1.0)))
+    return int(copied / (2.0 * max(bytes_a_trip(keeping), 1.0)))
 
 
 def _too_large(node: Node, by_policy: str, by_keep: float) -> Exception:
@@ -153,7 +153,7 @@ def _too_large(node: Node, by_policy: str, by_keep: float) -> Exception:
     )
 
 
-def _bytes_a_trip(loop: Node) -> float:
+def bytes_a_trip(loop: Node) -> float:
     """Return about how many bytes a loop records in a trip; infinity if only the run knows."""
     return sum(map(_recorded_bytes, loop.regions))
 
@@ -164,7 +164,7 @@ def _recorded_bytes(graph: Graph) -> float:
     for node in graph.nodes:
         if node.op is lists.list_push:
             size += estimated_bytes(node.operands[1].type)
-        elif node.op is while_ and (by_trip := _bytes_a_trip(node)):
+        elif node.op is while_ and (by_trip := bytes_a_trip(node)):
             trips = trip_count(WhileParts.of(node))
             size += by_trip * (math.inf if trips is None else estimated_size(trips))
         elif node.op is not while_:

@@ -62,7 +62,7 @@ def pull_back_by_schedule(
     def make(nonzero: LoopCotangentActivity, activity: RegionActivity) -> ScheduledLoop:
         w = WhileParts.of(node)
         loop = _steps(w, nonzero, transpose_after(t, w, activity, nonzero))
-        forward = _forward(node, loop, schedule)
+        forward = _forward(t, node, loop, schedule)
         backward = _backward(t, node, loop, schedule, forward)
         segment = _LARGE_SEGMENT if updates_of_carries(node) else schedule.segment
         plain = plain_backward(t, node, nonzero, backward, segment)
@@ -182,12 +182,12 @@ def _step_back(w: WhileParts, transposed: Transposed) -> Graph:
     return b.finish([mapping[value] for value in transposed.results])
 
 
-def _forward(node: Node, loop: LoopSteps, schedule: Schedule) -> Node:
+def _forward(t: Transposer, node: Node, loop: LoopSteps, schedule: Schedule) -> Node:
     """Return the node that replaces a loop and fills slots."""
-    w, b = WhileParts.of(node), Build("placement")
+    b = Build("placement")
     b.source = node.source
-    params = params_like(b, w.before.params)
-    forwarded, placed = schedule.place(b, w, params, loop.state_positions)
+    params = params_like(b, loop.w.before.params)
+    forwarded, placed = schedule.place(t, b, loop, params)
     return scheduled_forward(node, b.finish([*forwarded, *placed]))
 
 

@@ -49,15 +49,15 @@ class Schedule(Protocol):
     segment: int
 
     def place(
-        self, b: Build, w: WhileParts, operands: Sequence[Value], state: Sequence[int]
+        self, t: Transposer, b: Build, loop: LoopSteps, operands: Sequence[Value]
     ) -> tuple[Sequence[Value], Sequence[Value]]:
         """Append the loop.
 
         Args:
+            t: the transposer.
             b: the builder.
-            w: the parts of the rotated loop.
+            loop: the loop.
             operands: those of the loop.
-            state: which forwarded values are kept.
 
         Returns:
             What the loop forwards at its end; and what the backward loop reads: numbers, arrays of

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
 from wend.autodiff.loop_tape import record_type
-from wend.autodiff.rotate import params_like
-from wend.autodiff.rule_checkpoint import recompute_and_transpose
 from wend.autodiff.schedule import LoopSteps
+from wend.autodiff.segment_back import segment_back, went_back
 from wend.autodiff.structured import emit_branches, emit_loop
 from wend.autodiff.transpose import Transposer
-from wend.base.zero import ZERO
-from wend.ir.dtypes import INT64
-from wend.ir.graph import Graph, Value
+from wend.ir.graph import Value
 from wend.ir.rewrite import inline
 from wend.ops.build import Build
-from wend.ops.control import AGAIN, WhileParts
 
 _FIRST_SLOTS = 8  # a power of two
 
@@ -33,9 +28,10 @@ class ThinSchedule:
     segment = 16  # trips, of the form that derivatives are taken of
 
     def place(
-        self, b: Build, w: WhileParts, operands: Sequence[Value], state: Sequence[int]
+        self, t: Transposer, b: Build, loop: LoopSteps, operands: Sequence[Value]
     ) -> tuple[Sequence[Value], Sequence[Value]]:
         """Append the loop; return what it forwards at its end, and (trips, K, used, lists…)."""
+        w, state = loop.w, loop.state_positions
         carried, count = len(w.carry), len(w.forwarded)
         types = [record_type(w.after_forwarded[i]) for i in state]
         numbers = [b.integer(n) for n in (0, 1, 0, _FIRST_SLOTS)]
@@ -65,9 +61,8 @@ class ThinSchedule:
     ) -> Sequence[Value]:
         """Append the loop over the states, from the last to the first."""
         trips, distance, used, *lists = slots
-        segment = _segment_back(t, loop)
+        segment = segment_back(t, loop)
         outer = [distance, *lists, *invariants]
-        sums = len(loop.nonzero.invariants)
 
         def body(b: Build, carry: Sequence[Value], outer: Sequence[Value]) -> Sequence[Value]:
             trips, used, *cts = carry
@@ -76,13 +71,9 @@ class ThinSchedule:
             pairs = zip(lists, loop.state, strict=True)
             state = [b.refine(b.list_get(list, newest), like.type) for list, like in pairs]
             start = b.mul(newest, distance)
-            inner = [*state, *invariants, b.sub(trips, start), *cts[: len(cts) - sums]]
-            grads = inline(segment, inner, b.nodes)
-            added = [
-                b.autograd_add(old, new)
-                for old, new in zip(cts[len(cts) - sums :], grads[len(cts) - sums :], strict=True)
-            ]
-            return [start, newest, *grads[: len(cts) - sums], *added]
+            count = b.sub(trips, start)
+            cts = went_back(b, loop, segment, state, invariants, count, cts)
+            return [start, newest, *cts]
 
         def test(b: Build, carry: Sequence[Value], _: Sequence[Value]) -> Value:
             return b.gt(carry[1], b.integer(0))
@@ -90,55 +81,6 @@ class ThinSchedule:
         lists_in, first = lists, len(lists) + 1
         like = [trips, used, *loop.cts]
         return emit_loop(b, [trips, used, *cts], outer, test, body, like=like)[2:]
-
-
-def _segment_back(t: Transposer, loop: LoopSteps) -> Graph:
-    """Return (state…, invariants…, trips, cotangents…) → cotangents at the start, and sums."""
-    w, nonzero = loop.w, loop.nonzero
-    segment = _segment(w)
-    forwarded = len(w.forwarded)
-    positions = [*nonzero.forwarded, *(forwarded + j for j in nonzero.invariants)]
-    b = Build("segment_back")
-    b.source = w.source
-    state, invariants = params_like(b, loop.state), params_like(b, w.after_invariants)
-    trips = b.param(segment.params[-1].type)
-    cts = params_like(b, loop.cts[: len(nonzero.forwarded)])
-    values = dict(zip(loop.state_positions, state, strict=True))
-    values |= {forwarded + j: value for j, value in enumerate(invariants)}
-    values[len(segment.params) - 1] = trips
-    seeds: list[Cotangent] = [ZERO] * forwarded
-    for i, ct in zip(nonzero.forwarded, cts, strict=True):
-        seeds[i] = ct
-    transposed = recompute_and_transpose(t, segment, positions, seeds)
-    assert transposed is not None
-    graph, connected, used = transposed
-    first_ct = len(segment.params)
-    values |= {first_ct + k: ct for k, ct in enumerate(cts)}
-    results = inline(graph, [values[k] for k in used], b.nodes)
-    grads = dict(zip(connected, results, strict=True))
-    likes = [*cts, *(invariants[j] for j in nonzero.invariants)]
-    pairs = zip(positions, likes, strict=True)
-    return b.finish([instantiate_or_zeros(b, grads.get(k, ZERO), like) for k, like in pairs])
-
-
-def _segment(w: WhileParts) -> Graph:
-    """Return (forwarded…, invariants…, trips) → what is forwarded so many trips later."""
-    b = Build("segment")
-    b.source = w.source
-    forwarded = params_like(b, w.after_forwarded)
-    invariants = params_like(b, w.after_invariants)
-    trips = b.param(w.predicate.tensor.with_dtype(INT64))
-
-    def body(b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Sequence[Value]:
-        remaining, *forwarded = carry
-        _, *results = inline(w.after, [*forwarded, *invariants], b.nodes)
-        return [b.sub(remaining, b.integer(1)), *results]
-
-    def test(b: Build, carry: Sequence[Value], _: Sequence[Value]) -> Value:
-        return b.gt(carry[0], b.integer(0))
-
-    carry = [trips, *forwarded]
-    return b.finish(emit_loop(b, carry, invariants, test, body, applied=AGAIN)[1:])
 
 
 def _keep(b: Build, placement: Sequence[Value], state: Sequence[Value]) -> Sequence[Value]:

@@ -55,6 +55,9 @@ class Checkpoints:
     The number of trips need not be known. T trips are run 2 T times as long as T is at most about
     `slots`² / 2, and more often then: T · (1 + r) times, where `slots` + r over r is at least T.
 
+    Trips of small records are taken in segments, as many as record up to 4 KiB. T counts segments
+    then, and the records of one of them are kept beside the carries.
+
     Args:
         slots: the number of carries that are kept at a time, at least 1.
 
@@ -88,6 +91,7 @@ _UNITS = {
     **{f"{unit}B": 1000**k for k, unit in enumerate("KMGT", 1)},
     **{f"{unit}IB": 1024**k for k, unit in enumerate("KMGT", 1)},
 }
+_SEGMENTED = re.compile(r"(.+) by (\d+)")
 _CALL = re.compile(r"(Every|Checkpoints)\((\d+)\)")
 
 
@@ -153,3 +157,14 @@ def parsed(text: str) -> Memory:
     if call is None:
         return text
     return (Every if call[1] == "Every" else Checkpoints)(int(call[2]))
+
+
+def segmented(text: str, trips: int) -> str:
+    """Return the text of a policy that was applied to segments of so many trips."""
+    return text if trips == 1 else f"{text} by {trips}"
+
+
+def without_segments(text: str) -> tuple[str, int]:
+    """Return the policy of such a text, and the trips of a segment."""
+    match = _SEGMENTED.fullmatch(text)
+    return (text, 1) if match is None else (match[1], int(match[2]))

@@ -11,7 +11,16 @@ from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
 from wend.base.config import traced_settings
 from wend.base.keys import ByIdentity
-from wend.base.memory import SPILL, Checkpoints, Every, parsed, shown, shown_size
+from wend.base.memory import (
+    SPILL,
+    Checkpoints,
+    Every,
+    Memory,
+    parsed,
+    shown,
+    shown_size,
+    without_segments,
+)
 from wend.base.source import at
 from wend.function.remarks import copied, counted, fused_loops, hoisted, largest, mapped, recomputed
 from wend.function.signature.shape_relaxation import subsumes
@@ -274,7 +283,7 @@ def _kept_records(graphs: Sequence[Graph]) -> list[str]:
 
 def _frequency(loop: Node) -> str:
     """Return how often a loop keeps a record."""
-    match parsed(WhileParts.of(loop).applied):
+    match _applied(loop)[0]:
         case Checkpoints(slots=slots):
             return f"in each of at most {slots} slots of the loop"
         case "thin":
@@ -286,21 +295,30 @@ def _frequency(loop: Node) -> str:
 
 def _policy(loop: Node) -> str:
     """Return the policy of a loop that runs its trips again, in parentheses."""
-    policy = WhileParts.of(loop).applied
+    policy, _ = without_segments(WhileParts.of(loop).applied)
     if policy in ("", AGAIN):
         return ""
     return f" (memory={shown(policy)}: runs {_evaluations(loop)})"
 
 
+def _applied(loop: Node) -> tuple[Memory, int]:
+    """Return the policy by which a loop was rewritten, and the trips of its segments."""
+    text, trips = without_segments(WhileParts.of(loop).applied)
+    return parsed(text), trips
+
+
 def _evaluations(loop: Node) -> str:
     """Return how often the backward pass of a loop runs trips again."""
-    policy = parsed(WhileParts.of(loop).applied)
+    policy, trips = _applied(loop)
     if not isinstance(policy, Checkpoints):
         return "each trip once more"
     # A loop that changes arrays in place has been strip-mined.
     is_mined = any(node.attrs.get("applied") == AGAIN for node in WhileParts.of(loop).after.walk())
     unit = "segment" if is_mined else "trip"
-    limits = [f"{math.comb(policy.slots + r, r):,}" for r in (1, 2, 3)]
+    reach = [math.comb(policy.slots + r, r) for r in (1, 2, 3)]
+    if trips > 1:  # they run once more, to be recorded
+        reach = [policy.slots * trips, *(count * trips for count in reach[:2])]
+    limits = [f"{count:,}" for count in reach]
     return (
         f"each {unit} again at most once for up to {limits[0]} {unit}s, "
         f"twice for up to {limits[1]}, 3 times for up to {limits[2]}"

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import LoadError
-from wend.base.memory import memory_text
+from wend.base.memory import memory_text, without_segments
 from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node
 from wend.ir.op import Op
 from wend.ir.types import HostType, ListType, MaybeType, ResourceType, Type
 from wend.ops import effects
-from wend.ops.control import call
+from wend.ops.control import AGAIN, call
 from wend.ops.custom import RULED, CustomJvpParts, CustomVjpParts, RecursiveRule, custom_jvp
 from wend.runtime.storage import Storage
 
@@ -88,7 +88,8 @@ def _check_attrs(node: Node) -> None:
         count = node.attrs.get(name, 0)
         if not 0 <= count <= len(node.operands):
             raise LoadError(f"{node.op.name}: {name} is {count}")
-    for policy in (node.attrs.get("memory"), node.attrs.get("applied") or None):
+    applied = node.attrs.get("applied") or AGAIN
+    for policy in (node.attrs.get("memory"), None if applied == AGAIN else applied):
         if policy is not None:
             _check_policy(policy)
     array = node.attrs.get("value")
@@ -99,7 +100,7 @@ def _check_attrs(node: Node) -> None:
 def _check_policy(policy: Any) -> None:
     """Check the text of a tape policy."""
     try:
-        memory_text(policy)
+        memory_text(without_segments(policy)[0])
     except (ValueError, TypeError, NotImplementedError):
         raise LoadError(f"there is no tape policy {policy!r:.40}") from None
 
