@@ -1,22 +1,28 @@
 """`python -m bench.policies`: time and memory of the gradient of a loop, by policy of `memory=`.
 
 The program makes explicit steps of a nonlinear heat equation on 10,000 points, 80,000 bytes a step.
-Each figure is taken in a process of its own, after a short call has compiled the program. With
-jax, equinox or torch in the environment, what they offer runs beside.
+Each figure is taken in a process of its own, after a short call has compiled the program; times
+are the minimum of several calls. What jax, equinox and torch offer runs beside, where this Python
+or an environment of `--peers` has them.
+
+`--spill FOLDER…` instead takes the gradient of an LSTM whose tape is eight times `tape_limit`, and
+goes on in a file of each folder. `--demo` takes that of the solver of `wend demo` over 2,000 years.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.environments import ENVIRONMENTS, found, python_of
 from bench.memory import growth
 
 POINTS = 10_000
@@ -27,6 +33,11 @@ OTHERS = {
     "torch, checkpoint a step": "torch",
 }
 WARM_UP = 3  # trips
+MIN_SECONDS, MAX_CALLS = 2.0, 15  # that are timed
+
+SEQUENCES, UNITS, STEPS = 32, 128, 2000
+LIMIT = 32 << 20  # bytes: an eighth of the tape
+DEMO_ROUNDS = 60
 
 
 def wend_gradient(policy: str, order: int) -> Callable[[int], Any]:
@@ -127,28 +138,171 @@ def torch_gradient(order: int) -> Callable[[int], Any]:
     return gradient
 
 
+def lstm_gradient(policy: str) -> Callable[[int], Any]:
+    """Return steps → the gradient of the summed squares of the states of an LSTM in f32."""
+    import numpy as np
+
+    import wend
+
+    def sigmoid(x: Any) -> Any:
+        return 1.0 / (1.0 + np.exp(-x))
+
+    def loss(w: Any, u: Any, b: Any, xs: Any) -> Any:
+        h = c = np.zeros((SEQUENCES, UNITS), np.float32)
+        total = np.float32(0.0)
+        for t in wend.loop(range(xs.shape[0]), memory=policy):
+            z = xs[t] @ w + h @ u + b
+            c = sigmoid(z[:, UNITS : 2 * UNITS]) * c + sigmoid(z[:, :UNITS]) * np.tanh(
+                z[:, 2 * UNITS : 3 * UNITS]
+            )
+            h = sigmoid(z[:, 3 * UNITS :]) * np.tanh(c)
+            total = total + np.sum(h * h)
+        return total
+
+    rng = np.random.default_rng(0)
+    w, u = 0.1 * rng.normal(size=(2, UNITS, 4 * UNITS)).astype(np.float32)
+    b = np.zeros(4 * UNITS, np.float32)
+    xs = rng.normal(size=(STEPS, SEQUENCES, UNITS)).astype(np.float32)
+    gradient = wend.function(wend.grad(loss, (0, 1, 2)), reduce_retracing=True)
+    return lambda steps: gradient(w, u, b, xs[:steps])
+
+
+def seconds(run: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> float:
+    """Return the least time of a call, of as many as fill some seconds."""
+    times: list[float] = []
+    while len(times) < MAX_CALLS and sum(times) < MIN_SECONDS:
+        start = clock()
+        run()
+        times.append(clock() - start)
+    return min(times)
+
+
 def measure(name: str, trips: int, order: int) -> dict[str, float]:
-    """Return the milliseconds and the megabytes of one gradient, in this process."""
+    """Return the milliseconds and the megabytes of a gradient, in this process."""
     others = {"jax": jax_gradient, "equinox": equinox_gradient, "torch": torch_gradient}
     module = OTHERS.get(name)
     run = wend_gradient(name, order) if module is None else others[module](order)
     # Compiled for every number of trips at once, except by jax.
     run(trips if module == "jax" else WARM_UP)
     size = growth(lambda: run(trips))
-    start = time.process_time()
-    run(trips)
-    return {"ms": 1e3 * (time.process_time() - start), "MB": size / 1e6}
+    return {"ms": 1e3 * seconds(lambda: run(trips)), "MB": size / 1e6}
 
 
-def in_a_process(name: str, trips: int, order: int) -> dict[str, float] | None:
-    """Return what `measure` gives in a process of its own; None where it fails."""
-    command = [sys.executable, "-m", "bench.policies", "--one", name, str(trips), str(order)]
+def measure_spilled(folder: str) -> dict[str, float]:
+    """Return the same of the LSTM, the bytes that it writes, and those that it holds beyond the
+    working arrays; without a folder its tape stays in memory.
+    """
+    import wend
+
+    written, pwrite = [], os.pwrite
+
+    def counting(file: int, data: Any, offset: int) -> int:
+        written.append(pwrite(file, data, offset))
+        return written[-1]
+
+    os.pwrite = counting
+    if folder:
+        wend.config(tape_limit=LIMIT, spill_dir=folder)
+    wend.config(tape_keep=0)
+    run = lstm_gradient("keep")
+    run(WARM_UP)
+    run(WARM_UP + 1)
+    working = growth(lambda: run(2 * WARM_UP))
+    size = growth(lambda: run(STEPS))
+    written.clear()
+    start = time.perf_counter()
+    run(STEPS)
+    elapsed, bytes_written = time.perf_counter() - start, sum(written)
+    cpu = seconds(lambda: run(STEPS))
+    elapsed = min(elapsed, seconds(lambda: run(STEPS), time.perf_counter))
+    return {
+        "ms": 1e3 * cpu,
+        "elapsed": 1e3 * elapsed,
+        "MB": (size - working) / 1e6,
+        "written": bytes_written / 1e6,
+    }
+
+
+def print_demo() -> None:
+    """Print the times and bytes of the demo's solver over 2,000 years, in one process."""
+    import wend
+    from wend.cli.demo import START, lotka_volterra
+    from wend.cli.dopri import advance
+
+    def solve(rates: Any, state: Any, memory: str) -> Any:
+        with wend.config(memory=memory):
+            ends, _, tried = advance(lotka_volterra(rates), state, 2000.0, 0.1, 1e-8)
+        return ends[0] + ends[1], tried
+
+    policies = "keep", "thin", "Checkpoints(8)", "Checkpoints(32)"
+    arguments = START, (START.hare, START.lynx)
+    gradients = {name: wend.value_and_grad(solve, (0, 1), has_aux=True) for name in policies}
+    calls = {name: partial(gradient, *arguments, name) for name, gradient in gradients.items()}
+    steps = {int(call()[0][1]) for call in calls.values()}
+    least = dict.fromkeys(policies, float("inf"))
+    for _ in range(DEMO_ROUNDS):
+        for name, call in calls.items():
+            start = time.thread_time()
+            call()
+            least[name] = min(least[name], time.thread_time() - start)
+    print(f"{max(steps):,} steps; least of {DEMO_ROUNDS}")
+    for name, gradient in gradients.items():
+        runs = gradient.get_concrete_function(*arguments, name).compiled.executables()
+        size = sum(run.peak_memory() for run in runs)
+        print(
+            f"{name:<28}{1e3 * least[name]:>8.2f} ms {least[name] / least['keep']:.2f}×"
+            f"{size:>14,} bytes"
+        )
+
+
+def in_a_process(python: str, *arguments: str) -> dict[str, float] | None:
+    """Return what `measure` or `measure_spilled` gives in a process; None where it fails."""
+    command = [python, "-m", "bench.policies", *arguments]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
     if run.returncode:
         print(run.stderr.strip().splitlines()[-1:], file=sys.stderr)
         return None
     result: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
     return result
+
+
+def installed(peers: Path | None) -> dict[str, str]:
+    """Return the Python of each system beside wend that is installed."""
+    pythons = [sys.executable]
+    if peers is not None:
+        pythons += [str(python_of(peers / name)) for name in ENVIRONMENTS]
+    modules = {
+        python: found(python, OTHERS.values()) for python in pythons if Path(python).exists()
+    }
+    return {
+        name: next(python for python, has in modules.items() if module in has)
+        for name, module in OTHERS.items()
+        if any(module in has for has in modules.values())
+    }
+
+
+def print_spilled(folders: list[str]) -> None:
+    """Print a row for the tape in memory, and one for the tape in a file of each folder."""
+    print(
+        f"an LSTM of {SEQUENCES} sequences, {UNITS} units, {STEPS:,} steps; limit {LIMIT / 1e6} MB"
+    )
+    print(f"{'tape':<28}{'CPU':>16}{'elapsed':>16}{'held':>10}{'written':>12}{'both ways':>14}")
+    by_keep: dict[str, float] | None = None
+    for folder in ("", *folders):
+        result = in_a_process(sys.executable, "--one-spilled", folder)
+        if result is None:
+            continue
+        by_keep = by_keep or result
+        times = [
+            f"{result[key]:,.0f} ms {result[key] / by_keep[key]:.2f}×" for key in ("ms", "elapsed")
+        ]
+        rate = 2e3 * result["written"] / result["elapsed"]
+        sizes = f"{result['MB']:,.0f} MB", f"{result['written']:,.0f} MB"
+        print(
+            f"{folder or 'in memory':<28}{times[0]:>16}{times[1]:>16}{sizes[0]:>10}{sizes[1]:>12}"
+            f"{f'{rate:,.0f} MB/s' if folder else '-':>14}",
+            flush=True,
+        )
 
 
 def plot(rows: dict[str, list[tuple[int, float, float]]], path: Path) -> None:
@@ -213,19 +367,32 @@ def main() -> None:
     parser.add_argument("--trips", type=int, nargs="*", default=[100, 1000, 10_000])
     parser.add_argument("--order", type=int, default=1)
     parser.add_argument("--plot", type=Path)
-    parser.add_argument("--one", nargs=3)
+    parser.add_argument("--peers", type=Path, help="the folder of `python -m bench --peers-setup`")
+    parser.add_argument("--spill", nargs="+", metavar="FOLDER")
+    parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--one-spilled", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         name, trips, order = options.one
         print(json.dumps(measure(name, int(trips), int(order))))
         return
-    installed = [name for name, module in OTHERS.items() if importlib.util.find_spec(module)]
+    if options.one_spilled is not None:
+        print(json.dumps(measure_spilled(options.one_spilled)))
+        return
+    if options.demo:
+        print_demo()
+        return
+    if options.spill:
+        print_spilled(options.spill)
+        return
     rows: dict[str, list[tuple[int, float, float]]] = {}
     print(f"{'policy':<28}" + "".join(f"{f'{t:,} trips':>24}" for t in options.trips))
-    for name in (*POLICIES, *installed):
+    pythons = {**dict.fromkeys(POLICIES, sys.executable), **installed(options.peers)}
+    for name, python in pythons.items():
         cells = []
         for trips in options.trips:
-            result = in_a_process(name, trips, options.order)
+            result = in_a_process(python, "--one", name, str(trips), str(options.order))
             if result is not None:
                 rows.setdefault(name, []).append((trips, result["ms"], result["MB"]))
             cells.append(
