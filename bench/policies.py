@@ -247,7 +247,7 @@ def print_demo() -> None:
             least[name] = min(least[name], time.thread_time() - start)
     print(f"{max(steps):,} steps; least of {DEMO_ROUNDS}")
     for name, gradient in gradients.items():
-        runs = gradient.get_concrete_function(*arguments, name).compiled.executables()
+        runs: Any = gradient.get_concrete_function(*arguments, name).compiled.executables()
         size = sum(run.peak_memory() for run in runs)
         print(
             f"{name:<28}{1e3 * least[name]:>8.2f} ms {least[name] / least['keep']:.2f}×"
