@@ -195,7 +195,19 @@ def _standard(
 
 trace = _standard(np.linalg.trace, matrices.trace, axis1=-2, axis2=-1)
 diagonal = _standard(np.linalg.diagonal, matrices.diagonal, axis1=-2, axis2=-1)
-cross = _standard(np.linalg.cross, matrices.cross)
+
+
+def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    sizes = [known_size(staged(x), axis, "np.linalg.cross") for x in (x1, x2)]
+    if sizes != [3, 3]:
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
+            f"{sizes[0]} and {sizes[1]} dimensional instead."
+        )
+    return matrices.cross(x1, x2, axis=axis)
+
+
+cross = _standard(np.linalg.cross, _cross)
 
 
 def _outer(x1: Any, x2: Any, /) -> Any:
