@@ -314,14 +314,6 @@ def test_differences_are_as_listed(
     assert np.shape(plain) != np.shape(result) or not np.allclose(plain, result, rtol=1e-2)
 
 
-def test_vectors_of_two_elements_have_no_cross_product() -> None:
-    assert "`cross`" in PAGE
-    with pytest.raises(ValueError, match="3-dimensional"):
-        wend.function(np.cross)(np.ones(2), np.ones(2))
-    if np.lib.NumpyVersion(np.__version__) < "2.5.0.dev0":
-        np.cross(np.ones(2), np.ones(2))
-
-
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("dtype", "n"), [(np.uint8, -1), (np.int8, 300)])
 def test_where_takes_integers_out_of_range_as_numpy_does(dtype: type, n: int, backend: str) -> None:

@@ -30,11 +30,6 @@ def _are_cast_beyond_integers(call: Call) -> bool:
     return any(not ((x >= limits.min) & (x <= limits.max)).all() for x in numbers)
 
 
-def _has_pairs(call: Call, result: Any, reference: Any) -> bool:
-    """Vectors of two elements, which NumPy deprecates."""
-    return any(x.shape[-1:] == (2,) for x in call.operands)
-
-
 def _has_leading_zero(call: Call, result: Any, reference: Any) -> bool:
     return any(x.size and x[0] == 0 for x in call.operands)
 
@@ -113,7 +108,6 @@ def _is_singular(call: Call, result: Any, reference: Any) -> bool:
 
 
 _LISTED: dict[str, Callable[[Call, Any, Any], bool]] = {
-    "cross": _has_pairs,
     "polymul": _has_leading_zero,
     "special.softmax": _has_integers,
     "special.log_softmax": _has_integers,
