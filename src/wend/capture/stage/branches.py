@@ -365,7 +365,8 @@ class StagedIf:
         if name == RETURN_VALUE or (
             self.then_returns and pair[1] is UNBOUND and name in self.state.variables
         ):
-            pair = fill_missing(pair)
+            if name != RETURN_VALUE or not self._returns_none(pair):
+                pair = fill_missing(pair)
             if name == RETURN_VALUE and (pair[0] is UNBOUND) != (pair[1] is UNBOUND):
                 self._refuse_return(pair)  # of what no zeros stand for: a text, None
         elif name in self.state.possibly_unbound and name not in unbound.reasons():
@@ -394,6 +395,11 @@ class StagedIf:
                 cure=_cure_of(pair, "; give it the same kind of value on both paths"),
             )
         )
+
+    def _returns_none(self, pair: list[Any]) -> bool:
+        """Return whether a path returns None, and not only because it returns nothing yet."""
+        start = self.start[self.state.names.index(RETURN_VALUE)]
+        return start is not None and any(value is None for value in pair)
 
     def _refuse_return(self, pair: list[Any]) -> None:
         index = 0 if pair[1] is UNBOUND else 1
