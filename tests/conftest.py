@@ -38,8 +38,7 @@ VERIFIED_SHARE = 1 if IS_LONG else 8
 SAMPLED_SHARE = 1 if IS_LONG else 4
 
 # These ask what a program means, not how fast it is: LLVM's passes run for one in so many of their
-# tests, and for those marked `optimized`. What emits code is tested with them, so is bench/, and
-# with `make test-long` everything.
+# tests, and with `make test-long` for all. What emits code is tested with them, and so is bench/.
 QUICK = [
     *("autodiff", "function", "interop", "numpy", "programs", "saving", "semantics", "sequence"),
     *("tape", "trace", "laws/test_derivatives_at_ties.py", "laws/test_exact_derivatives.py"),
@@ -99,10 +98,8 @@ def _settings(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _compiler(request: pytest.FixtureRequest) -> Iterator[None]:
-    is_quick = (
-        any(request.path.is_relative_to(TESTS / part) for part in QUICK)
-        and request.node.get_closest_marker("optimized") is None
-        and not _is_chosen(f"{request.node.nodeid} optimized", OPTIMIZED_SHARE)
+    is_quick = any(request.path.is_relative_to(TESTS / part) for part in QUICK) and not _is_chosen(
+        f"{request.node.nodeid} optimized", OPTIMIZED_SHARE
     )
     with quickly() if is_quick else nullcontext():
         yield

@@ -30,8 +30,8 @@ VS = RNG.uniform(-1.5, 1.5, (COUNT, 3))
 def test_values_and_gradients(program: Program, *, shares: bool) -> None:
     fun = staged(program)
     axes, v = ((0, 0, None), VS[0]) if shares else ((0, 0, 0), VS)
-    few = mock.patch.multiple(chunk_maps, _MIN_IN_LANES=2, _MIN_IN_LOOPS=2)
-    lanes = mock.patch.multiple(batch_lanes, _MIN_ELEMENTS=0)
+    few = mock.patch.multiple(chunk_maps, MIN_IN_LANES=2, _MIN_IN_LOOPS=2)
+    lanes = mock.patch.multiple(batch_lanes, MIN_ELEMENTS=0)
     both = wend.value_and_grad(lambda x, y, v: wnp.sum(fun(x, y, v)), argnums=(0, 1, 2))
     with few, lanes, wend.config(threads=2):
         value, slopes = wend.vmap(both, in_axes=axes)(XS, YS, v)

@@ -26,7 +26,7 @@ COUNT = 7
 def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So many lanes, for few elements too."""
     monkeypatch.setattr(batch_lanes, "LANES", request.param)
-    monkeypatch.setattr(batch_lanes, "_MIN_ELEMENTS", 0)
+    monkeypatch.setattr(batch_lanes, "MIN_ELEMENTS", 0)
     return request.param
 
 

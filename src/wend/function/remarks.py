@@ -110,7 +110,10 @@ def _times(loops: Sequence[Node]) -> str:
     if None in counts.values():
         return "until its test fails"
     numbers = [str(count) for count in dict.fromkeys(counts.values()) if isinstance(count, int)]
-    return f"{' and '.join(numbers)} times" if numbers else "once for each row of an array"
+    text = f"{' and '.join(numbers)} times" if numbers else "once for each row of an array"
+    if any(loop.remark is not None and loop.remark.is_distributed for loop in loops):
+        return f"{text}, the loops in it for all of these at once"
+    return text
 
 
 def mapped(graphs: Sequence[Graph]) -> list[str]:

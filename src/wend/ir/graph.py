@@ -50,6 +50,7 @@ class Remark:
         lanes: a loop that runs for so many elements of a `vmap` at a time; 1: for one.
         trips: how many trips the program has of a loop; nothing reads what the others compute.
         chunk: so many elements of a `vmap` are computed by one thread at a time.
+        is_distributed: what its trips do by loops of their own is computed before, for all trips.
     """
 
     loop: Source | None = None
@@ -58,6 +59,7 @@ class Remark:
     lanes: int | None = None
     trips: int | None = None
     chunk: int | None = None
+    is_distributed: bool = False
 
 
 class Node:

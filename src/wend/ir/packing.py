@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -34,6 +36,7 @@ from wend.ir.types import (
 
 # The last marshal format whose bytes do not depend on the identity of equal objects.
 _FORMAT = 2
+_fields_of_remark = attrgetter(*(field.name for field in fields(Remark)))
 _PLAIN = frozenset({type(None), bool, int, float, complex, str})
 _ATOMS = {TokenType: "token", HostType: "host"}
 _WRAPPERS = {ListType: "list", MaybeType: "maybe", ResourceType: "ref"}
@@ -152,8 +155,8 @@ class _Packer:
         )
 
     def remark(self, remark: Remark) -> Packed:
-        kinds = remark.is_rematerialized, remark.is_for_all_trips, remark.lanes, remark.trips
-        return self.source(remark.loop), *kinds
+        loop, *others = _fields_of_remark(remark)
+        return self.source(loop), *others
 
     def source(self, source: Source | None) -> int:
         """Return the number of a line; -1 where there is none."""

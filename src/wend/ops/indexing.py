@@ -1,7 +1,8 @@
 """Gather and scatter-add: reading and adding at positions that are values.
 
 `gather` indexes the leading axes of `x` with integer arrays of one shape, as `x[i, j]` does;
-negative positions count from the end and a position out of range is NumPy's IndexError.
+negative positions count from the end and a position out of range is NumPy's IndexError. With
+`in_bounds` none is out of range.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ def index_shape(indices: tuple[Type, ...]) -> Shape:
     return first.dims
 
 
-def _infer_gather(x: Type, *indices: Type) -> TensorType:
+def _infer_gather(x: Type, *indices: Type, in_bounds: bool = False) -> TensorType:
     x = tensor_of(x)
     if len(indices) > len(x.dims):
         raise ShapeError(f"{len(indices)} indices for {x}")
     return x.with_shape((*index_shape(indices), *x.dims[len(indices) :]))
 
 
-def _kernel_gather(x: Any, *indices: Any) -> Any:
+def _kernel_gather(x: Any, *indices: Any, in_bounds: bool = False) -> Any:
     return x[indices]
 
 
@@ -56,11 +57,12 @@ gather = Op(
     _kernel_gather,
     Linear.adding(_accumulate_gather, (0,)),
     raises=if_out_of_range(1),
+    is_speculatable=True,
     batch=_batch_gather,
 )
 
 
-def _infer_scatter_add(into: Type, x: Type, *indices: Type) -> TensorType:
+def _infer_scatter_add(into: Type, x: Type, *indices: Type, in_bounds: bool = False) -> TensorType:
     into, x = tensor_of(into), tensor_of(x)
     part = into.with_shape((*index_shape(indices), *into.dims[len(indices) :]))
     if x.rank != part.rank or x.dtype != part.dtype:
@@ -68,7 +70,7 @@ def _infer_scatter_add(into: Type, x: Type, *indices: Type) -> TensorType:
     return into
 
 
-def _kernel_scatter_add(into: Any, x: Any, *indices: Any) -> Any:
+def _kernel_scatter_add(into: Any, x: Any, *indices: Any, in_bounds: bool = False) -> Any:
     out = np.array(into)
     np.add.at(out, indices, x)
     return out

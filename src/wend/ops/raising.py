@@ -28,6 +28,8 @@ def if_out_of_range(start: int) -> Callable[[Node], Raises]:
     """Return the rule for an operation whose operands from `start` on are positions."""
 
     def errors(node: Node) -> Raises:
+        if node.attrs.get("in_bounds"):
+            return ()
         array = node.operands[0].type
         dims = array.shape if isinstance(array, TensorType) else None
         limit = min((dim if isinstance(dim, int) else 0 for dim in dims or ()), default=0)

@@ -11,7 +11,7 @@ from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import INT64
 from wend.ir.op import Linear, Op
 from wend.ir.types import TensorType, Type
-from wend.ops import elementwise, reducing
+from wend.ops import elementwise, indexing, reducing
 from wend.ops.indexing import index_shape
 from wend.ops.raising import if_out_of_range
 from wend.ops.shapes import same_dim, size_of, tensor_of
@@ -51,7 +51,7 @@ set_slice = Op(
 
 
 # Elements, or rows of the leading axes; the last write to a position wins
-def _infer_scatter_set(into: Type, x: Type, *indices: Type) -> TensorType:
+def _infer_scatter_set(into: Type, x: Type, *indices: Type, in_bounds: bool = False) -> TensorType:
     into, x = tensor_of(into), tensor_of(x)
     position_dims = index_shape(indices)
     if len(position_dims) > 1 or len(indices) > len(into.dims):
@@ -63,7 +63,7 @@ def _infer_scatter_set(into: Type, x: Type, *indices: Type) -> TensorType:
     return into
 
 
-def _kernel_scatter_set(into: Any, x: Any, *indices: Any) -> Any:
+def _kernel_scatter_set(into: Any, x: Any, *indices: Any, in_bounds: bool = False) -> Any:
     out = np.array(into)
     out[indices] = x
     return out
@@ -129,3 +129,6 @@ scatter_set = Op(
     raises=if_out_of_range(2),
     updates=0,
 )
+
+# Reads and writes of elements or rows: the first of the operands that are positions
+ELEMENT_POSITIONS = {indexing.gather: 1, indexing.scatter_add: 2, scatter_set: 2}

@@ -29,30 +29,36 @@ from wend.ops.shapes import size_of
 
 # So many lanes fit the first cache, and repay what a trip costs besides its arithmetic
 LANES = 256
+# So many elements at least repay lanes: those that wait at the end must be few among all
+MIN_IN_LANES = 4 * LANES
 # Fewer elements run one after the other
-_MIN_ELEMENTS = 32
+MIN_ELEMENTS = 32
 # Larger values are vectors by themselves
-_MAX_VALUE_ELEMENTS = 4
+MAX_VALUE_ELEMENTS = 4
 _WAITING_SHARE = 4  # one in so many lanes may wait
 
 
 def may_have_lanes(w: WhileParts, size: Dim) -> bool:
     """Return whether a loop is made of small numbers, and nothing in it can fail."""
-    if isinstance(size, int) and size < _MIN_ELEMENTS:
+    if isinstance(size, int) and size < MIN_ELEMENTS:
         return False
     values = [*w.before_carry, *w.forwarded]
     nodes = [*w.before.walk(), *w.after.walk()]
-    return all(map(_is_small, values)) and all(map(_is_harmless, nodes))
+    return all(map(is_small, values)) and all(map(_is_harmless, nodes))
 
 
-def _is_small(value: Value) -> bool:
+def is_small(value: Value) -> bool:
+    """Return whether a value has so few numbers that lanes repay."""
     if not isinstance(value.type, TensorType) or value.type.shape is None:
         return False
     size = size_of(value.type.shape)
-    return size is not None and size <= _MAX_VALUE_ELEMENTS
+    return size is not None and size <= MAX_VALUE_ELEMENTS
 
 
 def _is_harmless(node: Node) -> bool:
+    """Return whether lanes that wait may compute a node: their counters are past the last trip."""
+    if node.attrs.get("in_bounds"):
+        return False
     return node.op.effect is Effect.NONE and not node.op.may_fail(node) and node.op is not while_
 
 

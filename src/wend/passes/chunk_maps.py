@@ -18,13 +18,13 @@ from wend.ir.types import Dim, TensorType, Type
 from wend.ops.build import Build
 from wend.ops.control import while_
 from wend.ops.parallel_map import LIST, STACK, SUM, ParallelMapParts, parallel_map
-from wend.passes.batch_lanes import LANES
+from wend.passes.batch_lanes import MIN_IN_LANES
 from wend.passes.batch_maps import batch_maps
 from wend.passes.batch_nodes import may_run_once
 from wend.passes.dce import dce
 
-# The least elements of a chunk: lanes that wait at its end must be few among all
-_MIN_IN_LANES, _MIN_IN_LOOPS = 4 * LANES, 16
+# The least elements of a chunk that runs in loops, not in lanes
+_MIN_IN_LOOPS = 16
 # More chunks would balance no better
 _MAX_CHUNKS = 64
 
@@ -71,7 +71,7 @@ def _chunk_of(node: Node) -> int | None:
     if any(inner.op is parallel_map for inner in batched.walk()):
         return _size_of_chunks(size, _MIN_IN_LOOPS)
     has_lanes = any(x.remark is not None and x.remark.lanes for x in batched.walk())
-    return _size_of_chunks(size, _MIN_IN_LANES) if has_lanes else None
+    return _size_of_chunks(size, MIN_IN_LANES) if has_lanes else None
 
 
 def _is_ranked(type: Type) -> bool:

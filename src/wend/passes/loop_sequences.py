@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
+from wend.ir.rewrite import copy_node
 from wend.ir.types import TensorType
 from wend.ops import elementwise, indexing, lists
 from wend.ops.batching import BatchBuild
 from wend.ops.build import Build
-from wend.ops.control import WhileParts
+from wend.ops.control import WhileParts, if_, while_
 from wend.ops.loop_counters import as_integer, known_values
 from wend.passes.batch_nodes import Batcher
 
@@ -37,21 +38,25 @@ class Sequences:
         w: the loop, which makes two trips or more.
         counter: the param of `after` that the test of the loop compares.
         trips: the values of that counter.
+        shared: the params of `after` that are the same in each trip.
         rows: the values that are rows of arrays.
         numbers: the counters, and these plus a constant, with their values.
         nodes: the other nodes that give such values.
+        fails: whether a trip may end with an error or has an effect, once it is known.
     """
 
     w: WhileParts
     counter: Value
     trips: range
+    shared: Set[Value]
     rows: dict[Value, Row] = field(default_factory=dict)
     numbers: dict[Value, range] = field(default_factory=dict)
     nodes: dict[Value, Node] = field(default_factory=dict)
+    fails: bool | None = None
 
     @staticmethod
     def of(w: WhileParts) -> Sequences | None:
-        """Return the sequences of a loop that is counted by one and makes two trips or more."""
+        """Return the sequences of a counted loop that makes two trips or more."""
         known = known_values(w)
         test = w.predicate.node
         if not known or test is None:
@@ -62,10 +67,11 @@ class Sequences:
             if value in known
         }
         tested = test.operands[0]
-        if tested not in w.forwarded or len(known[tested]) < 2 or abs(known[tested].step) != 1:
+        if tested not in w.forwarded or len(known[tested]) < 2:
             return None
         counter = w.after_forwarded[w.forwarded.index(tested)]
-        sequences = Sequences(w, counter, params[counter], numbers=params)
+        shared = frozenset(w.after_invariants)
+        sequences = Sequences(w, counter, params[counter], shared, numbers=params)
         for node in w.after.nodes:
             sequences._visit(node)
         return sequences
@@ -74,12 +80,16 @@ class Sequences:
         return value in self.nodes or value in self.rows or value in self.numbers
 
     @property
-    def first_row(self) -> int:
-        """The least value of the counter; what its trip computes is row 0 of all trips."""
-        return min(self.trips[0], self.trips[-1])
+    def ascending(self) -> range:
+        """The values of the counter from the least to the greatest, the order of the rows."""
+        return self.trips if self.trips.step > 0 else self.trips[::-1]
 
     def _visit(self, node: Node) -> None:
-        if node.regions or node.op.effect is not Effect.NONE or len(node.results) != 1:
+        if node.regions:
+            if self._is_pure(node) and self._are_known(node.operands):
+                self.nodes.update(dict.fromkeys(node.results, node))
+            return
+        if node.op.effect is not Effect.NONE or len(node.results) != 1:
             return
         (result,) = node.results
         numbers = self._shifted(node)
@@ -92,11 +102,30 @@ class Sequences:
             return
         if node.op.may_fail(node) or not isinstance(result.type, TensorType):
             return
-        shared = {*self.w.after_invariants}
-        if node.operands and all(
-            x in self or x in shared or self._is_shared(x) for x in node.operands
-        ):
+        if node.operands and self._are_known(node.operands):
             self.nodes[result] = node
+
+    def _are_known(self, values: Sequence[Value]) -> bool:
+        """Return whether values are sequences, or the same in each trip."""
+        return all(x in self or x in self.shared or self._is_shared(x) for x in values)
+
+    def _is_pure(self, node: Node) -> bool:
+        """Return whether a loop or branch has arrays of known sizes, and can do nothing but end.
+
+        Where a trip may fail, later trips must not run before it if they may not end.
+        """
+        inner = [node, *(x for region in node.regions for x in region.walk())]
+        if node.op not in (while_, if_) or not all(map(_is_harmless, inner)):
+            return False
+        is_counted = all(x.op is not while_ or known_values(WhileParts.of(x)) for x in inner)
+        return is_counted or not self._may_fail()
+
+    def _may_fail(self) -> bool:
+        """Return whether a trip may end with an error, or has an effect; computed once."""
+        if self.fails is None:
+            nodes = [*self.w.before.walk(), *self.w.after.walk()]
+            self.fails = any(x.op.effect is not Effect.NONE or x.op.may_fail(x) for x in nodes)
+        return self.fails
 
     @staticmethod
     def _is_shared(value: Value) -> bool:
@@ -146,12 +175,22 @@ class Sequences:
                     waiting.append(x)
         return list(visited)
 
+    def numbers_in_order(self, b: Build, numbers: range) -> Value:
+        """Append the values of a counter, or of what follows one, in the order of the rows."""
+        ascending = numbers if self.trips.step > 0 else numbers[::-1]
+        values = b.iota(len(ascending))
+        if ascending.step != 1:
+            values = b.mul(values, b.broadcast_like(b.integer(ascending.step), values))
+        if ascending.start:
+            values = b.add(values, b.broadcast_like(b.integer(ascending.start), values))
+        return values
+
     def for_all_trips(self, b: Build, values: Sequence[Value]) -> Mapping[Value, Value] | None:
         """Append the computation of values for all trips, and return these.
 
         None where one is no sequence, or an operation has no rule.
 
-        Row r of what is returned is the value of the trip in which the counter is `first_row` + r.
+        Row r of what is returned is the value of the trip with the r-th least counter.
         """
         if not all(value in self for value in values):
             return None
@@ -163,10 +202,10 @@ class Sequences:
         needed = {x for value in values for x in self.slice_of(value)}
         for x, row in self.rows.items():
             if x in needed:
-                batcher.states[x] = _rows(b, row), True
+                batcher.states[x] = rows_of(b, row), True
         for x, numbers in self.numbers.items():
             if x in needed:
-                batcher.states[x] = b.constant(numbers[:: self.trips.step], "i8"), True
+                batcher.states[x] = self.numbers_in_order(b, numbers), True
         for node in w.after.nodes:
             is_needed = not needed.isdisjoint(node.results)
             is_known = is_needed and node.results[0] in batcher.states
@@ -181,10 +220,78 @@ class Sequences:
         return results
 
 
-def _rows(b: Build, row: Row) -> Value:
+def _is_harmless(node: Node) -> bool:
+    """Return whether a node has no effect, cannot fail, and gives arrays of known sizes."""
+    types = [value.type for value in (*node.operands, *node.results)]
+    is_static = all(isinstance(type, TensorType) and type.is_static for type in types)
+    return is_static and node.op.effect is Effect.NONE and not node.op.may_fail(node)
+
+
+def rows_of(b: Build, row: Row) -> Value:
     """Return the rows of all trips, the least row first."""
     first, last = sorted((row.numbers[0], row.numbers[-1]))
-    if (first, last + 1) == (0, row.array.tensor.dims[0]):
+    if (first, last + 1) == (0, row.array.tensor.dims[0]) and abs(row.numbers.step) == 1:
         return row.array
     whole = ((None, None, None),) * (len(row.array.tensor.dims) - 1)
-    return b.slice(row.array, slices=((first, last + 1, None), *whole))
+    step = abs(row.numbers.step)
+    return b.slice(row.array, slices=((first, last + 1, None if step == 1 else step), *whole))
+
+
+def live_outs(sequences: Sequences) -> list[Value]:
+    """Return the sequence values that others read, which are no sequences."""
+    w = sequences.w
+    read = dict.fromkeys(w.next_carry)
+    for node in w.after.nodes:
+        if not any(result in sequences for result in node.results):
+            read.update(dict.fromkeys(node.operands))
+    return [x for x in read if x in sequences.nodes and x.tensor.is_static]
+
+
+def reading_rows(loop: Node, sequences: Sequences, stacks: Mapping[Value, Value]) -> Node:
+    """Return the loop with rows of new invariants in place of the values that they hold.
+
+    Row r holds the value of the trip with the r-th least counter.
+    """
+    w = sequences.w
+    arrays = list(stacks.values())
+    before_params = [Value(array.type) for array in arrays]
+    after_params = {value: Value(array.type) for value, array in stacks.items()}
+    b = Build("")
+    b.source = loop.source
+    row: Value = sequences.counter
+    ascending = sequences.ascending
+    if ascending[0]:
+        row = b.sub(row, b.integer(ascending[0]))
+    if ascending.step > 1:
+        row = b.emit(elementwise.floor_divide, row, b.integer(ascending.step))
+    mapping: dict[Value, Value] = {}
+    for value, param in after_params.items():
+        mapping[value] = b.emit(indexing.gather, param, row, in_bounds=True)
+        mapping[value].name = value.name
+    for node in _read_besides(w.after, stacks):
+        copy = copy_node(node, [mapping.get(x, x) for x in node.operands])
+        pairs = zip(node.results, copy.results, strict=True)
+        mapping.update((old, new) for old, new in pairs if old not in stacks)
+        b.nodes.append(copy)
+    after = Graph(
+        w.after.name,
+        (*w.after.params, *after_params.values()),
+        tuple(b.nodes),
+        tuple(mapping.get(x, x) for x in w.after.results),
+    )
+    before = Graph(
+        w.before.name, (*w.before.params, *before_params), w.before.nodes, w.before.results
+    )
+    return copy_node(loop, (*loop.operands, *arrays), (before, after))
+
+
+def _read_besides(graph: Graph, known: Container[Value]) -> list[Node]:
+    """Return the nodes of a graph without those that only give known values."""
+    read = {*graph.results}
+    remaining: list[Node] = []
+    for node in reversed(graph.nodes):
+        others = [x for x in node.results if x not in known]
+        if len(others) == len(node.results) or not read.isdisjoint(others):
+            remaining.append(node)
+            read.update(node.operands)
+    return remaining[::-1]

@@ -21,9 +21,12 @@ from wend.passes.chunk_maps import chunk_maps
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.dedup_callees import dedup_callees
+from wend.passes.distribute_loops import distribute_loops
 from wend.passes.fold import fold
 from wend.passes.fuse_maps import fuse_maps
 from wend.passes.hoist import hoist
+from wend.passes.hoist_states import hoist_states
+from wend.passes.in_bounds import mark_in_bounds
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.lower_parallel_maps import lower_parallel_maps
@@ -42,6 +45,9 @@ CANONICALIZE: Sequence[Transform] = (canonicalize_loops, dce, dedup_callees)
 OPTIMIZE: Sequence[Transform] = (
     lower_linear_blocks,
     inline_calls,
+    mark_in_bounds,
+    hoist_states,
+    distribute_loops,
     fuse_maps,
     batch_maps,
     lower_parallel_maps,
@@ -58,8 +64,8 @@ OPTIMIZE: Sequence[Transform] = (
     order_updates,
     unshare_regions,
 )
-# Of these, those after which sums are computed in another order.
-REORDERS_SUMS: Sequence[Transform] = (batch_maps, push_out)
+# Of these, those after which sums may be computed in another order.
+REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)
 # The same for a backend that runs chunks.
 OPTIMIZE_IN_CHUNKS: Sequence[Transform] = tuple(
     part for x in OPTIMIZE for part in ((chunk_maps, x) if x is batch_maps else (x,))

@@ -9,15 +9,15 @@ pass out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Remark, Value
-from wend.ir.rewrite import copy_node, rewrite_nodes, with_operands
+from wend.ir.rewrite import rewrite_nodes, with_operands
 from wend.ops import contracting
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.passes.dce import dce
-from wend.passes.loop_sequences import Sequences
+from wend.passes.loop_sequences import Sequences, live_outs, reading_rows
 from wend.passes.push_out_sums import SumsOfProducts, sums_of_blocks, sums_of_products
 from wend.passes.strip_mine import can_strip_mine, strip_mine
 
@@ -74,7 +74,7 @@ def _push_out_products(b: Build, loop: Node) -> Node:
     if sequences is None:
         return loop
     count, most = len(sequences.trips), _max_bytes(loop)
-    chosen = [x for x in _live_outs(sequences) if _has_product(sequences, x)]
+    chosen = [x for x in live_outs(sequences) if _has_product(sequences, x)]
     if not chosen or count * sum(x.tensor.nbytes or 0 for x in chosen) > most:
         return loop
     trial = Build("")
@@ -85,57 +85,13 @@ def _push_out_products(b: Build, loop: Node) -> Node:
     for node in trial.nodes:
         node.remark = Remark(loop=loop.source, is_for_all_trips=True)
     b.nodes += trial.nodes
-    return _reading_rows(loop, w, sequences, stacks)
-
-
-def _live_outs(sequences: Sequences) -> list[Value]:
-    """Return the sequence values that others read, which are no sequences."""
-    w = sequences.w
-    read = dict.fromkeys(w.next_carry)
-    for node in w.after.nodes:
-        if not any(result in sequences for result in node.results):
-            read.update(dict.fromkeys(node.operands))
-    return [x for x in read if x in sequences.nodes and x.tensor.is_static]
+    return reading_rows(loop, sequences, stacks)
 
 
 def _has_product(sequences: Sequences, value: Value) -> bool:
-    nodes = (sequences.nodes.get(x) for x in sequences.slice_of(value))
-    return any(
-        node is not None
-        and node.op is contracting.dot_general
-        and node.attrs["contract"] != ((), ())
-        for node in nodes
+    """Return whether products give a value, and no loop, which would carry arrays of all trips."""
+    nodes = {sequences.nodes.get(x): None for x in sequences.slice_of(value)}
+    known = [node for node in nodes if node is not None]
+    return not any(node.regions for node in known) and any(
+        node.op is contracting.dot_general and node.attrs["contract"] != ((), ()) for node in known
     )
-
-
-def _reading_rows(
-    loop: Node, w: WhileParts, sequences: Sequences, stacks: Mapping[Value, Value]
-) -> Node:
-    """Return the loop with rows of new invariants in place of the values that they hold."""
-    arrays = list(stacks.values())
-    before_params = [Value(array.type) for array in arrays]
-    after_params = {value: Value(array.type) for value, array in stacks.items()}
-    b = Build("")
-    b.source = loop.source
-    row: Value = sequences.counter
-    if sequences.first_row:
-        row = b.sub(row, b.integer(sequences.first_row))
-    mapping: dict[Value, Value] = {}
-    for value, param in after_params.items():
-        mapping[value] = b.gather(param, row)
-        mapping[value].name = value.name
-    for node in w.after.nodes:
-        if mapping.keys().isdisjoint(node.results):
-            copy = copy_node(node, [mapping.get(x, x) for x in node.operands])
-            mapping.update(zip(node.results, copy.results, strict=True))
-            b.nodes.append(copy)
-    after = Graph(
-        w.after.name,
-        (*w.after.params, *after_params.values()),
-        tuple(b.nodes),
-        tuple(mapping.get(x, x) for x in w.after.results),
-    )
-    before = Graph(
-        w.before.name, (*w.before.params, *before_params), w.before.nodes, w.before.results
-    )
-    return copy_node(loop, (*loop.operands, *arrays), (before, after))

@@ -165,10 +165,9 @@ class GuardRecorder(ReadLog):
     def read_item(self, owner: Any, key: Any, value: Any, is_base: bool = False) -> Any:
         """Note that captured code reads an item of a container; return the value for it to use."""
         label = self._outside.get(id(owner))
-        if label is None:
-            return self.entered_item(value)
-        if isinstance(key, Staged):  # which may be any, or the one that the trace is for
+        if label is not None and isinstance(key, Staged):  # any, or the one that the trace is for
             self.read_contents(owner)
+        if label is None or isinstance(key, Staged):
             return self.entered_item(value)
         is_object_array = type(owner) is np.ndarray and not isinstance(value, np.ndarray)
         if not is_object_array and not has_items_in_c(type(owner)):
@@ -188,7 +187,7 @@ class GuardRecorder(ReadLog):
         label = self._outside.get(id(owner))
         if label is None:
             return value
-        label = f"{label}()" if key[0] == "__call__" else f"{label}.{key[0]}()"
+        label += "()" if key[0] == "__call__" else f".{key[0]}()"
         self._note(CallRead, owner, key, snapshot(value), label)
         return self.enter(value, label)
 
@@ -283,9 +282,8 @@ class GuardRecorder(ReadLog):
             self._enter_container(value, label)
         if kind in WINDOWS and not is_known:
             self._enter_window(value, label)
-        if kind is types.ModuleType and not is_library_module(value):
-            self.observe(value, label)
-        if kind is types.FunctionType and not is_library(value.__code__.co_filename):
+        is_module = kind is types.ModuleType and not is_library_module(value)
+        if is_module or (kind is types.FunctionType and not is_library(value.__code__.co_filename)):
             self.observe(value, label)
         if kind in BOUND_METHODS and not isinstance(value.__self__, types.ModuleType):
             self.enter(value.__self__, f"{label}.__self__")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import operator
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
+from wend.capture.guards.reads import static_attribute
 from wend.capture.stage.truth import truth
 from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
@@ -123,23 +123,23 @@ def _as_bool(x: Any) -> Any:
 def _field_names(left: Any, name: str, right: Any) -> tuple[str, ...] | None:
     """Return the fields that a comparison of two objects compares, or None if it is another."""
     kind = cast(Any, type(left))
-    if type(right) is not type(left) or not hasattr(left, "__dataclass_fields__"):
+    if type(right) is not type(left) or not hasattr(kind, "__dataclass_fields__"):
         return None
     if name in _METHODS:
         return _fields_of(kind, _METHODS[name])
     if name == "NotEq" and kind.__ne__ is not object.__ne__:
         return None
     names = _fields_of(kind, "__eq__") if name in ("Eq", "NotEq") else None
-    if _EQUALS_BY_AND and any(_is_array(getattr(left, n, None)) for n in names or ()):
+    if _EQUALS_BY_AND and any(_is_array(static_attribute(left, n)) for n in names or ()):
         return None  # the result may be an array
     return names
 
 
-@functools.lru_cache(256)
 def _fields_of(kind: type, method: str) -> tuple[str, ...] | None:
     """Return the fields that a generated method compares."""
     owner = next((base for base in kind.__mro__ if method in vars(base)), object)
     function = vars(owner).get(method)
+    templates.attribute_of(kind, method)  # a read of the trace: another call may find another
     is_generated = isinstance(function, types.FunctionType) and (
         function.__code__.co_filename == "<string>" and "__dataclass_fields__" in vars(owner)
     )
@@ -179,7 +179,7 @@ def _compared_parts(x: Any) -> list[Any] | None:
     if isinstance(x, (Staged, type)) or not hasattr(type(x), "__dataclass_fields__"):
         return None
     names = {*(_field_names(x, "Eq", x) or ()), *(_field_names(x, "Lt", x) or ())}
-    return [getattr(x, name, None) for name in names]
+    return [static_attribute(x, name) for name in names]
 
 
 def _is_array(x: Any) -> bool:

@@ -32,7 +32,7 @@ def native() -> Any:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of few elements, also where they run in lanes."""
-    monkeypatch.setattr(chunk_maps, "_MIN_IN_LANES", 4)
+    monkeypatch.setattr(chunk_maps, "MIN_IN_LANES", 4)
     monkeypatch.setattr(chunk_maps, "_MIN_IN_LOOPS", 4)
 
 

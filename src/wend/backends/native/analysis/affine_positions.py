@@ -15,17 +15,17 @@ from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op
 from wend.ir.types import ListType, TensorType, TokenType, Type, without_maybe
-from wend.ops import creating, elementwise, indexing, lists, updating
+from wend.ops import creating, elementwise, lists
 from wend.ops.control import IfParts, WhileParts, if_
 from wend.ops.frame_states import frame_state
 from wend.ops.loop_counters import LOOP_TESTS, as_integer, counters
+from wend.ops.updating import ELEMENT_POSITIONS
 
 T = TypeVar("T")
 
 _I64 = TensorType(INT64, ())
 # The first of the operands that are positions
-_ELEMENTS = {indexing.gather: 1, indexing.scatter_add: 2, updating.scatter_set: 2}
-_POSITIONS = {**_ELEMENTS, lists.list_get: 1}
+_POSITIONS = {**ELEMENT_POSITIONS, lists.list_get: 1}
 _ARITHMETIC = {elementwise.add: "add", elementwise.sub: "sub", elementwise.mul: "mul"}
 # The comparisons with their operands exchanged
 _EXCHANGED = {
@@ -187,7 +187,7 @@ def _is_simple(node: Node) -> bool:
         return True
     if node.op.effect not in (Effect.NONE, Effect.CHECK) or (node.regions and node.op is not if_):
         return False
-    if node.op in _ELEMENTS:
+    if node.op in ELEMENT_POSITIONS:
         numbers = [*node.operands[1:], *(() if node.op.updates == 0 else node.results)]
         return all(is_scalar(value.type) for value in numbers)
     if node.op is if_:
@@ -311,7 +311,7 @@ class _LoopValues:
         if node is None:
             is_known = value in self._stable or value in self.w.before_invariants
             return value if is_known else None
-        if node.op.updates is not None and node.op in _ELEMENTS:
+        if node.op.updates is not None and node.op in ELEMENT_POSITIONS:
             return self.array(node.operands[node.op.updates])
         if node.op is if_:
             k = node.results.index(value)

@@ -39,6 +39,8 @@ def checked_position(low: Lowering, position: str, size: str) -> str:
 
 def wrapped_position(low: Lowering, position: str, size: str) -> str:
     """Return a position counted from the front; a negative one counts from the end."""
+    if is_literal(position):
+        return low.sizes.add(position, size) if int(position) < 0 else position
     negative = low.w.define(f"icmp slt i64 {position}, 0")
     from_end = low.w.define(f"add i64 {position}, {size}")
     return low.w.define(f"select i1 {negative}, i64 {from_end}, i64 {position}")
@@ -64,6 +66,8 @@ def for_each_indexed_row(
             position = emit_cast(low.w, Kind(node.operands[k].tensor.dtype), WORD, position)
             if (node, k) in low.offsets:
                 wrapped = low.sizes.add(position, low.offsets[node, k])
+            elif node.attrs.get("in_bounds"):
+                wrapped = wrapped_position(low, position, size)
             else:
                 wrapped = checked_position(low, position, size)
             offset = low.sizes.add(offset, low.sizes.mul(wrapped, stride))
