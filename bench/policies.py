@@ -163,7 +163,7 @@ def lstm_gradient(policy: str) -> Callable[[int], Any]:
     w, u = 0.1 * rng.normal(size=(2, UNITS, 4 * UNITS)).astype(np.float32)
     b = np.zeros(4 * UNITS, np.float32)
     xs = rng.normal(size=(STEPS, SEQUENCES, UNITS)).astype(np.float32)
-    gradient = wend.function(wend.grad(loss, (0, 1, 2)), reduce_retracing=True)
+    gradient = wend.function(wend.grad(loss, (0, 1, 2)))
     return lambda steps: gradient(w, u, b, xs[:steps])
 
 
@@ -205,8 +205,8 @@ def measure_spilled(folder: str) -> dict[str, float]:
         wend.config(tape_limit=LIMIT, spill_dir=folder)
     wend.config(tape_keep=0)
     run = lstm_gradient("keep")
-    run(WARM_UP)
-    run(WARM_UP + 1)
+    for steps in (2 * WARM_UP, STEPS):
+        run(steps)  # a trace, and code, for each
     working = growth(lambda: run(2 * WARM_UP))
     size = growth(lambda: run(STEPS))
     written.clear()

@@ -14,8 +14,6 @@ with _gc_paused():
     from wend import numpy as numpy
     from wend import tree as tree
     from wend.backends import native as _native  # noqa: F401 - loads LLVM
-    from wend.backends.dataflow.functionalize import functionalize as functionalize
-    from wend.backends.dataflow.lower import lower as lower
     from wend.backends.protocol import check_backend as _check_backend
     from wend.base.config import config as config
     from wend.base.config import settings as _settings
@@ -76,6 +74,8 @@ if _typing.TYPE_CHECKING:
     from wend import debug as debug
     from wend import random as random
     from wend import sequence as sequence
+    from wend.backends.dataflow.functionalize import functionalize as functionalize
+    from wend.backends.dataflow.lower import lower as lower
     from wend.debug.profiling import profile as profile
     from wend.saving.load import load as load
     from wend.saving.save import save as save
@@ -83,6 +83,8 @@ if _typing.TYPE_CHECKING:
     from wend.saving.variable_files import save_variables as save_variables
 else:
     _MODULES = {
+        "functionalize": "wend.backends.dataflow.functionalize",
+        "lower": "wend.backends.dataflow.lower",
         "profile": "wend.debug.profiling",
         "load": "wend.saving.load",
         "save": "wend.saving.save",

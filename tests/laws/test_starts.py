@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-RUNS = 4
+MAX_RUNS = 12
 
 
 @pytest.fixture(scope="module")
@@ -19,26 +19,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("compiled")
 
 
-def ratio(folder: Path, program: str) -> float:
-    """How long a part of a program takes, as a multiple of NumPy's import: the least of some runs.
+def least_ratio(folder: Path, program: str, bound: float) -> float:
+    """How long a part of a program takes, as a multiple of NumPy's import.
 
-    Compiled files and machine code are kept from run to run, as users have them.
+    It is the least of some runs, which end when one is below the bound: beside other work the ratio
+    grows by half. Compiled files and machine code are kept from run to run, as users have them.
 
     Args:
         folder: where these are kept.
         program: it calls `now()` when the part begins, which ends with the program.
+        bound: what the ratio should be below.
     """
     env = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder), "WEND_CACHE_DIR": str(folder / "code")}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     head = "import time; now = time.process_time; a = now(); import numpy; b = now()\n"
-    text = f"{head}{textwrap.dedent(program)}\nprint((now() - began) / (b - a))\n"
+    text = f"{head}{textwrap.dedent(program)}\nprint(now() - began, b - a)\n"
     command = [sys.executable, "-c", text]
-    runs = [subprocess.run(command, check=True, env=env, capture_output=True) for _ in range(RUNS)]
-    return min(float(run.stdout) for run in runs)
+    least = float("inf")
+    for _ in range(MAX_RUNS):
+        run = subprocess.run(command, check=True, env=env, capture_output=True)
+        part, imported = map(float, run.stdout.split())
+        least = min(least, part / imported)
+        if least < bound:
+            break
+    return least
 
 
 def test_import_is_quick(folder: Path) -> None:
-    assert ratio(folder, "began = now(); import wend") < 2.5  # beside NumPy's own
+    assert least_ratio(folder, "began = now(); import wend", 2.5) < 2.5  # beside NumPy's own
 
 
 def test_the_first_native_call_is_quick(folder: Path) -> None:
@@ -49,7 +57,7 @@ def test_the_first_native_call_is_quick(folder: Path) -> None:
     began = now()
     fun(x, x)
     """
-    assert ratio(folder, program) < 0.5
+    assert least_ratio(folder, program, 0.5) < 0.5
 
 
 def test_the_first_gradient_of_a_second_process_is_quick(folder: Path) -> None:
@@ -60,4 +68,4 @@ def test_the_first_gradient_of_a_second_process_is_quick(folder: Path) -> None:
     began = now()
     gradient(Parameters(*numpy.log(START)), pelts, 1e-8)
     """
-    assert ratio(folder, program) < 1.7
+    assert least_ratio(folder, program, 1.7) < 1.7

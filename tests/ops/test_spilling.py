@@ -72,7 +72,7 @@ def test_a_write_or_a_read_that_fails(
         np.testing.assert_array_equal(slope(X, TRIPS), expected)
     assert len(errors) > 10
     for text in errors:
-        assert "the tape of the loop at test_spilling.py:27 could not be" in text
+        assert "the tape of the loop at test_spilling.py:28 could not be" in text
         assert "No space left on device" in text
 
 
@@ -156,7 +156,7 @@ def test_kills(slope: Any, tmp_path: Path) -> None:
 def test_backends_that_keep_tapes_in_memory_refuse(slope: Any, backend: str) -> None:
     with wend.config(backend=backend), pytest.raises(UnsupportedError) as caught:
         slope(X, TRIPS)
-    assert 'the loop at test_spilling.py:27 has memory="spill", but the' in str(caught.value)
+    assert 'the loop at test_spilling.py:28 has memory="spill", but the' in str(caught.value)
     assert f"{backend} backend keeps all of a tape in memory" in str(caught.value)
     assert 'use backend="native", or memory="thin"' in str(caught.value)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wend.backends.dataflow.node import DataflowNode, Output, Primitive, origins, post_order
-from wend.backends.dataflow.picture import to_svg
 from wend.backends.dataflow.printer import to_text
 
 
@@ -46,6 +45,8 @@ class DataflowGraph:
 
         The edges that close loops, from `NextIteration` up to `Merge`, have the color of records.
         """
+        from wend.backends.dataflow.picture import to_svg  # imported only when a picture is drawn
+
         return to_svg(self)
 
     def _repr_html_(self) -> str:
