@@ -318,6 +318,8 @@ def plot(rows: dict[str, list[tuple[int, float, float]]], path: Path) -> None:
         "#555555",
         "#cc6677",
         "#44aa99",
+        "#882255",
+        "#332288",
     )
     width, height, margin = 360, 260, 48
     parts = []
