@@ -203,3 +203,27 @@ def test_random_numbers_repeat(policy: Memory) -> None:
         expected = wend.grad(noisy("keep", 5))(x)
         np.testing.assert_allclose(wend.grad(noisy(policy, 5))(x), expected, rtol=1e-13)
         assert not np.allclose(wend.grad(noisy(policy, 6))(x), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("policy", "repeats"),
+    [("keep", 0), ("recompute", 0), ("thin", 0), (wend.Checkpoints(4), 0), (wend.Every(7), 1)],
+)
+def test_the_test_of_a_loop_runs_once_more_than_its_trips(policy: Any, repeats: int) -> None:
+    """What it says is carried to the next segment; `Every` runs it again with each trip."""
+
+    def walk(x: Any) -> Any:
+        while np.tan(x) < 1.2:
+            x = x + 0.01 * np.cos(x)
+        return x
+
+    x, trips = 0.1, 0
+    while np.tan(x) < 1.2:
+        x, trips = x + 0.01 * np.cos(x), trips + 1
+    with wend.config(memory=policy, backend="numpy"):
+        slope = wend.grad(walk)
+        slope(0.1)
+        with wend.profile() as measured:
+            slope(0.1)
+    tests = sum(line.count for line in measured.lines() if line.what == "tan")
+    assert tests == trips + 1 + repeats * trips
