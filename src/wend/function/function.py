@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from wend.backends.protocol import check_backend
 from wend.base import trees
+from wend.base.config import traced_settings
 from wend.base.errors import RetraceWarning, listed
 from wend.base.source import is_wend_file, warn
 from wend.capture.guards.guards import include_guards
@@ -247,8 +248,8 @@ class Function:
         return trace, arguments
 
     def _trace_for(self, arguments: Arguments) -> Trace:
-        # An input signature has a single trace.
-        key = arguments.key if self.input_signature is None else None
+        # An input signature has a single trace for each of the settings that traces read.
+        key = arguments.key if self.input_signature is None else traced_settings()
         trace = self._cache.find(key)
         if trace is None:
             try:

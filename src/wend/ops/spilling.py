@@ -27,7 +27,7 @@ def is_stacked(type: Type) -> bool:
 
 def is_spilled(type: Type) -> bool:
     """Return whether a record of a type leaves memory; numbers stay."""
-    is_array = isinstance(type, TensorType) and type.is_static and type.dims != ()
+    is_array = isinstance(type, TensorType) and type.shape != ()
     return is_array or isinstance(type, ListType)
 
 

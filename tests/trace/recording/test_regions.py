@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wend
+from wend import TensorSpec
 from wend.ir.graph import Graph
 from wend.ops.control import while_
 
@@ -90,9 +91,12 @@ def test_a_nested_loop_inherits_nothing() -> None:
         assert policies(again, 2.0) == ["Every(3)", "recompute"]
 
 
+@pytest.mark.parametrize("signature", [None, [TensorSpec(())]], ids=["called", "declared"])
 @pytest.mark.parametrize("backend", ["numpy", "native"])
-def test_the_setting_is_part_of_the_key_of_a_trace(backend: str) -> None:
+def test_the_setting_is_part_of_the_key_of_a_trace(backend: str, signature: Any) -> None:
     slope = wend.grad(while_of)
+    if signature is not None:
+        slope = wend.function(slope, input_signature=signature)
     results = []
     with wend.config(backend=backend):
         for memory in ("keep", wend.Every(3), "keep", wend.Every(3), wend.Every(4)):
@@ -100,7 +104,7 @@ def test_the_setting_is_part_of_the_key_of_a_trace(backend: str) -> None:
                 results += [slope(2.0) for _ in range(4)]
     np.testing.assert_allclose(results, results[0], rtol=1e-13)
     lines = str(slope.explain()).splitlines()
-    assert lines[0] == "grad_while_of: 3 traces"
+    assert lines[0].endswith("while_of: 3 traces")
     assert any('unlike trace 1: memory is wend.Every(3), not "keep"' in line for line in lines)
 
 
