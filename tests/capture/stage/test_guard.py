@@ -103,19 +103,26 @@ def of_an_unknown_option(x):
 
 @case(SWALLOWED, np.int64(1), says="the integer of")
 def of_an_index(i):
-    try:
-        return [1.0, 2.0, "c"][i]
-    except TypeError:
-        return 8.0
+    value = 0.0
+    while i < 3:
+        try:
+            value = [1.0, 2.0, "c"][i]
+        except TypeError:
+            value = 8.0
+        i += 1
+    return value
 
 
 @case(SWALLOWED, np.int64(4), says="a repeat count")
 def of_a_repetition(n):
-    try:
-        n = len([0] * n)
-    except TypeError:
-        n = -1
-    return n
+    total = 0
+    while n > 0:
+        try:
+            total += len([0] * n)
+        except TypeError:
+            total = -1
+        n -= 1
+    return total
 
 
 @case(SWALLOWED, 3.0, says="the text '<traced")

@@ -18,6 +18,8 @@ from typing import Any
 from wend.base import trees
 from wend.base.context_values import scoped
 from wend.base.errors import AliasError, explain
+from wend.base.instances import is_unregistered
+from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.aliases import find_holder
 from wend.capture.heap.containers import CONTAINER_TYPES, NestedContainers, replaced_containers
@@ -128,7 +130,7 @@ def merge_paths(results: Row, options: Sequence[Row], outer: Recording) -> None:
                 container_sources = result_sources.setdefault(id(new), (new, [None] * len(options)))
                 source_id = phis.resolve(old)
                 container_sources[1][option_index] = source_id
-                if not _is_created_inside(old, outer):
+                if source_id in phis.incoming or not _is_created_inside(old, outer):
                     phis.add_alias(new, phis.containers.get(source_id, old), merge)
         sources += result_sources.values()
     for (phi, ids), (other_phi, other_ids) in itertools.combinations(sources, 2):
@@ -202,7 +204,8 @@ def check_mutation(value: Any, label: str = "") -> None:
                         f"{subject} is changed{at(user_source())}, and may be the {kind} that "
                         f"{held} holds, which is known only at run time: in Python both would "
                         "change.",
-                        cure=f"make it a {kind} of its own: {one} = {one}.copy() before.",
+                        cure=f"make it a {kind} of its own: {one} = {_copy_of(container, one)} "
+                        "before.",
                     )
                 )
 
@@ -218,7 +221,7 @@ def is_same_object(a: Any, b: Any) -> bool:
     phis = _phis.get()
     if phis is None:
         return False
-    if isinstance(a, CONTAINER_TYPES) and isinstance(b, CONTAINER_TYPES) and phis.containers:
+    if _has_identity(a) and _has_identity(b) and phis.containers:
         if phis.resolve(a) == phis.resolve(b):
             return True
         may_be = any(other is b for other in phis.may_aliases(a))
@@ -235,12 +238,22 @@ def is_same_object(a: Any, b: Any) -> bool:
     return False
 
 
+def _copy_of(container: Any, name: str) -> str:
+    return f"dataclasses.replace({name})" if is_unregistered(container) else f"{name}.copy()"
+
+
 def _is_object(target: Any) -> Callable[[Any], bool]:
     return lambda value: value is target
 
 
 def _is_created_inside(container: Any, outer: Recording) -> bool:
-    return any(isinstance(x, Tracer) and not outer.can_lift(x) for x in trees.flatten(container)[0])
+    leaves, _ = trees.flatten_deep(container)
+    return any(isinstance(x, Tracer) and not outer.can_lift(x) for x in leaves)
+
+
+def _has_identity(value: Any) -> bool:
+    """Return whether a value is a container, or an instance that is a pytree."""
+    return isinstance(value, CONTAINER_TYPES) or is_unregistered(value)
 
 
 def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
@@ -249,6 +262,11 @@ def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
         yield new, old
     if type(new) is not type(old):
         return
+    if is_unregistered(new):
+        yield new, old
+        parts = dict(attributes_of(old))
+        for name, part in attributes_of(new):
+            yield from _paired_containers(part, parts.get(name))
     if type(new) in (list, tuple, deque):
         for new_item, old_item in zip(new, old, strict=False):
             yield from _paired_containers(new_item, old_item)

@@ -337,10 +337,14 @@ def log_write(location: Location, *, is_certain: bool = False) -> None:
 
 def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
     """Log that an attribute of an object is about to be written."""
-    if not is_write_logged():
+    if not is_write_logged() and not container_phis.any_phis():
         return
     target = evaluate(owner)
     if target is UNBOUND:
+        return
+    if container_phis.any_phis():
+        container_phis.check_mutation(target, label.rpartition(".")[0])
+    if not is_write_logged():
         return
     hook = getattr(type(target), "__setattr__", None)
     if isinstance(hook, FunctionType) and not is_library(hook.__code__.co_filename):

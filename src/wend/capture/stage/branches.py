@@ -24,6 +24,7 @@ from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
+from wend.capture.state.merged_instances import copied, is_mergeable
 from wend.capture.state.paths import decided
 from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
@@ -131,6 +132,7 @@ class _ArmEnd:
         left: what it held at the end.
         values: that, with copies of containers.
         returned: what it returned.
+        instances: copies of the instances among the values, by position, and of what it returned.
         raises: whether it ended with an exception.
         alternatives: what it may raise for a handler of captured code.
     """
@@ -140,6 +142,7 @@ class _ArmEnd:
     left: list[Any] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     returned: Any = None
+    instances: dict[int, Any] = field(default_factory=dict)
     raises: bool = False
     alternatives: list[Alternative] = field(default_factory=list)
 
@@ -243,6 +246,11 @@ class StagedIf:
                 nested_after = self.state.nested_containers()
                 end.left = self.state.get()
                 end.values = [copy_containers(value) for value in end.left]
+                end.instances = {
+                    k: copied(value) for k, value in enumerate(end.left) if is_mergeable(value)
+                }
+                if is_mergeable(end.returned):
+                    end.instances[-1] = copied(end.returned)
             finally:
                 self.state.restore(self.start)
                 changed = discovery.undo(log)
@@ -291,7 +299,7 @@ class StagedIf:
             if new is not None and (self.start[k] is None or self.start[k] is UNBOUND):
                 results[k] = new  # it is made once, when the function is traced
                 continue
-            merged_pair = self._merge_pair(name, pair)
+            merged_pair = self._merge_pair(name, self._by_attributes(k, pair))
             if merged_pair is not None:
                 carried.append(k)
                 pairs.append(merged_pair)
@@ -304,7 +312,7 @@ class StagedIf:
                 if not isinstance(self.start[k], unbound.MaybeBound):
                     self.state.note_unbound(k, f"on one path of the {self.where}", "on both paths")
         alternatives = self._add_alternatives(pairs)
-        pairs.append(self._returned_pair(returned))
+        pairs.append(self._returned_pair(self._by_attributes(-1, returned)))
         names = [self.state.names[k] for k in carried]
         values = self._join(regions, pairs, [*names, *("a `raise`" for _ in alternatives)])
         for k, value in zip(carried, values, strict=False):
@@ -321,6 +329,13 @@ class StagedIf:
             by_id = dict(zip(leaves, arrays, strict=True))
             raises.open_rest(flag, [(None, raised.replaced(by_id))])
         return values[-1]
+
+    def _by_attributes(self, k: int, pair: list[Any]) -> list[Any]:
+        """Return copies of instances that both arms leave at a position, if they differ."""
+        if pair[0] is pair[1] or type(pair[0]) is not type(pair[1]):
+            return pair
+        copies = [end.instances.get(k) for end in self.ends]
+        return pair if any(copy is None for copy in copies) else copies
 
     def _add_alternatives(self, pairs: list[list[Any]]) -> list[tuple[Raised, dict[int, Any]]]:
         """Add what the arms may raise to the pairs: a flag, and the arrays that the handler needs.
@@ -375,7 +390,7 @@ class StagedIf:
             pair = self._maybe_bound_pair(name, pair)
         if any(value is UNBOUND for value in pair):
             return None
-        if all(map(is_carried, pair)):
+        if all(map(is_carried, pair)) or all(map(is_mergeable, pair)):
             return pair
         if is_same(*pair):
             return None
@@ -434,7 +449,8 @@ class StagedIf:
             if returned[0] is UNBOUND or returned[1] is UNBOUND:
                 return [None, None]
         leaves = [trees.flatten(value)[0] for value in returned]
-        if any(leaves) and not all(is_carried(value) for value in returned):
+        are_merged = returned[0] is not returned[1] and all(map(is_mergeable, returned))
+        if any(leaves) and not are_merged and not all(map(is_carried, returned)):
             if is_same(*returned):
                 raise StructureError(
                     explain(
@@ -459,7 +475,7 @@ class StagedIf:
         both = [[row[k] for row in rows] for k in (0, 1)]
         flat, treedefs = [], []
         for region, values in zip(regions, both, strict=True):
-            leaves, treedef = trees.flatten(values)
+            leaves, treedef = trees.flatten_deep(values, keeps_static=True)
             with region.active():  # a variable is read where the arm left it
                 flat.append([as_array(leaf) for leaf in leaves])
             treedefs.append(treedef)

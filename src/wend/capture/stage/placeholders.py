@@ -17,7 +17,8 @@ from wend.trace.recording.arguments import LeafType
 
 def placeholders(like: Any) -> Any:
     """Return zeros of the structure and types of a value."""
-    return trees.tree_map(_placeholder, like)
+    leaves, treedef = trees.flatten_deep(like, keeps_static=True)
+    return trees.unflatten(treedef, [*map(_placeholder, leaves)])
 
 
 def _placeholder(like: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from wend.base.errors import CarryError, StructureError, explain
 from wend.base.memory import Memory
 from wend.base.refusals import refusal
 from wend.capture.heap import container_phis
-from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
+from wend.capture.heap.containers import CONTAINER_TYPES
 from wend.capture.heap.locations import UNBOUND, Attribute, WriteLog, write_log
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
@@ -22,6 +23,7 @@ from wend.capture.stage.placeholders import as_bound_in_run, placeholders
 from wend.capture.stage.truth import truth
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
+from wend.capture.state.merged_instances import is_mergeable
 from wend.capture.state.state import Discovery, Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.dispatch import Staged
@@ -109,7 +111,7 @@ class StagedLoop:
             if discovery.needs_retrace(discovered) or self._add_slots():
                 self._extend_carry()
                 continue
-            if self._keep_new_variables(ends):
+            if self._keep_new_variables(ends) or self._carry_instances(ends):
                 self._restart()
                 continue
             if promote_grown_lists(self.state, self.where, self.entry, self.entry, ends):
@@ -143,6 +145,16 @@ class StagedLoop:
         self.state.objects.update(created)
         return bool(created)
 
+    def _carry_instances(self, ends: Sequence[Any]) -> bool:
+        """Carry instances that an iteration replaces; return whether there are new ones."""
+        replaced = {
+            k
+            for k, (start, *later) in enumerate(zip(self.entry, self.tested, ends, strict=False))
+            if k not in self.state.instances and any(_is_replaced(start, value) for value in later)
+        }
+        self.state.instances |= replaced
+        return bool(replaced)
+
     def _unify_types(self, ends: Sequence[Any]) -> bool:
         """Unify the types of the carry with those of an iteration; return whether any changed."""
         return self.types.unify(
@@ -165,6 +177,8 @@ class StagedLoop:
 
     def _reset_types(self) -> None:
         """Compute which values are carried, and their types before any iteration."""
+        if self.state.instances:  # a trace may have left its values in their attributes
+            self.state.restore(self.start)
         self.carried = self.state.carried_indices(self.start)
         names = self.state.names
         values = [self.start[k] for k in self.carried]
@@ -203,7 +217,8 @@ class StagedLoop:
             "after", self.outer, is_region=True, role=f"the body of {self.where}"
         )
         self.after.carry_types = self.types.carry_types.region("after")
-        leaves, self.forward_tree = trees.flatten([self.tested[k] for k in self.forwarded])
+        forwarded = [self.tested[k] for k in self.forwarded]
+        leaves, self.forward_tree = trees.flatten_deep(forwarded, keeps_static=True)
         with self.before.active():
             self.forward_leaves = [as_array(leaf) for leaf in leaves]
         self.forward_types: list[LeafType] = [
@@ -227,7 +242,7 @@ class StagedLoop:
             nested_before, self.state.nested_containers(), self.where, self.outer
         )
         self.left_after = self._flagged(self.state.get())
-        ends = [copy_containers(value) for value in self.left_after]
+        ends = self.state.copied(self.left_after)
         self._check_not_carried(ends)
         return ends
 
@@ -292,7 +307,7 @@ class StagedLoop:
             for k, value in enumerate(ends)
             if k not in self.carried
             and k not in self.forwarded
-            and is_carried(value)
+            and (is_carried(value) or is_mergeable(value))
             and names[k] not in self.state.not_live
             and (self.start[k] is UNBOUND or self.start[k] is None)
             and (
@@ -306,6 +321,8 @@ class StagedLoop:
             )
         ]
         for k in newly_bound:
+            if is_mergeable(ends[k]):
+                self.state.instances.add(k)
             self.start[k] = placeholders(ends[k])
             if not self.always and names[k] != RETURN_VALUE:
                 self.start[k] = as_bound_in_run(self.start[k], UNBOUND)
@@ -329,7 +346,7 @@ class StagedLoop:
         """Check that values which cannot be carried do not change."""
         names = self.state.names
         for k, (old, new) in enumerate(zip(self.start, values, strict=False)):
-            if k in self.carried or old is UNBOUND or is_same(old, new):
+            if k in self.carried or old is UNBOUND or is_same(old, new) or _is_replaced(old, new):
                 continue
             if old is None and (names[k] == RETURN_VALUE or is_new(new)):
                 continue
@@ -407,7 +424,7 @@ class StagedLoop:
         values = list(self.start)
         unchanged = {k for k in self.forwarded if self._is_unchanged(k)}
         for k in range(len(values)):
-            if k not in self.forwarded and not is_same(values[k], self.ends[k]):
+            if k not in self.forwarded and not self.state.is_same(k, values[k], self.ends[k]):
                 values[k] = UNBOUND
                 self.state.note_unbound(k, f"inside the {self.where}", "before the loop")
         for k, value in zip(
@@ -458,7 +475,7 @@ class StagedLoop:
                     self.after_params[j],
                     result_values[j],
                 )
-            leaves = [trees.flatten(part)[0] for part in parts]
+            leaves = [trees.flatten_deep(part, keeps_static=True)[0] for part in parts]
             label = self.state.names[k]
             labels += ["what it returns" if label == RETURN_VALUE else label] * len(leaves[0])
             rows += zip(*leaves, strict=True)
@@ -505,11 +522,13 @@ class StagedLoop:
             return False
         entered = self.before_params[self.carried.index(k)]
         param = self.after_params[self.forwarded.index(k)]
+        is_same = partial(self.state.is_same, k)
         same = is_same(entered, self.tested[k]) and is_same(param, self.ends[k])
-        if isinstance(self.start[k], CONTAINER_TYPES) and not self.state.is_contents(k):
+        has_identity = isinstance(self.start[k], CONTAINER_TYPES) or k in self.state.instances
+        if has_identity and not self.state.is_contents(k):
             same = same and self.left_before[k] is self.set_before[k]
             same = same and self.left_after[k] is self.set_after[k]
-        return same and not any(map(_is_written, trees.flatten((entered, param))[0]))
+        return same and not any(map(_is_written, trees.flatten_deep((entered, param))[0]))
 
     def _is_in_place(self, k: int) -> bool:
         """Return whether a variable holds one array whose elements change."""
@@ -524,10 +543,15 @@ class StagedLoop:
         """Return whether a variable is passed through while an alias updates an array in it."""
         if not self._is_unchanged(k) or not self.refs:
             return False
-        leaves = [leaf for leaf in trees.flatten(self.start[k])[0] if not is_list(leaf)]
+        leaves = [leaf for leaf in trees.flatten_deep(self.start[k])[0] if not is_list(leaf)]
         root_ids = {id(root) for leaf in leaves for root in roots(leaf)}
         regions = self.before, self.after
         return any(id(ref) in root_ids for r in regions for ref in self.refs if r.changes(ref))
+
+
+def _is_replaced(old: Any, new: Any) -> bool:
+    """Return whether one value has another instance, of the same class, in its place."""
+    return old is not new and type(old) is type(new) and is_mergeable(old) and is_mergeable(new)
 
 
 def _is_written(leaf: Any) -> bool:

@@ -38,6 +38,7 @@ from wend.capture.heap.locations import (
 )
 from wend.capture.heap.trace_log import count_trace_log_references
 from wend.capture.state import unbound, unbound_attributes
+from wend.capture.state.merged_instances import copied, is_mergeable
 from wend.eager.dispatch import Staged, recorder
 from wend.eager.promotion import PYTHON_SCALARS
 from wend.ir.dtypes import is_supported
@@ -85,6 +86,7 @@ class State:
         keys: the keys of the locations.
         promoted_lists: the lists that were promoted to traced ones.
         objects: the indices of values that stay the objects they are, as variables of wend.
+        instances: the indices of values that are carried by the attributes of instances.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class State:
         self.not_live, self.in_place = frozenset(not_live), set(in_place)
         self.possibly_unbound = frozenset(possibly_unbound)
         self.objects: set[int] = set()
+        self.instances: set[int] = set()
         self.variables, self.readers, self.setter, self.heap = names, readers, setter, heap
         self.locations: list[Location] = []
         self.keys: set[Hashable] = set()
@@ -187,7 +190,25 @@ class State:
         return [
             k
             for k in (*leading, *trailing)
-            if k < len(values) and k not in self.objects and is_carried(values[k])
+            if k < len(values) and k not in self.objects and self._is_carried(k, values[k])
+        ]
+
+    def _is_carried(self, k: int, value: Any) -> bool:
+        return is_mergeable(value) if k in self.instances else is_carried(value)
+
+    def is_same(self, k: int, a: Any, b: Any) -> bool:
+        """Return whether nothing changed from one value of an index to another."""
+        if k in self.instances and is_mergeable(a) and is_mergeable(b):
+            return _are_same_leaves(
+                trees.flatten_deep(a, keeps_static=True), trees.flatten_deep(b, keeps_static=True)
+            )
+        return is_same(a, b)
+
+    def copied(self, values: Sequence[Any]) -> list[Any]:
+        """Return values with copies of containers, and of instances that are carried."""
+        return [
+            copied(value) if k in self.instances and is_mergeable(value) else copy_containers(value)
+            for k, value in enumerate(values)
         ]
 
     def get(self) -> list[Any]:
@@ -203,7 +224,7 @@ class State:
 
     def snapshot(self) -> list[Any]:
         """Return the current values; later mutations do not affect them."""
-        return [copy_containers(value) for value in self.get()]
+        return self.copied(self.get())
 
     def set(self, values: Sequence[Any]) -> list[Any]:
         """Set all values, with copies of the containers, so that the originals are not mutated.
@@ -211,7 +232,7 @@ class State:
         Returns:
             what the variables and locations hold.
         """
-        copies = [copy_containers(value) for value in values]
+        copies = self.copied(values)
         self.restore(copies)
         originals = [None if self.is_contents(k) else value for k, value in enumerate(values)]
         container_phis.enter_region(originals, copies)
@@ -391,8 +412,11 @@ def is_same(a: Any, b: Any) -> bool:
         return a.container is b.container
     if isinstance(a, AttributeNames):
         return a.agrees(b)
-    leaves, tree = trees.flatten(a)
-    other_leaves, other_tree = trees.flatten(b)
+    return _are_same_leaves(trees.flatten(a), trees.flatten(b))
+
+
+def _are_same_leaves(a: tuple[list[Any], Any], b: tuple[list[Any], Any]) -> bool:
+    (leaves, tree), (other_leaves, other_tree) = a, b
     return trees.is_same_structure(tree, other_tree) and all(map(_same_leaf, leaves, other_leaves))
 
 

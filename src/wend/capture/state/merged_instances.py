@@ -1,0 +1,53 @@
+"""Instances of dataclasses and attrs classes that a loop or branch replaces.
+
+Such a variable is a graph value by the attributes of its instance: `b = replace(b, x=...)`. What
+holds the result is a new instance; `container_phis` records which instances it may be.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wend.base import trees
+from wend.base.instances import is_unregistered
+from wend.base.keys import attributes_of
+from wend.capture.heap.containers import is_container
+from wend.capture.heap.locations import UNBOUND
+from wend.capture.state.unbound import BoundInRun
+from wend.trace.recording.arguments import is_array_leaf
+
+
+def is_mergeable(value: Any) -> bool:
+    """Return whether a value is an instance, or a tuple with some, of arrays and numbers.
+
+    Texts, functions and classes in attributes are part of its structure. Lists and other
+    containers are not possible: they would be other objects than those that were passed.
+    """
+    if value is UNBOUND or not _has_instances(value) or _has_containers(value):
+        return False
+    leaves, _ = trees.flatten_deep(value, keeps_static=True)
+    return bool(leaves) and all(map(is_array_leaf, leaves))
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a mergeable value; its arrays and numbers are the same."""
+    leaves, treedef = trees.flatten_deep(value, keeps_static=True)
+    return trees.unflatten(treedef, leaves)
+
+
+def _has_instances(value: Any) -> bool:
+    if isinstance(value, BoundInRun):
+        value = value.value
+    if isinstance(value, tuple):
+        return any(map(_has_instances, value))
+    return is_unregistered(value)
+
+
+def _has_containers(value: Any) -> bool:
+    if isinstance(value, BoundInRun):
+        value = value.value
+    if isinstance(value, tuple):
+        return any(map(_has_containers, value))
+    if is_unregistered(value):
+        return any(_has_containers(part) for _, part in attributes_of(value))
+    return is_container(value)
