@@ -1,8 +1,8 @@
 """The backend interface: a compiler of graphs, with optional capabilities found by `isinstance`.
 
 A backend has a name, an array boundary and `compile`. Its executables may also be
-`FastCallable`, `Explains` or `HoldsMemory`, and the backend itself a `LazyCompiler` or one that
-`ChecksGuards`.
+`FastCallable`, `BufferCallable`, `Explains` or `HoldsMemory`, and the backend itself a
+`LazyCompiler` or one that `ChecksGuards`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from wend.backends.fastcall import CallSignature, FastCall, GuardCheck
+from wend.backends.fastcall import CallOperand, CallSignature, FastCall, GuardCheck
 from wend.base.config import CHECKS
 from wend.base.errors import listed
 from wend.base.source import Source
@@ -77,6 +77,39 @@ class FastCallable(ABC):
     @abstractmethod
     def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return the fast call for a signature, or None if there is none."""
+
+
+class BufferCall(Protocol):
+    """A compiled graph that machine code of another system enters, on its own buffers.
+
+    Attributes:
+        entry: the address of `i64 f(ptr words, ptr *inputs, ptr *outputs, ptr *failed)`, which
+            takes the addresses of elements in C order, and runs without the GIL in any thread. It
+            returns 0, or a status, and then sets `failed`.
+        words: the address of what it takes first.
+    """
+
+    entry: int
+    words: int
+
+    def error(self, failed: int, status: int) -> BaseException:
+        """Return the exception for a status that is not 0."""
+        ...
+
+
+class BufferCallable(ABC):
+    """An executable that machine code of another system can enter."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def buffer_call(self, operands: Sequence[CallOperand], result_count: int) -> BufferCall | None:
+        """Return the buffer call, or None if there is none.
+
+        Args:
+            operands: the source of each param: one of the inputs, or an array.
+            result_count: the number of results to write, the first ones of the graph.
+        """
 
 
 class ChecksGuards(ABC):

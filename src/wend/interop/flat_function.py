@@ -8,9 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from wend.backends.fastcall import CallArgument, CallConstant, CallOperand
+from wend.backends.protocol import BufferCall, BufferCallable
 from wend.base.cached_property import cached_property
 from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, VariableError, explain
+from wend.eager.promotion import cast
 from wend.function.concrete import ConcreteFunction
 from wend.function.derivatives.jvp import jvp
 from wend.function.derivatives.vjp import vjp
@@ -25,7 +28,7 @@ Arrays: TypeAlias = tuple[Any, ...]
 
 
 # The dtypes of Python's numbers
-PYTHON_DTYPES = frozenset(np.dtype(kind) for kind in (bool, np.int64, float, complex))
+PYTHON_DTYPES = {kind: np.dtype(kind) for kind in (bool, int, float, complex)}
 
 
 def as_weak(x: Any) -> Any:
@@ -114,7 +117,7 @@ class FlatFunction:
             TypeMismatchError: it changes an argument in place, has effects, or gives results whose
                 size only a run can tell.
         """
-        function = Function(self.fun, name=self.name)
+        function = Function(self._in_own_dtypes, name=self.name)
         specs = [TensorSpec(type.shape, type.dtype) for type in self.types]
         concrete = function.get_concrete_function(*specs)
         _check_pure(self.bridge, self.name, concrete)
@@ -143,6 +146,29 @@ class FlatFunction:
             raise TypeMismatchError(explain(problem, cure=self.bridge.dtype_cure))
         return own
 
+    def _in_own_dtypes(self, *arrays: Any) -> Arrays:
+        """Return the results in the dtypes in which the other system takes them."""
+        results = []
+        for x in self.fun(*arrays):
+            dtype = getattr(x, "dtype", None) or PYTHON_DTYPES.get(type(x))
+            own = None if dtype is None else self.bridge.own_dtype(np.dtype(dtype))
+            results.append(x if own is None or own == dtype else cast(x, own))
+        return tuple(results)
+
+    @cached_property
+    def buffer_call(self) -> BufferCall | None:
+        """The entry for machine code of the other system; None if each run needs Python."""
+        traced = self.concrete.traced
+        if traced.pending or traced.has_passed_containers or not traced.is_closed():
+            return None
+        operands: list[CallOperand] = [CallArgument(k) for k in range(len(self.types))]
+        operands += [None] if traced.has_world else []
+        operands += [CallConstant(x) for x in traced.captured]
+        execute = self.concrete.compiled.executable(settings().backend)
+        if not isinstance(execute, BufferCallable):
+            return None
+        return execute.buffer_call(operands, len(self.result_types))
+
     @property
     def differentiable_results(self) -> tuple[int, ...]:
         """The positions of the results that have tangents."""
@@ -150,10 +176,7 @@ class FlatFunction:
 
     def run(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return the results for NumPy arrays of its types."""
-        results = self.concrete.run(settings().backend, [np.asarray(x) for x in arrays])
-        return [
-            np.asarray(x, type.dtype) for x, type in zip(results, self.result_types, strict=True)
-        ]
+        return self.concrete.run(settings().backend, [np.asarray(x) for x in arrays])  # type: ignore[no-any-return]
 
     # Derived functions
     def tangents(self, wrt: tuple[int, ...]) -> FlatFunction:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
-import threading
 from typing import Any
 
 import jax
@@ -261,33 +259,3 @@ def test_errors_have_the_text_and_the_line() -> None:
     with pytest.raises(Exception, match=r"ValueError: -1.0 is negative\nraised at .*test_as_jax"):
         f(-1.0).block_until_ready()
     assert f(2.0) == 4.0
-
-
-def test_many_calls_in_threads() -> None:
-    f = jax.jit(as_jax(root))
-    f(2.0)
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            for k in range(1, 200):
-                assert abs(float(f(float(k * k))) - k) < 1e-9
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
-    gc.collect()
-
-
-def test_each_device_calls_its_own() -> None:
-    devices = jax.devices()
-    mesh = jax.sharding.Mesh(np.array(devices), ("i",))
-    spec = jax.sharding.PartitionSpec("i")
-    mapped = jax.shard_map(jax.vmap(as_jax(root)), mesh=mesh, in_specs=spec, out_specs=spec)
-    points = jnp.arange(1.0, 1.0 + 2 * len(devices)) ** 2
-    assert np.allclose(jax.jit(mapped)(points), np.sqrt(points))

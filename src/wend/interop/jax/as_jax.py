@@ -12,7 +12,7 @@ import numpy as np
 from wend.eager.promotion import cast
 from wend.interop.bridged import bridged
 from wend.interop.flat_function import PYTHON_DTYPES, ArrayType, Bridge, FlatFunction, as_weak
-from wend.interop.jax.primitives import wend_call
+from wend.interop.jax.primitives import bind, wend_call
 from wend.interop.jax.pytrees import Structure, flatten, is_array
 
 
@@ -22,7 +22,7 @@ def _result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
 
 
 def _call(function: FlatFunction, arrays: Sequence[Any]) -> Sequence[Any]:
-    results: Sequence[Any] = wend_call.bind(*arrays, callee=function)
+    results: Sequence[Any] = bind(wend_call, *arrays, callee=function)
     return results
 
 
@@ -33,7 +33,7 @@ def _as_weak(x: Any) -> Any:
     """
     if np.dtype(x.dtype) == np.int32:
         x = cast(x, np.dtype(np.int64))
-    return as_weak(x) if np.dtype(x.dtype) in PYTHON_DTYPES else x
+    return as_weak(x) if np.dtype(x.dtype) in PYTHON_DTYPES.values() else x
 
 
 _JAX = Bridge(
@@ -45,7 +45,8 @@ _JAX = Bridge(
     unflatten=Structure.unflatten,
     as_operand=lambda leaf: jnp.asarray(leaf) if is_array(leaf) else None,
     type_of=lambda array: ArrayType(tuple(array.shape), np.dtype(array.dtype)),
-    is_weak=lambda leaf, array: bool(array.aval.weak_type),
+    # Arrays of several elements have a dtype of their own here, weak or not
+    is_weak=lambda leaf, array: bool(array.aval.weak_type) and not array.shape,
     as_weak=_as_weak,
     leaf_cure="register its class with jax.tree_util or wend.tree, or pass its arrays.",
     own_dtype=_result_dtype,

@@ -13,6 +13,7 @@ import numpy as np
 
 from wend.interop.flat_function import ArrayType, FlatFunction
 from wend.interop.jax import ffi_types as ffi
+from wend.interop.jax.handler import XlaHandler
 from wend.interop.numbered_functions import NumberedFunctions
 
 _TARGET = "wend_call"
@@ -32,9 +33,11 @@ def call_from_host(function: FlatFunction, operands: Sequence[Any]) -> Sequence[
 
 def call_in_place(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:
     """Call a wend function in a program that XLA compiles for the CPU, on XLA's own buffers."""
-    if not _register():
+    handler = _handler()
+    if handler is None:
         return call_from_host(function, operands)
     number = _functions.number_of(function)
+    handler.add(number, function.buffer_call)
     call = jax.ffi.ffi_call(_TARGET, _result_specs(function))
     return call(*operands, number=np.int64(number))  # type: ignore[no-any-return]
 
@@ -44,8 +47,8 @@ def _result_specs(function: FlatFunction) -> list[Any]:
 
 
 @functools.cache
-def _register() -> bool:
-    """Register the handler with XLA; return whether it speaks this version of the interface."""
+def _handler() -> XlaHandler | None:
+    """Register the handler with XLA; return None if it does not speak this version."""
     major = ffi.major_version()
     if major != ffi.MAJOR:
         warnings.warn(
@@ -53,9 +56,11 @@ def _register() -> bool:
             "wend by jax.pure_callback, which is slower. A newer wend may know it.",
             stacklevel=2,
         )
-        return False
-    jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(_handler), platform="cpu")
-    return True
+        return None
+    handler = XlaHandler(_run, _error)
+    capsule = jax.ffi.pycapsule(ctypes.c_void_p(handler.address))
+    jax.ffi.register_ffi_target(_TARGET, capsule, platform="cpu")
+    return handler
 
 
 def _array(buffer: ffi.Buffer, type: ArrayType) -> np.ndarray:
@@ -68,20 +73,12 @@ def _array(buffer: ffi.Buffer, type: ArrayType) -> np.ndarray:
     return array
 
 
-def _handle(frame: Any) -> int | None:
-    """Answer a call of XLA; return the address of an error, or None."""
-    call: ffi.CallFrame = frame.contents
-    if call.extension and call.extension.contents.type == ffi.METADATA:
-        request = ctypes.cast(call.extension, ctypes.POINTER(ffi.MetadataExtension)).contents
-        metadata = request.metadata.contents
-        metadata.major, metadata.minor, metadata.traits = ffi.MAJOR, ffi.MINOR, 0
-        return None
-    if call.stage != ffi.EXECUTE:
-        return None
+def _run(frame: Any) -> int | None:
+    """Run a call by Python; return the address of an error, or None."""
     try:
-        _execute(call)
+        _execute(frame.contents)
     except BaseException as error:  # noqa: BLE001 - XLA raises it where the result is asked for
-        return _error(call, error)
+        return _error(frame, error)
     return None
 
 
@@ -98,12 +95,9 @@ def _execute(call: ffi.CallFrame) -> None:
         _array(outputs[k].contents, type)[...] = result
 
 
-def _error(call: ffi.CallFrame, error: BaseException) -> int | None:
+def _error(frame: Any, error: BaseException) -> int | None:
     notes = getattr(error, "__notes__", [])
     text = "\n".join([f"{type(error).__name__}: {error}", *notes]).encode()
     arguments = ffi.ErrorArguments(ctypes.sizeof(ffi.ErrorArguments), None, text, ffi.INTERNAL)
-    address: int | None = call.api.contents.create_error(ctypes.byref(arguments))
+    address: int | None = frame.contents.api.contents.create_error(ctypes.byref(arguments))
     return address
-
-
-_handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ffi.CallFrame))(_handle)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import NamedSharding, PartitionSpec
 
 from wend.interop.flat_function import FlatFunction
 from wend.interop.jax.calling import call_from_host, call_in_place
@@ -25,17 +26,48 @@ wend_linear = Primitive("wend_linear")
 wend_call.multiple_results = wend_linear.multiple_results = True
 
 
-def _shaped(types: Sequence[Any]) -> list[Any]:
-    return [jax.core.ShapedArray(type.shape, type.dtype) for type in types]
+# Binding. Inside `shard_map` a value varies over some axes of the mesh: operands vary alike, and
+# results as they do.
+def bind(primitive: Primitive, *operands: Any, **params: Any) -> Any:
+    """Bind a primitive to operands that vary over the same axes of a mesh."""
+    varying = [_varying(jax.typeof(x)) for x in operands]
+    axes = frozenset[Any]().union(*varying)
+    alike = [
+        jax.lax.pcast(x, tuple(axes - own), to="varying") if axes - own else x
+        for x, own in zip(operands, varying, strict=True)
+    ]
+    return primitive.bind(*alike, **params)
+
+
+def _varying(aval: Any) -> frozenset[Any]:
+    axes: frozenset[Any] = aval.manual_axis_type.varying
+    return axes
+
+
+def _shaped(types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    model = next((x for x in operands if _varying(x)), None)
+    if model is None:
+        return [jax.core.ShapedArray(type.shape, type.dtype) for type in types]
+    mesh = model.sharding.mesh
+    return [
+        model.update(
+            shape=type.shape,
+            dtype=type.dtype,
+            weak_type=False,
+            sharding=NamedSharding(mesh, PartitionSpec(*(None for _ in type.shape))),
+        )
+        for type in types
+    ]
 
 
 # Types, execution, lowering
 def _type_of_call(*operands: Any, callee: FlatFunction) -> Any:
-    return _shaped(callee.result_types)
+    return _shaped(callee.result_types, operands)
 
 
 def _type_of_linear(*operands: Any, callee: FlatFunction, wrt: tuple[int, ...]) -> Any:
-    return _shaped([callee.result_types[k] for k in callee.differentiable_results])
+    results = callee.result_types
+    return _shaped([results[k] for k in callee.differentiable_results], operands)
 
 
 wend_call.def_abstract_eval(_type_of_call)
@@ -80,21 +112,21 @@ def _push_forward(
     positions = function.differentiable_results
     if wrt and positions:
         active = [tangents[k] for k in wrt]
-        some = wend_linear.bind(*primals, *active, callee=function, wrt=wrt)
+        some = bind(wend_linear, *primals, *active, callee=function, wrt=wrt)
         for k, tangent in zip(positions, some, strict=True):
             pushed[k] = tangent
     return pushed
 
 
 def _jvp_of_call(primals: Any, tangents: Any, *, callee: FlatFunction) -> Any:
-    outputs = wend_call.bind(*primals, callee=callee)
+    outputs = bind(wend_call, *primals, callee=callee)
     return outputs, _push_forward(callee, primals, tangents, outputs)
 
 
 def _jvp_of_linear(
     primals: Any, tangents: Any, *, callee: FlatFunction, wrt: tuple[int, ...]
 ) -> Any:
-    outputs = wend_linear.bind(*primals, callee=callee, wrt=wrt)
+    outputs = bind(wend_linear, *primals, callee=callee, wrt=wrt)
     return outputs, _push_forward(callee.tangents(wrt), primals, tangents, outputs)
 
 
@@ -110,7 +142,8 @@ def _transpose_linear(
     seeded = tuple(k for k, ct in enumerate(cts) if not isinstance(ct, ad.Zero))
     if not seeded:
         return [ad.Zero(x.aval) if ad.is_undefined_primal(x) else None for x in operands]
-    pulled = wend_call.bind(
+    pulled = bind(
+        wend_call,
         *operands[:count],
         *(cts[k] for k in seeded),
         callee=callee.cotangents(wrt, seeded),
@@ -133,7 +166,7 @@ def _size(operands: Sequence[Any], axes: Sequence[Any]) -> int:
 
 def _batch_call(operands: Any, axes: Any, *, callee: FlatFunction) -> Any:
     size = _size(operands, axes)
-    outputs = wend_call.bind(*operands, callee=callee.mapped(tuple(axes), size))
+    outputs = bind(wend_call, *operands, callee=callee.mapped(tuple(axes), size))
     return outputs, [0] * len(outputs)
 
 
@@ -148,7 +181,7 @@ def _batch_linear(operands: Any, axes: Any, *, callee: FlatFunction, wrt: tuple[
             operands[position] = _in_front(operands[position], axes[position], size)
             axes[position] = 0
     mapped = callee.mapped(tuple(axes[:count]), size)
-    outputs = wend_linear.bind(*operands, callee=mapped, wrt=wrt)
+    outputs = bind(wend_linear, *operands, callee=mapped, wrt=wrt)
     return outputs, [0] * len(outputs)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wend.backends.native.fastcall import buffers
 from wend.backends.native.fastcall.arguments import GUARDS, PARAM, STATIC
 from wend.backends.native.fastcall.descriptor import (
     DATA_AT,
@@ -30,7 +31,7 @@ from wend.backends.native.rt.blocks import load, put
 from wend.backends.native.rt.pool import TOTAL
 from wend.backends.native.target.value_layout import ARENA_BYTES
 
-NAMES = ("wend.call", "wend.call.or", "wend.get", "wend.guards.check")
+NAMES = ("wend.call", "wend.call.or", "wend.get", "wend.guards.check", buffers.NAME)
 NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # indices in NumPy's C-API table
 OBJECTS = {"ndarray": np.ndarray, "float": float, "int": int, "true": True, "false": False}
 
@@ -323,4 +324,6 @@ declare ptr @memcpy(ptr, ptr, i64)
 declare i32 @memcmp(ptr, ptr, i64)
 """
 
-LIBRARY = f"{_DECLARATIONS}{GUARDS}{GUARD_CHECKS}{PARAM}{RESULT}{_TRIM}{_CALL}{STATIC}"
+LIBRARY = (
+    f"{_DECLARATIONS}{GUARDS}{GUARD_CHECKS}{PARAM}{RESULT}{_TRIM}{_CALL}{STATIC}{buffers.BUFFERS}"
+)

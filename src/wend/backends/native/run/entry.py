@@ -263,7 +263,7 @@ def native_fast_call(
         all(_accepts(field.type, operand) for field, operand in pairs)
         and all(_can_return(field.type) for field in result_fields)
         and len(symbols) <= code.MAX_AXES
-        and not any(map(_holds_objects, program.host_calls))
+        and not any(map(holds_objects, program.host_calls))
     )
     return NativeFastCall(signature, program, library, workspaces) if is_possible else None
 
@@ -281,7 +281,7 @@ def _can_return(type: Type) -> bool:
     return is_ranked or isinstance(type, TokenType)
 
 
-def _holds_objects(call: HostCall) -> bool:
+def holds_objects(call: HostCall) -> bool:
     """Return whether Python holds objects for a host call until the graph has run."""
     types = [without_maybe(field.type) for field in (*call.operands, *call.results)]
     return any(isinstance(type, HostType) for type in types)

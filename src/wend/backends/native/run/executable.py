@@ -9,9 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.fastcall import FALLBACK, CallArgument, CallSignature, FastCall
+from wend.backends.fastcall import (
+    FALLBACK,
+    CallArgument,
+    CallOperand,
+    CallSignature,
+    FastCall,
+)
 from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, Field, Program
+from wend.backends.native.run.buffer_call import NativeBufferCall, native_buffer_call
 from wend.backends.native.run.entry import array_reader, native_fast_call
 from wend.backends.native.run.host import HostNode
 from wend.backends.native.run.list_buffers import (
@@ -31,7 +38,7 @@ from wend.backends.native.target.value_layout import (
     is_scalar,
     registers,
 )
-from wend.backends.protocol import Explains, FastCallable, FusedLoop, HoldsMemory
+from wend.backends.protocol import BufferCallable, Explains, FastCallable, FusedLoop, HoldsMemory
 from wend.ir.graph import Node
 from wend.ir.types import TensorType, TokenType
 
@@ -40,7 +47,7 @@ from wend.ir.types import TensorType, TokenType
 _MIN_CALLS, _MIN_CALLS_TO_COMPILE = 1, 9
 
 
-class NativeExecutable(FastCallable, Explains, HoldsMemory):
+class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
     """A compiled graph. Any number of threads may call it at once.
 
     Attributes:
@@ -159,6 +166,14 @@ class NativeExecutable(FastCallable, Explains, HoldsMemory):
     def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return a callable that runs no Python code, if the signature allows one."""
         return native_fast_call(signature, self._program, self._library, self._workspaces)
+
+    def buffer_call(
+        self, operands: Sequence[CallOperand], result_count: int
+    ) -> NativeBufferCall | None:
+        """Return the buffer call for these operands, or None where there can be none."""
+        return native_buffer_call(
+            operands, result_count, self._program, self._library, self._workspaces
+        )
 
 
 def _always_fall_back(*arguments: Any) -> Any:

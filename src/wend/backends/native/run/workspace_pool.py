@@ -18,12 +18,15 @@ from wend.ir.graph import Node
 from wend.ops.effects import error_note
 from wend.runtime.partial_writes import attach_contents
 
+NODE_WORDS = 3  # of a node of the stack, before what its user adds
+
 
 class WorkspacePool:
     """The idle workspaces of an executable, and those in use.
 
     The trampoline (`fastcall/trampoline.py`) has a stack of its own, which `more` fills on demand.
-    A node of the stack holds the next node, a block and a pool.
+    A node of the stack holds the next node, a block and a pool. `run/buffer_call.py` has stacks
+    too.
 
     Attributes:
         idle: the workspaces available to calls from Python.
@@ -60,11 +63,11 @@ class WorkspacePool:
         """Return the workspaces that no call from Python is using."""
         return [*self.idle, *(workspace for workspace, _ in self._nodes.values())]
 
-    def more(self) -> int:
-        """Give the trampoline another workspace; return the address of its node."""
+    def more(self, words: int = 0) -> int:
+        """Give machine code another workspace; return the address of its node, with more words."""
         workspace = self.take()
         pool = 0 if workspace.pool is None else workspace.pool.address
-        node = (ctypes.c_int64 * 3)(0, workspace.address, pool)
+        node = (ctypes.c_int64 * (NODE_WORDS + words))(0, workspace.address, pool)
         address = ctypes.addressof(node)
         self._nodes[address] = workspace, node
         return address
@@ -76,9 +79,13 @@ class WorkspacePool:
 
     def fail(self, address: int, status: int) -> None:
         """Take a workspace back from the trampoline, and raise the error of a status."""
+        raise self.failure(address, status)
+
+    def failure(self, address: int, status: int) -> BaseException:
+        """Take a workspace back from machine code; return the error of a status."""
         workspace, _ = self._nodes.pop(address)
         try:
-            raise self.error(status, workspace)
+            return self.error(status, workspace)
         finally:
             self.give_back(workspace)
 
