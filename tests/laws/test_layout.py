@@ -106,6 +106,7 @@ SUBJECTS = {
     "function/test_rule_errors.py": "the messages of custom rules against golden texts",
     "function/test_unknown_rank.py": "one trace for arrays of any rank",
     "function/test_variables.py": "variables as arguments",
+    "numpy/test_elements_out_of_range.py": "Python's numbers that a dtype cannot hold",
     "numpy/test_integer_positions.py": "whole numbers of all dtypes, in every function",
     "numpy/test_conventions.py": "derivatives where there is none, or several",
     "numpy/test_forward.py": "every public function in forward mode",

@@ -140,6 +140,10 @@ ANY: dict[str, Call] = {
     "mean": lambda x, m, k: np.mean(np.array([k, k])),
     "cumsum": lambda x, m, k: np.cumsum(np.array([k, k])),
 }
+# What a number is taken modulo; NumPy subtracts that as often as it takes, 2**61 times
+PERIODS = {"take(wrap)": 6, "choose(wrap)": 3}
+# Where NumPy's own arithmetic of a narrow dtype overflows, and wend counts in 64 bits
+EXACT = {"tril", "triu", "arange(k, 130)"}
 # Where a large number asks for a large array
 SIZES: dict[str, Call] = {
     "enumerate(x, k)": numbered,  # counts in 64 bits, which wrap

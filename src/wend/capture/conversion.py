@@ -96,6 +96,8 @@ def captured(fun: Any) -> Any:
     elif is_library(fun.__code__.co_filename):
         if not is_wend_file(fun.__code__.co_filename):
             note_plain(fun.__dict__.get("__wrapped__"), "is called by a library")
+            for value in _closed_over(fun):
+                note_callback(value)
         return fun
     conversion = None if is_marked else _captured_code_of(fun)
     if conversion is None:
@@ -128,13 +130,34 @@ def note_callback(value: Any) -> None:
     if isinstance(value, types.MethodType):
         functions, owner = [value.__func__], value.__self__
     elif not isinstance(value, types.FunctionType):
-        functions, owner = [getattr(type(value), name, None) for name in _CALLED_METHODS], value
+        functions, owner = _called_methods(value), value
     for fun in functions:
         if isinstance(fun, types.FunctionType) and not is_captured(fun.__code__):
             note_plain(fun, "is called by a library", owner)
 
 
 _CALLED_METHODS = ("__call__", "__enter__", "__exit__", "close")  # by NumPy, by `contextlib`
+
+
+def _called_methods(value: Any) -> list[Any]:
+    """Return the methods of an object that libraries call, if they are the user's; guard them."""
+    functions = []
+    for name in _CALLED_METHODS:
+        fun: Any = getattr(type(value), name, None)
+        if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
+            read_method(value, name)
+            functions.append(fun)
+    return functions
+
+
+def _closed_over(fun: types.FunctionType) -> Iterator[Any]:
+    """Yield what the closure of a library's function holds: a decorator calls what it wraps."""
+    for cell in fun.__closure__ or ():
+        with contextlib.suppress(ValueError):  # empty
+            value = cell.cell_contents
+            yield value
+            if isinstance(value, contextlib._GeneratorContextManager):
+                yield value.func
 
 
 def _capture_object(fun: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import itertools
 import math
 import operator
 import types
@@ -208,6 +209,16 @@ def _nditer(*args: Any, op_flags: Any = (), **options: Any) -> Any:
     return np.nditer(*args, **options)
 
 
+def _fromiter(items: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
+    items = list(items if count < 0 else itertools.islice(items, count))
+    if not any_staged(items):
+        return np.fromiter(items, dtype, count, like=like)
+    if len(items) < count:
+        text = f"iterator too short: Expected {count} but iterator had only {len(items)} items."
+        raise ValueError(text)
+    return creating.array(items, dtype)
+
+
 def _scalar_type(kind: type[np.generic]) -> Callable[..., Any]:
     """Return a class of NumPy's numbers as a function that casts traced values, too."""
 
@@ -239,6 +250,7 @@ _REPLACEMENTS |= {
     builtins.sorted: standard.sorted_of,
     builtins.type: _type,
     builtins.zip: _zip,
+    np.fromiter: _fromiter,
     np.isscalar: standard.is_scalar,
     np.linalg.eig: decompositions.eig,
     np.linalg.eigvals: decompositions.eigvals,
@@ -296,8 +308,13 @@ def replacement_of(fun: Any) -> Any:
     return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun
 
 
-# Functions whose third argument is put into the first
-_PUTS = (np.put, np.putmask, np.place, np.insert, np.put_along_axis)
+# The position and name of an argument that is cast to a dtype item by item
+_CAST_BY_ITEM = {
+    np.put: (2, "v"),
+    np.place: (2, "vals"),
+    **dict.fromkeys((np.putmask, np.insert, np.put_along_axis), (2, "values")),
+    **dict.fromkeys((np.asanyarray, np.ascontiguousarray, np.asfortranarray), (0, "a")),
+}
 
 # How many arrays the methods of ufuncs take, if not one
 _ARRAYS_OF_METHODS = {"outer": 2, "at": 3}
@@ -326,16 +343,15 @@ def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: A
     args = tuple(arg.as_array() if isinstance(arg, TensorList) else arg for arg in args)
     if any(map(_holds_staged, (*args, *kwargs.values()))):
         are_arrays = _array_parameters(fun, len(args))
-        if fun in _PUTS and args and isinstance(args[0], Staged):
-            # What is put into an array is cast item by item.
-            are_arrays = [is_array and k != 2 for k, is_array in enumerate(are_arrays)]
+        position, parameter = _CAST_BY_ITEM.get(fun, (None, None))
         args = tuple(
-            creating.asarray(arg) if is_array and _holds_staged(arg) else arg
-            for is_array, arg in zip(are_arrays, args, strict=True)
+            creating.asarray(arg) if is_array and k != position and _holds_staged(arg) else arg
+            for k, (is_array, arg) in enumerate(zip(are_arrays, args, strict=True))
         )
+        are_arrays_by_name = {k: _is_array_parameter(k) and k != parameter for k in kwargs}
         kwargs = {
-            name: creating.asarray(arg) if _is_array_parameter(name) and _holds_staged(arg) else arg
-            for name, arg in kwargs.items()
+            k: creating.asarray(arg) if are_arrays_by_name[k] and _holds_staged(arg) else arg
+            for k, arg in kwargs.items()
         }
     try:
         return adopt_result(fun(*args, **kwargs))

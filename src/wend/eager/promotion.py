@@ -86,6 +86,41 @@ def cast(x: Any, dtype: np.dtype) -> Any:
     return _convert_operand(elementwise.cast, x, dtype=dtype)
 
 
+def as_element(x: Any, dtype: np.dtype) -> Any:
+    """Return the operand as an element of this dtype: Python's floats, too, have to fit integers.
+
+    A whole array of floats is cast by `cast`, which raises nothing.
+    """
+    dtype = np.dtype(dtype)
+    is_number = isinstance(x, Staged) and is_weak(x) and tensor_type(x).dtype.kind == "f"
+    if not is_number or dtype.kind not in "iu":
+        return cast(x, dtype)
+    limits = np.iinfo(dtype)
+    number = apply(elementwise.trunc, x)
+    is_low = apply(elementwise.lt, number, np.float64(limits.min))
+    is_high = apply(elementwise.ge, number, np.float64(limits.max + 1))
+    is_below = apply(elementwise.lt, number, np.float64(-(2.0**63)))
+    end = np.float64(2.0**64 if dtype in (np.uint32, np.uint64) else 2.0**63)
+    is_huge = apply(elementwise.bit_or, apply(elementwise.ge, number, end), is_below)
+    errors = ValueError, OverflowError, OverflowError, OverflowError, OverflowError
+    out_of_bounds = f"Python integer {{:.0f}} out of bounds for {dtype}"
+    checks = (
+        (apply(elementwise.isnan, x), "cannot convert float NaN to integer"),
+        (apply(elementwise.isinf, x), "cannot convert float infinity to integer"),
+        (is_huge, "Python int too large to convert to C long"),
+        (is_low, out_of_bounds),
+        (is_high, out_of_bounds),
+    )
+    number = apply(
+        effects.checked,
+        number,
+        *(predicate for predicate, _ in checks),
+        errors=tuple(map(effects.error_name, errors)),
+        texts=tuple(text for _, text in checks),
+    )
+    return _convert_operand(elementwise.cast, number, dtype=dtype)
+
+
 def wrapped(x: Any, dtype: np.dtype) -> Any:
     """Return an integer modulo the range of an integer dtype, Python's integers too."""
     if tensor_type(x).dtype == dtype:

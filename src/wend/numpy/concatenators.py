@@ -8,6 +8,7 @@ import numpy as np
 
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
+from wend.eager.promotion import is_weak, result_dtype
 from wend.numpy import creating, ranges, shaping
 
 Concatenator: Any = type(np.r_).__mro__[1]  # the class of both
@@ -24,7 +25,11 @@ def concatenated(concatenator: Any, key: Any) -> Any:
     if items and isinstance(items[0], str):
         axis, ndmin, position = _directive(items[0], axis, ndmin, position)
         items = items[1:]
-    return shaping.concatenate([_part(item, ndmin, position) for item in items], axis)
+    parts = [_range(item) if isinstance(item, slice) else item for item in items]
+    # Python's numbers have the dtype of the arrays
+    dtype = result_dtype(*(x if is_weak(x) else creating.asarray(x) for x in parts))
+    arrays = [creating.asarray(x, dtype) for x in parts]
+    return shaping.concatenate([_part(array, ndmin, position) for array in arrays], axis)
 
 
 def _directive(text: str, axis: int, ndmin: int, position: int) -> tuple[int, int, int]:
@@ -37,8 +42,7 @@ def _directive(text: str, axis: int, ndmin: int, position: int) -> tuple[int, in
     return first, second, third
 
 
-def _part(item: Any, ndmin: int, position: int) -> Any:
-    array = creating.asarray(_range(item) if isinstance(item, slice) else item)
+def _part(array: Any, ndmin: int, position: int) -> Any:
     rank = shaping.rank_of(array)
     missing = ndmin - rank
     if missing <= 0:

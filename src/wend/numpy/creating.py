@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import Staged, any_staged
-from wend.eager.promotion import cast, tensor_type
+from wend.eager.promotion import as_element, cast, tensor_type
 from wend.numpy import shaping
 from wend.numpy.public import implements
 from wend.numpy.shaping import check_device
@@ -66,7 +66,7 @@ def asarray(
         # Each item is cast by itself: Python's integers of the run have to fit the dtype.
         items = [(asarray if any_staged([item]) else np.asarray)(item, dtype) for item in x]
         x = shaping.stack(items)
-    x = x if dtype is None else cast(x, np.dtype(dtype))
+    x = x if dtype is None else as_element(x, np.dtype(dtype))
     if copy is False and x is not original:
         raise ValueError("asarray cannot do without a copy here")
     if copy:

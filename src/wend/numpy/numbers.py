@@ -192,11 +192,13 @@ def nan_to_num(
         return copy_if_operand(x, [x]) if copy else x
     limits = np.finfo(real_of(dtype))
 
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+
     def replaced(part: Any) -> Any:
-        part = ew.where(ew.isnan(part), nan, part)
-        high = limits.max if posinf is None else posinf
-        part = ew.where(part == np.inf, high, part)
-        return ew.where(part == -np.inf, limits.min if neginf is None else neginf, part)
+        result = ew.where(ew.isnan(part), nan, part)
+        result = ew.where(part == np.inf, high, result)
+        return ew.where(part == -np.inf, low, result)
 
     if dtype.kind == "f":
         result = replaced(x)

@@ -15,6 +15,7 @@ from wend.eager.dispatch import Staged, any_staged, apply, recorder
 from wend.eager.promotion import (
     PYTHON_SCALARS,
     as_array,
+    as_element,
     cast,
     is_weak,
     result_dtype,
@@ -51,8 +52,14 @@ def put_operand(x: Any, dtype: np.dtype) -> Any:
         if is_weak(array) or is_list:
             dtype.type(1j)  # NumPy's error
         raise TypeMismatchError(f"cannot put {tensor_type(array)} into an array of {dtype}")
-    # Python's integers in a list have to fit the dtype, too.
-    return creating.asarray(x, dtype) if is_list and dtype.kind in "iu" else array
+    if dtype.kind not in "iu":
+        return array
+    # Python's numbers have to fit the dtype, in a list, too.
+    return creating.asarray(x, dtype) if is_list else _fitting(array, dtype)
+
+
+def _fitting(x: Any, dtype: np.dtype) -> Any:
+    return as_element(x, dtype) if is_weak(x) and dtype_of(x).kind == "f" else x
 
 
 def put_rank(x: Any) -> int:

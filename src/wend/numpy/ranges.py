@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import broadcast, cast, is_weak, result_dtype
+from wend.eager.promotion import as_element, broadcast, cast, is_weak, result_dtype
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
@@ -42,6 +42,7 @@ def arange(
     step = require(step, ew.equal(step, 0), error, "the step of arange is 0")
     if all(dtype_of(x).kind in "biu" for x in (start, stop, step)):
         # Exact, also where NumPy counts in a narrow dtype, which wraps
+        first = start
         start, stop = cast(start, INT64), cast(stop, INT64)
         step = step if isinstance(step, int) else cast(step, INT64)
         if isinstance(step, int):  # keeps a symbolic size the same symbol
@@ -49,12 +50,36 @@ def arange(
             length = ew.floor_divide(distance + (abs(step) - 1), abs(step))
         else:
             length = -ew.floor_divide(start - stop, step)
-        index = cast(apply(ops.iota, length, dtype=INT64, length=None), dtype)
-        return cast(start, dtype) + index * cast(step, dtype)
-    length = cast(ew.ceil(ew.divide(stop - start, step)), INT64)
-    index = cast(apply(ops.iota, length, dtype=INT64, length=None), dtype)
-    first = cast(start, dtype)
-    return first + index * (cast(start + step, dtype) - first)
+        if dtype != INT64:
+            return _spaced(first, step, length, dtype)
+        return start + apply(ops.iota, length, dtype=INT64, length=None) * step
+    count = ew.ceil(ew.divide(stop - start, step))
+    count = require(count, ew.isnan(count), ValueError, "arange: cannot compute length")
+    count = require(count, count >= 2.0**63, ValueError, "Maximum allowed size exceeded")
+    return _spaced(start, step, cast(count, INT64), dtype)
+
+
+def _spaced(start: Any, step: Any, length: Any, dtype: np.dtype) -> Any:
+    """Return numbers whose first two are put into an array, from which NumPy goes on."""
+    first = as_element(_if(length > 0, start), dtype)
+    second = as_element(_if(length > 1, start + step), dtype)
+    index = apply(ops.iota, length, dtype=INT64, length=None)
+    if dtype.kind == "b":
+        text = "arange() is only supported for booleans when the result has at most length 2."
+        return ew.where(require(index, length > 2, TypeError, text) == 0, first, second)
+    values = first + cast(index, dtype) * (second - first)
+    if dtype.itemsize < 8 and dtype.kind == "f":  # which may have made infinities of them
+        values = ew.where(index < 2, ew.where(index == 0, first, second), values)
+    return values
+
+
+def _if(is_element: Any, x: Any) -> Any:
+    """Return a number that has to fit the dtype only if it is an element."""
+    if not is_weak(x):
+        return x
+    if not isinstance(is_element, Staged):
+        return x if is_element else 0
+    return ew.where(is_element, x, 0).as_weak()
 
 
 @implements(np.linspace)
@@ -229,6 +254,10 @@ def eye(
     message = "negative dimensions are not allowed"
     n_rows = check_nonnegative(n_rows, message)
     n_cols = n_rows if n_cols is None else check_nonnegative(n_cols, message)
+    k = staged(k)
+    if dtype_of(k).kind == "f":  # of a diagonal outside, NumPy does not look at it
+        text = "'float' object cannot be interpreted as an integer"
+        k = require(k, ew.logical_not(k >= n_cols), TypeError, text)
     rows, columns = arange(n_rows), arange(n_cols)
     is_on_diagonal = ew.equal(shaping.expand_dims(rows, 1) + k, columns)
     return cast(is_on_diagonal, np.dtype(dtype))

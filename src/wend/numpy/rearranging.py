@@ -50,7 +50,10 @@ def _roll_axis(a: Any, shift: Any, axis: int) -> Any:
     if isinstance(size, int) and size == 0:
         return copy_if_operand(a, [a])
     if isinstance(shift, Staged) or isinstance(size, Staged):
-        if tensor_type(shift).dtype.kind in "iu":  # before it is subtracted: −2**63 would wrap
+        dtype = tensor_type(shift).dtype
+        if dtype == np.uint64:
+            shift = cast(ew.remainder(shift, cast(size, dtype)), INT64)
+        elif dtype.kind in "iu":  # before it is subtracted: −2**63 would wrap
             shift = ew.remainder(cast(shift, INT64), size)
         return indexing.take(a, ew.remainder(arange(size) - shift, size), axis=axis)
     shift = operator.index(shift) % size
@@ -80,6 +83,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
             return indexing.take(a, positions, axis=axis)
         counts = staged(repeats)
         is_scalar = not shaping.rank_of(counts)
+        if not is_scalar and not isinstance(repeats, (list, tuple)):
+            shaping.check_cast(tensor_type(counts).dtype, INT64, "safe")
         message = "repeats may not contain negative values."
         counts = check_nonnegative(
             counts, "negative dimensions are not allowed" if is_scalar else message

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import any_staged, apply
-from wend.eager.promotion import as_array, cast, tensor_type
+from wend.eager.promotion import as_array, as_element, cast, tensor_type
 from wend.ir.dtypes import BOOL, FLOAT64
 from wend.ir.op import Op
 from wend.numpy import creating, shaping
@@ -64,7 +64,7 @@ def _from_initial(combine: Callable[..., Any], result: Any, initial: Any) -> Any
     """Return the result of a reduction that starts from `initial=`."""
     if initial is None:
         return result
-    return combine(result, cast(initial, tensor_type(result).dtype))
+    return combine(result, as_element(initial, tensor_type(result).dtype))
 
 
 @implements(np.sum)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import apply_all
-from wend.eager.promotion import broadcast, cast
+from wend.eager.promotion import broadcast, cast, result_dtype, wrapped
 from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
@@ -24,7 +24,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         raise ValueError("list of cases must be same length as list of conditions")
     if not condlist:
         raise ValueError("select with an empty condition list is not possible")
-    *choices, result = promote_dtypes(*choicelist, default)
+    values = all_staged([*choicelist, default])
+    dtype = result_dtype(*values)
+    *choices, result = (wrapped(x, dtype) for x in values)  # not checked for the range
     for condition, choice in zip(condlist[::-1], choices[::-1], strict=True):
         condition = staged(condition)
         if dtype_of(condition) != BOOL:

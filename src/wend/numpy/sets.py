@@ -144,7 +144,7 @@ def isin(
     del assume_unique
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table'.")
-    element, test_values = promote_dtypes(element, test_elements)
+    element, test_values = promote_dtypes(strong(element), strong(test_elements))
     result = apply(searching.isin, element, shaping.ravel(test_values))
     return ew.logical_not(result) if invert else result
 
