@@ -16,7 +16,7 @@ import wend
 import wend.numpy as wnp
 from tests.autodiff.test_fuzz import examples
 from tests.helpers.random_programs import Program, programs, staged
-from wend.passes import batch_lanes, chunk_maps
+from wend.passes import batch_lanes, chunk_maps, lane_maps
 
 COUNT = 9
 RNG = np.random.default_rng(5)
@@ -33,7 +33,8 @@ def test_values_and_gradients(program: Program, *, shares: bool) -> None:
     few = mock.patch.multiple(chunk_maps, MIN_IN_LANES=2, _MIN_IN_LOOPS=2)
     lanes = mock.patch.multiple(batch_lanes, MIN_ELEMENTS=0)
     both = wend.value_and_grad(lambda x, y, v: wnp.sum(fun(x, y, v)), argnums=(0, 1, 2))
-    with few, lanes, wend.config(threads=2):
+    registers = mock.patch.multiple(lane_maps, MIN_ELEMENTS=0, NARROW=4, WIDE=8)
+    with few, lanes, registers, wend.config(threads=2):
         value, slopes = wend.vmap(both, in_axes=axes)(XS, YS, v)
     single = [
         both(x, y, v if shares else v[k]) for k, (x, y) in enumerate(zip(XS, YS, strict=True))

@@ -36,6 +36,14 @@ def root(a: Any) -> Any:
     return x
 
 
+def norm(a: Any) -> Any:
+    """Keeps a record of an array each trip."""
+    x = wnp.stack([a, a])
+    while wnp.sum(x) > 1.0:
+        x = 0.5 * x * x / (1.0 + x)
+    return wnp.sum(x)
+
+
 def chunks_of(fun: Any, *args: Any) -> list[ChunkedMapParts]:
     graph = verify(chunk_maps(fuse_maps(inline_calls(traced(fun, *args)))))
     return [ChunkedMapParts.of(node) for node in graph.walk() if node.op is chunked_map]
@@ -63,6 +71,12 @@ def test_sizes_in_lanes(count: int, size: int | None) -> None:
 
 @pytest.mark.parametrize(("count", "size"), [(31, None), (32, 16), (1000, 20), (2000, 40)])
 def test_sizes_of_elements_one_by_one(count: int, size: int | None) -> None:
+    found = chunks_of(wend.vmap(wend.grad(norm)), np.ones(count))
+    assert [p.chunk for p in found] == ([] if size is None else [size])
+
+
+@pytest.mark.parametrize(("count", "size"), [(127, None), (128, 64), (1000, 100), (10_000, 200)])
+def test_sizes_in_lanes_that_keep_records(count: int, size: int | None) -> None:
     found = chunks_of(wend.vmap(wend.grad(root)), np.ones(count))
     assert [p.chunk for p in found] == ([] if size is None else [size])
 

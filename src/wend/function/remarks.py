@@ -16,6 +16,7 @@ from wend.ir.types import TensorType
 from wend.ops import creating, elementwise, lists, maybe, shaping
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import trip_count
+from wend.ops.parallel_map import parallel_map
 
 _MAX_LINES = 3  # of one kind of remark
 _MIN_REPORTED_BYTES = 1024  # fusion that saves less makes no difference
@@ -126,7 +127,10 @@ def mapped(graphs: Sequence[Graph]) -> list[str]:
         if node.remark is None or node.remark.lanes is None:
             continue
         if node.remark.lanes > 1:
-            lines.append(f"runs the loop{at(node.source)} in {node.remark.lanes} lanes")
+            loops = [x.source for x in node.regions[0].walk() if x.op is while_]
+            of = places(x for x in loops if x) if node.op is parallel_map else at(node.source)
+            several = "s" if node.op is parallel_map and len({*loops}) > 1 else ""
+            lines.append(f"runs the loop{several}{of} in {node.remark.lanes} lanes")
         else:
             inner = [x.source for x in node.regions[1].walk() if x.op is while_]
             of = f": each has its own loop{places(s for s in inner if s)}" if inner else ""

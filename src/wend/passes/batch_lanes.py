@@ -44,7 +44,7 @@ def may_have_lanes(w: WhileParts, size: Dim) -> bool:
         return False
     values = [*w.before_carry, *w.forwarded]
     nodes = [*w.before.walk(), *w.after.walk()]
-    return all(map(is_small, values)) and all(map(_is_harmless, nodes))
+    return all(map(is_small, values)) and all(map(is_harmless, nodes))
 
 
 def is_small(value: Value) -> bool:
@@ -55,7 +55,7 @@ def is_small(value: Value) -> bool:
     return size is not None and size <= MAX_VALUE_ELEMENTS
 
 
-def _is_harmless(node: Node) -> bool:
+def is_harmless(node: Node) -> bool:
     """Return whether lanes that wait may compute a node: their counters are past the last trip."""
     if node.attrs.get("in_bounds"):
         return False

@@ -22,13 +22,23 @@ from wend.passes.batch_nodes import Batcher
 
 def batch_maps(graph: Graph) -> Graph:
     """Batch the `parallel_map` nodes of a graph, inner ones first."""
+    return _batched(graph, in_registers=False)
+
+
+def batch_maps_around_lanes(graph: Graph) -> Graph:
+    """Batch the `parallel_map` nodes of a graph, but for loops that have lanes in registers."""
+    return _batched(graph, in_registers=True)
+
+
+def _batched(graph: Graph, *, in_registers: bool) -> Graph:
     if not any(node.op is parallel_map for node in graph.walk()):
         return graph
 
     def batch(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = with_operands(node, operands, [batch_maps(region) for region in node.regions])
+        regions = [_batched(region, in_registers=in_registers) for region in node.regions]
+        copy = with_operands(node, operands, regions)
         if copy.op is parallel_map:
-            return _BatchedMap(nodes, copy).results()
+            return _BatchedMap(nodes, copy, in_registers=in_registers).results()
         nodes.append(copy)
         return copy.results
 
@@ -38,8 +48,8 @@ def batch_maps(graph: Graph) -> Graph:
 class _BatchedMap:
     """A `parallel_map` that is being batched into a list of nodes."""
 
-    def __init__(self, nodes: list[Node], node: Node) -> None:
-        self.b = Build("")
+    def __init__(self, nodes: list[Node], node: Node, *, in_registers: bool) -> None:
+        self.b, self.in_registers = Build(""), in_registers
         self.b.nodes, self.b.source = nodes, node.source
         self.node, self.p = node, ParallelMapParts.of(node)
         self.listed = {
@@ -83,7 +93,8 @@ class _BatchedMap:
     def _batcher(self, b: Build) -> Batcher:
         p = self.p
         first = next(x for x in p.mapped if isinstance(x.type, TensorType))
-        batcher = Batcher(BatchBuild(b, b.size_of(first, 0), first.tensor.dims[0]))
+        build = BatchBuild(b, b.size_of(first, 0), first.tensor.dims[0])
+        batcher = Batcher(build, in_registers=self.in_registers)
         for inner, outer in zip(p.elements, p.mapped, strict=True):
             if inner not in self.listed:
                 batcher.states[inner] = outer, True

@@ -15,12 +15,12 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node
 from wend.ir.types import TensorType
-from wend.ops import elementwise
 from wend.ops.batching import BatchBuild
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, WhileParts, if_, while_
 from wend.ops.shapes import size_of
 from wend.passes.batch_lanes import Lanes, may_have_lanes
+from wend.passes.lane_maps import is_elementwise, is_loop_of_numbers
 
 # A value, and whether it has those of all elements
 State: TypeAlias = tuple[Value, bool]
@@ -45,10 +45,12 @@ class Batcher:
         states: the state of each value of the graph that has one.
         is_whole: whether every node has a rule.
         has_lanes: whether a loop that elements leave at different trips may have lanes.
+        in_registers: whether the backend has lanes for loops of numbers, which stay as they are.
     """
 
-    def __init__(self, c: BatchBuild) -> None:
+    def __init__(self, c: BatchBuild, *, in_registers: bool = False) -> None:
         self.c = c
+        self.in_registers = in_registers
         self.states: dict[Value, State] = {}
         self.is_whole = self.has_lanes = True
 
@@ -107,7 +109,8 @@ class Batcher:
         if None in types:
             return None
         params = [b.param(type) for type in types if type is not None]
-        inner = Batcher(BatchBuild(b, b.param(self.c.count.type), self.c.size))
+        count = b.param(self.c.count.type)
+        inner = Batcher(BatchBuild(b, count, self.c.size), in_registers=self.in_registers)
         inner.states.update(zip(graph.params, zip(params, flags, strict=True), strict=True))
         inner.has_lanes = self.has_lanes
         inner.is_whole = all(map(inner.append, graph.nodes))
@@ -180,6 +183,8 @@ class Batcher:
         """Append a loop that each element leaves at another trip."""
         if not self.has_lanes or not may_have_lanes(w, self.c.size):
             return None
+        if self.in_registers and is_loop_of_numbers(w):
+            return None
         count, lanes = len(w.carry), Lanes.of(self.c)
         starts = self.expanded(
             list(zip(values[:count], flags[:count], strict=True)), [True] * count
@@ -233,7 +238,7 @@ class Batcher:
             return None
         sides: list[list[Value]] = []
         for branch in parts.branches:
-            inner = Batcher(self.c)
+            inner = Batcher(self.c, in_registers=self.in_registers)
             operands = zip(values[1:], flags[1:], strict=True)
             inner.states.update(zip(branch.params, operands, strict=True))
             if not all(isinstance(x.type, TensorType) for x in branch.results):
@@ -273,7 +278,7 @@ def _is_speculatable(node: Node) -> bool:
 
 def _is_large_arithmetic(node: Node) -> bool:
     """Return whether elements are so large that their arithmetic is vectorized by itself."""
-    if node.op.batch is not elementwise.add.batch:
+    if not is_elementwise(node):
         return False
     size = size_of(node.results[0].tensor.dims)
     return size is not None and size > _MAX_BATCHED_ELEMENTS

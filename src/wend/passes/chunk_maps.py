@@ -19,12 +19,16 @@ from wend.ops.build import Build
 from wend.ops.control import while_
 from wend.ops.parallel_map import LIST, STACK, SUM, ParallelMapParts, parallel_map
 from wend.passes.batch_lanes import MIN_IN_LANES
-from wend.passes.batch_maps import batch_maps
+from wend.passes.batch_maps import batch_maps_around_lanes
 from wend.passes.batch_nodes import may_run_once
 from wend.passes.dce import dce
+from wend.passes.lane_maps import keeps_records, lane_count, runs_in_lanes
 
 # The least elements of a chunk that runs in loops, not in lanes
 _MIN_IN_LOOPS = 16
+# So often at least lanes are filled in a chunk: where they are refilled one by one, those that wait
+# for the longest elements at the end are few then
+_MIN_LANE_GROUPS, _MIN_REFILLS = 4, 64
 # More chunks would balance no better
 _MAX_CHUNKS = 64
 
@@ -67,11 +71,20 @@ def _chunk_of(node: Node) -> int | None:
     size = p.mapped[0].tensor.dims[0]
     if isinstance(size, int) and size < 2 * _MIN_IN_LOOPS:
         return None
-    batched = batch_maps(_alone(node))
-    if any(inner.op is parallel_map for inner in batched.walk()):
-        return _size_of_chunks(size, _MIN_IN_LOOPS)
+    batched = batch_maps_around_lanes(_alone(node))
+    maps = [inner for inner in batched.walk() if inner.op is parallel_map]
+    if maps:
+        return _size_of_chunks(size, max(map(_least_elements, maps)))
     has_lanes = any(x.remark is not None and x.remark.lanes for x in batched.walk())
     return _size_of_chunks(size, MIN_IN_LANES) if has_lanes else None
+
+
+def _least_elements(node: Node) -> int:
+    """Return the least elements of a chunk, for what one of its maps costs besides its trips."""
+    if not runs_in_lanes(node):
+        return _MIN_IN_LOOPS
+    body = node.regions[0]
+    return (_MIN_LANE_GROUPS if keeps_records(body) else _MIN_REFILLS) * lane_count(body)
 
 
 def _is_ranked(type: Type) -> bool:

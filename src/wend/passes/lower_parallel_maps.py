@@ -11,17 +11,29 @@ from wend.ir.rewrite import inline, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import ListType, TensorType, Type
 from wend.ops.build import Build
 from wend.ops.parallel_map import STACK, SUM, ParallelMapParts, element_type, parallel_map
+from wend.passes.lane_maps import lane_count, runs_in_lanes
 
 
 def lower_parallel_maps(graph: Graph) -> Graph:
     """Replace every `parallel_map` by a `while`, in regions too."""
+    return _lowered(graph, in_registers=False)
+
+
+def lower_maps_without_lanes(graph: Graph) -> Graph:
+    """Replace every `parallel_map` by a `while`, but for those that run in lanes of registers."""
+    return _lowered(graph, in_registers=True)
+
+
+def _lowered(graph: Graph, *, in_registers: bool) -> Graph:
     if not any(node.op is parallel_map for node in graph.walk()):
         return graph
 
     def lower(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        regions = [lower_parallel_maps(region) for region in node.regions]
+        regions = [_lowered(region, in_registers=in_registers) for region in node.regions]
         copy = with_operands(node, operands, regions)
-        if node.op is not parallel_map:
+        if node.op is not parallel_map or (in_registers and runs_in_lanes(copy)):
+            if node.op is parallel_map:
+                copy.remark = Remark(lanes=lane_count(copy.regions[0]))
             nodes.append(copy)
             return copy.results
         b = Build(graph.name)

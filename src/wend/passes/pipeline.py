@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
-from wend.passes.batch_maps import batch_maps
+from wend.passes.batch_maps import batch_maps, batch_maps_around_lanes
 from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.chunk_maps import chunk_maps
 from wend.passes.cse import cse
@@ -29,7 +29,7 @@ from wend.passes.hoist_states import hoist_states
 from wend.passes.in_bounds import mark_in_bounds
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
-from wend.passes.lower_parallel_maps import lower_parallel_maps
+from wend.passes.lower_parallel_maps import lower_maps_without_lanes, lower_parallel_maps
 from wend.passes.merge_ifs import merge_ifs
 from wend.passes.order_updates import order_updates
 from wend.passes.push_out import push_out
@@ -66,9 +66,13 @@ OPTIMIZE: Sequence[Transform] = (
 )
 # Of these, those after which sums may be computed in another order.
 REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)
-# The same for a backend that runs chunks.
+# The same for a backend that runs chunks, and lanes in registers.
+_IN_CHUNKS: Mapping[Transform, Sequence[Transform]] = {
+    batch_maps: (chunk_maps, batch_maps_around_lanes),
+    lower_parallel_maps: (lower_maps_without_lanes,),
+}
 OPTIMIZE_IN_CHUNKS: Sequence[Transform] = tuple(
-    part for x in OPTIMIZE for part in ((chunk_maps, x) if x is batch_maps else (x,))
+    part for x in OPTIMIZE for part in _IN_CHUNKS.get(x, (x,))
 )
 
 

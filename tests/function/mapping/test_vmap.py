@@ -212,10 +212,17 @@ def test_chunks_bound_the_memory():
 def test_explain_says_how_elements_run():
     fun = wend.vmap(halvings)
     fun(np.ones(40))
-    assert "in 256 lanes" in fun.explain()
+    assert "in 16 lanes" in fun.explain()
     gradient = wend.vmap(wend.grad(lambda x: wend.while_loop(lambda c: c < 8, lambda c: c * c, x)))
     gradient(np.full(40, 1.5))
-    assert "one by one: each has its own loop" in gradient.explain()
+    assert "in 16 lanes" in gradient.explain()
+
+    def of_arrays(x):
+        return wend.while_loop(lambda c: c[0] < 8, lambda c: c * c, wnp.stack([x, x]))[0]
+
+    of_arrays = wend.vmap(wend.grad(of_arrays))
+    of_arrays(np.full(40, 1.5))
+    assert "one by one: each has its own loop" in of_arrays.explain()
 
 
 # Effects

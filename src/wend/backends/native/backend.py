@@ -61,8 +61,12 @@ class NativeBackend(LazyCompiler, ChecksGuards, RunsChunks):
         dump = dump_of(graph, graph.name)
         if dump is not None:
             from wend.backends.native.module import prepare_for_emission
+            from wend.backends.native.target.chunk_call import detach_maps
 
-            dump.write("fusion", "wir", to_text(prepare_for_emission(graph), sources=True))
+            detached = detach_maps(graph)
+            parts = [detached.graph, *(p.body for p in detached.maps)]
+            texts = [to_text(prepare_for_emission(part), sources=True) for part in parts]
+            dump.write("fusion", "wir", "\n".join(texts))
             dump.write("module", "ll", text)
             dump.write("optimized", "ll", str(engine().optimized(text)))
             dump.write("assembly", "s", engine().assembly(text))

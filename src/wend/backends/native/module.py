@@ -19,7 +19,7 @@ from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.outlined_parts import Parts
 from wend.backends.native.codegen.outlining import outline
 from wend.backends.native.codegen.traps import FrameState
-from wend.backends.native.emit.array.elementwise import computes_elements
+from wend.backends.native.emit.array.elementwise import computes_elements, computes_numbers
 from wend.backends.native.emit.chunks import ChunkFunction, header_words
 from wend.backends.native.emit.control.failures import tell_failure
 from wend.backends.native.emit.control.host import (
@@ -52,6 +52,7 @@ from wend.backends.native.rt import parallel, pool, python_callbacks, redzones
 from wend.backends.native.rt.linalg import blas, small_gemm
 from wend.backends.native.scalarize.split import scalarize_small_arrays
 from wend.backends.native.target.chunk_call import detach_maps
+from wend.backends.native.target.lane_map import detach_lanes
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.platform import platform
 from wend.backends.native.target.value_layout import (
@@ -344,8 +345,9 @@ def prepare_for_emission(graph: Graph) -> Graph:
     Raises:
         UnsupportedError: the graph uses an operation or type without native code.
     """
+    graph = detach_lanes(expand_operations(graph), computes_numbers)
     check(graph)
-    return fuse_array_loops(scalarize_small_arrays(expand_operations(graph)))
+    return fuse_array_loops(scalarize_small_arrays(graph))
 
 
 def fuse_array_loops(graph: Graph) -> Graph:

@@ -28,6 +28,7 @@ from wend.backends.native.emit.array import (
     stacking,
 )
 from wend.backends.native.emit.control import control, effects, lists, maybe
+from wend.backends.native.emit.lanes import lane_map
 from wend.ir.op import Op
 
 EMITTERS: Mapping[Op, Emit] = {
@@ -53,4 +54,5 @@ EMITTERS: Mapping[Op, Emit] = {
     **control.EMITTERS,
     **chunks.EMITTERS,
     **loop_nest.EMITTERS,
+    **lane_map.EMITTERS,
 }

@@ -76,6 +76,11 @@ class Kind:
         return Kind(dtype, self.lanes)
 
     @property
+    def scalar(self) -> Kind:
+        """The kind of one lane."""
+        return Kind(self.dtype)
+
+    @property
     def flags(self) -> Kind:
         """The kind of bools with the same number of lanes."""
         return self.of(BOOL)

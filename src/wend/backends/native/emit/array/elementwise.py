@@ -12,6 +12,7 @@ from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
+from wend.passes.lane_maps import is_elementwise
 
 
 def elementwise_emitter(element: Element) -> Emit:
@@ -62,6 +63,11 @@ def computes_elements(node: Node) -> bool:
     if any(value.tensor.shape is None for value in (*node.operands, *node.results)):
         return False
     return ELEMENTS[node.op].supports(node)
+
+
+def computes_numbers(node: Node) -> bool:
+    """Return whether native code can compute a node on numbers, if it is elementwise at all."""
+    return not is_elementwise(node) or (node.op in ELEMENTS and ELEMENTS[node.op].supports(node))
 
 
 EMITTERS: Mapping[Op, Emit] = {op: elementwise_emitter(element) for op, element in ELEMENTS.items()}

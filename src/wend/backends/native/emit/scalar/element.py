@@ -22,11 +22,15 @@ class Element:
         emit: Emits the instructions and returns the register of the result.
         kinds: The kinds of dtype it supports, such as `"fiub"`.
         is_supported: Whether it can compute a given node of one of these kinds.
+        takes_vectors: Whether the instructions compute vectors as well, lane by lane.
+        loop_function: The function of `math/` that computes it in loops.
     """
 
     emit: EmitElement
     kinds: str
     is_supported: Callable[[Node], bool] = lambda node: True
+    takes_vectors: bool = False
+    loop_function: str | None = None
 
     def supports(self, node: Node) -> bool:
         """Return whether it can compute what a node computes."""
@@ -58,4 +62,5 @@ def instruction(
         zero, one = kind.literal(0), kind.literal(1)
         return low.w.define(text.format(t=kind.text, s=kind.suffix, x=x, y=y, zero=zero, one=one))
 
-    return Element(emit, "".join(k for k, text in texts.items() if text is not None))
+    kinds = "".join(k for k, text in texts.items() if text is not None)
+    return Element(emit, kinds, takes_vectors=True)

@@ -28,7 +28,7 @@ def compare(real: str, signed: str) -> Element:
             predicate = f"icmp {unsigned}"
         return low.w.define(f"{predicate} {kind.text} {x}, {y}")
 
-    return Element(emit, "fiub")
+    return Element(emit, "fiub", takes_vectors=True)
 
 
 def runtime_helper(name: str) -> Element:
@@ -83,7 +83,7 @@ def min_or_max(real: str, signed: str, logic: str) -> Element:
         takes_x = w.define(f"or {kind.flags.text} {is_better}, {is_nan}")
         return w.define(f"select {kind.flags.text} {takes_x}, {type} {x}, {type} {y}")
 
-    return Element(emit, "fiub")
+    return Element(emit, "fiub", takes_vectors=True)
 
 
 def _shift(left: bool) -> Element:
@@ -100,7 +100,7 @@ def _shift(left: bool) -> Element:
             out_of_range = w.define(f"ashr {type} {x}, {kind.literal(kind.bits - 1)}")
         return w.define(f"select {flags} {is_in_range}, {type} {shifted}, {type} {out_of_range}")
 
-    return Element(emit, "iu")
+    return Element(emit, "iu", takes_vectors=True)
 
 
 def _select(low: Lowering, node: Node, kind: Kind, flag: str, x: str, y: str) -> str:
@@ -126,7 +126,7 @@ def _class_test(mask: int) -> Element:
         name = f"@llvm.is.fpclass.{kind.suffix}"
         return low.w.define(f"call {flags} {name}({kind.text} {x}, i32 {mask})")
 
-    return Element(emit, "f")
+    return Element(emit, "f", takes_vectors=True)
 
 
 def _not(low: Lowering, node: Node, kind: Kind, x: str) -> str:
@@ -143,9 +143,9 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.reciprocal: instruction("fdiv {t} {one}, {x}"),
     ops.floor_divide: runtime_helper("floor_divide"),
     ops.remainder: runtime_helper("remainder"),
-    ops.graft: Element(lambda low, node, kind, x, y: x, "f"),
-    ops.abs: Element(_absolute, "fiu"),
-    ops.sign: Element(_sign, "fiu"),
+    ops.graft: Element(lambda low, node, kind, x, y: x, "f", takes_vectors=True),
+    ops.abs: Element(_absolute, "fiu", takes_vectors=True),
+    ops.sign: Element(_sign, "fiu", takes_vectors=True),
     ops.maximum: min_or_max("ogt", "smax", "or"),
     ops.minimum: min_or_max("olt", "smin", "and"),
     **{op: _intrinsic(op.name) for op in (ops.sqrt, ops.floor, ops.ceil, ops.trunc, ops.rint)},
@@ -154,7 +154,7 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.bit_and: instruction(None, "and {t} {x}, {y}", "and {t} {x}, {y}"),
     ops.bit_or: instruction(None, "or {t} {x}, {y}", "or {t} {x}, {y}"),
     ops.bit_xor: instruction(None, "xor {t} {x}, {y}", "xor {t} {x}, {y}"),
-    ops.bit_not: Element(_not, "iub"),
+    ops.bit_not: Element(_not, "iub", takes_vectors=True),
     ops.shift_left: _shift(left=True),
     ops.shift_right: _shift(left=False),
     ops.eq: compare("oeq", "eq"),
@@ -166,6 +166,6 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.isnan: instruction("fcmp uno {t} {x}, {zero}"),
     ops.isinf: _class_test(516),
     ops.isfinite: _class_test(504),
-    ops.select: Element(_select, "fiub"),
-    ops.cast: Element(_cast, "fiub"),
+    ops.select: Element(_select, "fiub", takes_vectors=True),
+    ops.cast: Element(_cast, "fiub", takes_vectors=True),
 }

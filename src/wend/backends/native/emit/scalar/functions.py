@@ -53,7 +53,11 @@ def _scalar(name: str) -> Element:
 
 def vectorizable(name: str) -> Element:
     """Return a function of `math/` that has one variant for loops and scalars."""
-    return Element(lambda low, node, kind, *args: low.calls.vectorizable(name, kind, *args), "f")
+    return Element(
+        lambda low, node, kind, *args: low.calls.vectorizable(name, kind, *args),
+        "f",
+        loop_function=name,
+    )
 
 
 def from_libm(name: str) -> Element:
@@ -73,7 +77,7 @@ def _looped_or_scalar(
             return scalar.emit(low, node, kind, *args)
         return low.calls.vectorizable(name, kind, *args)
 
-    return Element(emit, "f")
+    return Element(emit, "f", loop_function=name)
 
 
 def sin_or_cos(name: str) -> Element:
@@ -90,7 +94,7 @@ def sin_or_cos(name: str) -> Element:
             pair = low.sincos_pairs[operand] = sincos_pair(low, kind, x)
         return pair[index]
 
-    return Element(emit, "f")
+    return Element(emit, "f", loop_function=name)
 
 
 def _has_at_most(node: Node, count: int) -> bool:
@@ -298,7 +302,7 @@ _FROM_SCIPY = (
 FUNCTIONS: Mapping[Op, Element] = {
     ops.sin: sin_or_cos("sin"),
     ops.cos: sin_or_cos("cos"),
-    ops.pow: Element(_power, "f"),
+    ops.pow: Element(_power, "f", loop_function="pow"),
     **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},
     **{op: from_libm(op.name) for op in _FROM_LIBM},
     **{op: vectorizable(op.name) for op in (special.erf, special.erfc, special.expit)},
