@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import pytest
 
 import wend
 from wend.base.errors import AliasError, StructureError
+from wend.capture.heap import container_phis
 
 
 @dataclass(frozen=True)
@@ -297,3 +299,47 @@ def test_what_inner_branches_merge_may_be_one_of_outside(make):
 
     with pytest.raises(AliasError, match="`b` is changed"):
         wend.function(fun)(0.3, 0.5)
+
+
+OF_THE_MODULE = Open(1.0, 0.5)
+
+
+def test_an_instance_that_a_module_holds_is_not_changed():
+    def fun(x):
+        b = OF_THE_MODULE
+        while b.v < x:
+            b = replace(b, v=b.v + 1.0)
+        b.x = 5.0
+        return b
+
+    with pytest.raises(AliasError, match="`OF_THE_MODULE` holds"):
+        wend.function(fun)(0.0)
+
+
+def test_who_holds_a_list_is_looked_for_once_at_each_change(monkeypatch):
+    counts = Counter()
+
+    def count(name):
+        function = getattr(container_phis, name)
+
+        def counted(*args):
+            counts[name] += 1
+            return function(*args)
+
+        monkeypatch.setattr(container_phis, name, counted)
+
+    count("find_holder")
+    count("check_mutation")
+
+    def fun(x):
+        out = [x]
+        for k in range(6):
+            if x > k:
+                out = [*out, x * k] if x > k + 0.5 else [x, *out[1:], x * k]
+            else:
+                out = [*out[1:], x, 0.0]
+        out.append(x)
+        return out
+
+    assert wend.function(fun)(2.25) == fun(2.25)
+    assert 0 < counts["find_holder"] <= counts["check_mutation"]

@@ -52,9 +52,13 @@ def find_holder(predicate: Predicate, excluding: Any = None) -> str | None:
         return f"`{name}`{of}"
     if _is_held_by_caller(predicate):
         return "the caller"
-    for frame in users_frames():
-        for name, value in frame.f_globals.items():
-            if isinstance(value, _CONTAINER_TYPES) and is_held(value, predicate, excluding):
+    modules = {id(frame.f_globals): frame.f_globals for frame in users_frames()}
+    for module in modules.values():
+        for name, value in module.items():
+            if name == "__builtins__":
+                continue
+            is_container = isinstance(value, _CONTAINER_TYPES)
+            if is_held(value, predicate, excluding) if is_container else predicate(value):
                 return f"`{name}`"
     return None
 

@@ -195,19 +195,18 @@ def check_mutation(value: Any, label: str = "") -> None:
         if id(container) not in phis.containers:
             continue
         phis.mutated.add(id(container))
-        for other in phis.may_aliases(container):
-            if held := find_holder(_is_object(other)):
-                kind = type(container).__name__
-                subject, one = (f"`{label}`", label) if label else (f"a {kind}", "x")
-                raise AliasError(
-                    explain(
-                        f"{subject} is changed{at(user_source())}, and may be the {kind} that "
-                        f"{held} holds, which is known only at run time: in Python both would "
-                        "change.",
-                        cure=f"make it a {kind} of its own: {one} = {_copy_of(container, one)} "
-                        "before.",
-                    )
+        others = {id(other) for other in phis.may_aliases(container)}
+        if others and (held := find_holder(lambda value, ids=others: id(value) in ids)):
+            kind = type(container).__name__
+            subject, one = (f"`{label}`", label) if label else (f"a {kind}", "x")
+            raise AliasError(
+                explain(
+                    f"{subject} is changed{at(user_source())}, and may be the {kind} that "
+                    f"{held} holds, which is known only at run time: in Python both would "
+                    "change.",
+                    cure=f"make it a {kind} of its own: {one} = {_copy_of(container, one)} before.",
                 )
+            )
 
 
 def is_same_object(a: Any, b: Any) -> bool:
