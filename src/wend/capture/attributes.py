@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from wend.capture.guards.outside import (
     loaded_attribute,
     read_arguments,
     read_descriptor,
+    read_finalizer,
     read_method,
 )
 from wend.capture.guards.reads import class_attribute
@@ -44,6 +46,8 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
         owner = entered_items(owner)
     if isinstance(owner, Tracer):
         return staged_attribute(owner, name)
+    if isinstance(owner, weakref.finalize):
+        read_finalizer(owner)
     descriptor, subject, kind = _descriptor(owner, name)
     is_property = isinstance(descriptor, property) and subject is not None
     if is_property and is_plain_function(descriptor.fget):
@@ -109,8 +113,9 @@ def _plain_attribute(owner: Any, name: str) -> Any:
             return Namespace(vars(owner))
         read_arguments(owner)
         return read_attribute(owner, name)
-    is_hooked = is_plain_function(getattr(type(owner), "__getattr__", None))
-    return object.__getattribute__(owner, name) if is_hooked else getattr(owner, name)
+    kind: Any = type(owner)
+    is_hooked = is_plain_function(getattr(kind, "__getattr__", None))
+    return kind.__getattribute__(owner, name) if is_hooked else getattr(owner, name)
 
 
 def _cached_property(owner: Any, descriptor: functools.cached_property[Any]) -> Any:

@@ -52,8 +52,17 @@ def is_looked_up_in_c(owner: Any, held: Any) -> bool:
     kind = type(owner)
     if issubclass(kind, threading.local):
         return True
-    is_getter = isinstance(held, types.GetSetDescriptorType) and not issubclass(kind, UNOBSERVED)
+    is_getter = _is_data_descriptor_in_c(held) and not issubclass(kind, UNOBSERVED)
     return held is MISSING or is_getter
+
+
+def _is_data_descriptor_in_c(held: Any) -> bool:
+    """Return whether a class holds a getter and setter written in C, as `ctypes` makes them."""
+    if isinstance(held, types.GetSetDescriptorType):
+        return True
+    getter = getattr(type(held), "__get__", None)
+    is_in_c = isinstance(getter, types.WrapperDescriptorType) and hasattr(type(held), "__set__")
+    return is_in_c and not isinstance(held, (property, types.MemberDescriptorType))
 
 
 def has_items_in_c(kind: type) -> bool:

@@ -106,6 +106,15 @@ def look(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     return recorder.read_call(owner, (name, args, (*kwargs.items(),)), result)
 
 
+def read_finalizer(owner: Any) -> None:
+    """Note that captured code asks whether a `weakref.finalize` is alive: a dict tells."""
+    recorder = active_recorder()
+    if recorder is not None:
+        registry: Any = type(owner)._registry
+        recorder.observe(registry, "the finalizers")
+        recorder.read_item(registry, owner, registry.get(owner, MISSING))
+
+
 def read_held(owner: Callable[[], Any], name: str) -> None:
     """Note that captured code reads the attribute of an object that it changes: `x.a += 1`."""
     recorder = active_recorder()

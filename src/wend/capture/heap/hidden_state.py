@@ -11,6 +11,11 @@ _LOOKS = {
     ("_contextvars", "ContextVar"): {"get"},
     ("_queue", "SimpleQueue"): {"qsize", "empty"},
     ("functools", "_lru_cache_wrapper"): {"cache_info", "cache_parameters"},
+    ("_hashlib", "HASH"): {"copy", "digest", "hexdigest"},
+    ("xml.etree.ElementTree", "Element"): {
+        *("find", "findall", "findtext", "get", "items", "iter", "iterfind", "itertext", "keys"),
+        *("__len__", "__copy__", "__deepcopy__", "__getstate__", "__sizeof__"),
+    },
 }
 _LOCKS = frozenset({"lock", "RLock"})  # which a function takes and gives back
 
