@@ -195,8 +195,8 @@ def check_mutation(value: Any, label: str = "") -> None:
         if id(container) not in phis.containers:
             continue
         phis.mutated.add(id(container))
-        others = {id(other) for other in phis.may_aliases(container)}
-        if others and (held := find_holder(lambda value, ids=others: id(value) in ids)):
+        others = [*phis.may_aliases(container)]
+        if others and (held := find_holder(_is_one_of(others))):
             kind = type(container).__name__
             subject, one = (f"`{label}`", label) if label else (f"a {kind}", "x")
             raise AliasError(
@@ -243,6 +243,11 @@ def _copy_of(container: Any, name: str) -> str:
 
 def _is_object(target: Any) -> Callable[[Any], bool]:
     return lambda value: value is target
+
+
+def _is_one_of(targets: Sequence[Any]) -> Callable[[Any], bool]:
+    ids = {id(target) for target in targets}
+    return lambda value: id(value) in ids
 
 
 def _is_created_inside(container: Any, outer: Recording) -> bool:
