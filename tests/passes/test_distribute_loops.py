@@ -13,7 +13,7 @@ import wend
 from tests.capture.programs import compiled
 from wend.ir import Graph
 from wend.ops.control import while_
-from wend.passes import batch_lanes, distribute_loops
+from wend.passes import batch_lanes, distribute_loops, lane_maps
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 ROWS = 6
@@ -98,6 +98,9 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distribute_loops, "MIN_IN_LANES", 1)
     monkeypatch.setattr(batch_lanes, "MIN_ELEMENTS", 1)
     monkeypatch.setattr(batch_lanes, "LANES", 4)
+    monkeypatch.setattr(distribute_loops, "MIN_IN_REGISTERS", 1)
+    monkeypatch.setattr(lane_maps, "MIN_ELEMENTS", 1)
+    monkeypatch.setattr(lane_maps, "NARROW", 4)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
@@ -108,7 +111,7 @@ def test_random_loops_are_equal(
     text, f = program(seed)
     with wend.config(backend=backend):
         at_once = outcome(wend.function(f), seed)
-        monkeypatch.setattr(distribute_loops, "_distributed", lambda b, loop: loop)
+        monkeypatch.setattr(distribute_loops, "_distributed", lambda b, loop, in_registers: loop)
         one_by_one = outcome(wend.function(f), seed)
     for a, b, plain in zip(at_once, one_by_one, outcome(f, seed), strict=True):
         np.testing.assert_array_equal(a, b, err_msg=text)
@@ -159,6 +162,26 @@ def test_what_many_trips_share_or_do_not(f: Callable[..., None], count: int) -> 
             results.append((out, rows))
         for a, b in zip(*results, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("side", [63, 64, 100])
+def test_rows_of_pixels_run_in_lanes(side: int) -> None:
+    """A row is long enough for lanes in registers, though not for lanes in arrays."""
+
+    def escapes(blank: Any) -> Any:
+        out = blank.copy()
+        for i in range(side):
+            for j in range(side):
+                c, d = 3.0 * j / side - 2.0, 3.0 * i / side - 1.5
+                x, y, k = 0.0, 0.0, 0
+                while k < 30 and x * x + y * y < 4.0:
+                    x, y, k = x * x - y * y + c, 2.0 * x * y + d, k + 1
+                out[i, j] = k
+        return out
+
+    function, blank = wend.function(escapes, backend="native"), np.zeros((side, side), int)
+    np.testing.assert_array_equal(function(blank), escapes(blank))
+    assert ("in 16 lanes" in function.explain()) == (side >= distribute_loops.MIN_IN_REGISTERS)
 
 
 def is_distributed(graph: Graph) -> bool:

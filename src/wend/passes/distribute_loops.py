@@ -20,31 +20,44 @@ from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import known_values, trip_count
 from wend.ops.parallel_map import STACK, parallel_map
 from wend.passes.batch_lanes import MIN_ELEMENTS, MIN_IN_LANES, is_small
-from wend.passes.batch_maps import batch_maps
+from wend.passes.batch_maps import batch_maps, batch_maps_around_lanes
 from wend.passes.dce import dce
 from wend.passes.hoist import hoist
+from wend.passes.lane_maps import is_loop_of_numbers, runs_in_lanes
 from wend.passes.loop_sequences import Sequences, live_outs, reading_rows, rows_of
 
+# So many trips repay lanes in registers: those that wait for the longest trips are few among all
+MIN_IN_REGISTERS = 64
 # What is computed before a loop, and what its inner loops carry, occupies at most so many bytes
 MAX_BYTES = 64 << 20
 
 
 def distribute_loops(graph: Graph) -> Graph:
     """Compute what trips do by loops of their own for all trips at once, inner loops first."""
+    return _distributed_loops(graph, in_registers=False)
+
+
+def distribute_loops_to_lanes(graph: Graph) -> Graph:
+    """Distribute loops for a backend that has lanes in registers, which repay fewer trips."""
+    return _distributed_loops(graph, in_registers=True)
+
+
+def _distributed_loops(graph: Graph, *, in_registers: bool) -> Graph:
     if not any(map(_may_be_distributed, graph.walk())):
         return graph
     # Reads in inner loops of what only an outer trip decides become rows
-    distributed = _distributed_graph(hoist(graph))
+    distributed = _distributed_graph(hoist(graph), in_registers)
     return graph if distributed is graph else dce(distributed)
 
 
-def _distributed_graph(graph: Graph) -> Graph:
+def _distributed_graph(graph: Graph, in_registers: bool) -> Graph:
     def distribute(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = with_operands(node, operands, [*map(_distributed_graph, node.regions)])
+        regions = [_distributed_graph(region, in_registers) for region in node.regions]
+        copy = with_operands(node, operands, regions)
         if _may_be_distributed(copy):
             b = Build("")
             b.nodes, b.source = nodes, copy.source
-            copy = _distributed(b, copy)
+            copy = _distributed(b, copy, in_registers)
         nodes.append(copy)
         return copy.results
 
@@ -59,12 +72,12 @@ def _may_be_distributed(node: Node) -> bool:
     return isinstance(trips, int) and trips >= MIN_ELEMENTS
 
 
-def _distributed(b: Build, loop: Node) -> Node:
+def _distributed(b: Build, loop: Node, in_registers: bool) -> Node:
     """Return a loop that reads the results of a map, which is appended."""
     sequences = Sequences.of(WhileParts.of(loop))
     if sequences is None:
         return loop
-    chosen = [x for x in live_outs(sequences) if _repays(sequences, x)]
+    chosen = [x for x in live_outs(sequences) if _repays(sequences, x, in_registers)]
     carried = [x for value in chosen for w in _loops_of(sequences, value) for x in w.next_carry]
     size = sum(x.tensor.nbytes or 0 for x in (*chosen, *dict.fromkeys(carried)))
     if not chosen or len(sequences.trips) * size > MAX_BYTES:
@@ -72,7 +85,7 @@ def _distributed(b: Build, loop: Node) -> Node:
     trial = Build("")
     trial.source = loop.source
     node = _append_map(trial, sequences, chosen)
-    if any(x.op is parallel_map for x in batch_maps(_closed(trial, node)).walk()):
+    if not _runs_at_once(_closed(trial, node), in_registers):
         return loop  # one trip after the other would read and write lists
     b.nodes += trial.nodes
     reading = reading_rows(loop, sequences, dict(zip(chosen, node.results, strict=True)))
@@ -80,11 +93,20 @@ def _distributed(b: Build, loop: Node) -> Node:
     return reading
 
 
-def _repays(sequences: Sequences, value: Value) -> bool:
+def _runs_at_once(graph: Graph, in_registers: bool) -> bool:
+    """Return whether no element of a map is computed after the other."""
+    batched = batch_maps_around_lanes(graph) if in_registers else batch_maps(graph)
+    maps = [node for node in batched.walk() if node.op is parallel_map]
+    return all(in_registers and runs_in_lanes(node) for node in maps)
+
+
+def _repays(sequences: Sequences, value: Value, in_registers: bool) -> bool:
     """Return whether loops of small numbers give a value, and there are enough trips."""
     loops = _loops_of(sequences, value)
     is_counted = all(map(known_values, loops))
     least = MIN_ELEMENTS if is_counted else MIN_IN_LANES
+    if in_registers and all(map(is_loop_of_numbers, loops)):
+        least = MIN_IN_REGISTERS
     are_small = all(is_small(x) for w in loops for x in w.after_forwarded)
     differs = any(x in sequences.rows or x in sequences.numbers for x in sequences.slice_of(value))
     return bool(loops) and are_small and differs and len(sequences.trips) >= least

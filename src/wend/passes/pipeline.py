@@ -21,7 +21,7 @@ from wend.passes.chunk_maps import chunk_maps
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.dedup_callees import dedup_callees
-from wend.passes.distribute_loops import distribute_loops
+from wend.passes.distribute_loops import distribute_loops, distribute_loops_to_lanes
 from wend.passes.fold import fold
 from wend.passes.fuse_maps import fuse_maps
 from wend.passes.hoist import hoist
@@ -68,6 +68,7 @@ OPTIMIZE: Sequence[Transform] = (
 REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)
 # The same for a backend that runs chunks, and lanes in registers.
 _IN_CHUNKS: Mapping[Transform, Sequence[Transform]] = {
+    distribute_loops: (distribute_loops_to_lanes,),
     batch_maps: (chunk_maps, batch_maps_around_lanes),
     lower_parallel_maps: (lower_maps_without_lanes,),
 }
