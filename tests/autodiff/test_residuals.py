@@ -95,3 +95,104 @@ def test_a_list_that_is_there_is_not_recorded_again():
     graph = gradient(fun, 0.3, xs, argnums=(0, 1))
     assert len(pushes(graph)) == 1  # the carry; not the rows
     assert len(loops(graph)) == 2
+
+
+def sizes_kept(fun, *args):
+    return [np.shape(residual) for residual in wend.vjp(fun, *args)[1].residuals]
+
+
+def test_straight_line_code_keeps_a_minimum_cut():
+    """T24.5: sin(x)·x·2 reads x, its sine and a factor; the argument is enough."""
+    x = np.linspace(0.1, 0.9, 50)
+    assert sizes_kept(lambda x: np.sin(x) * x * 2, x) == [(50,)]
+    assert sizes_kept(lambda x: np.exp(x), x) == [(50,)]
+
+    def of_a_small_one(x, y):
+        return np.sum(np.outer(x, y) * np.sin(np.outer(x, y)))
+
+    assert sizes_kept(of_a_small_one, x, np.ones(40)) == [(50,), (40,)]
+
+
+@pytest.mark.parametrize("function", [wnp.special.gammaln, wnp.special.erf])
+def test_what_takes_longer_than_its_bytes_is_kept(function):
+    x = np.linspace(1.1, 1.9, 50)
+
+    def looped(x):
+        for _ in range(3):
+            x = x * function(x) + 1.5
+        return wnp.sum(x)
+
+    assert len(pushes(gradient(looped, x))) == 2
+    assert sizes_kept(lambda x: x * function(x), x) == [(50,), (50,)]
+    cheap = gradient(lambda x: wend.fori_loop(0, 3, lambda i, x: x * np.exp(x) + 0.5, x)[0], x)
+    assert len(pushes(cheap)) == 1
+
+
+STEPS = [
+    lambda x, y: np.sin(x) * y,
+    lambda x, y: np.tanh(x + y),
+    lambda x, y: np.exp(-x) / (1.0 + y * y),
+    lambda x, y: np.where(x > y, x * y, np.cos(x)),
+    lambda x, y: x @ y.T @ x,
+    lambda x, y: x / np.sum(np.abs(y) + 1.0, axis=0),
+    lambda x, y: np.maximum(x, 0.3 * y),
+    lambda x, y: x[::-1] * np.sqrt(np.abs(y) + 0.5),
+    lambda x, y: wnp.special.gammaln(np.abs(x) + 1.5) + y,
+    lambda x, y: wend.fori_loop(0, 3, lambda i, v: np.sin(v) * x + v * 0.5, y),
+]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("seed", range(8))
+def test_pullbacks_are_gradients(seed, backend):
+    """The pair that runs apart, against one graph: to order 2, and for either result."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(STEPS))[:5]
+
+    def fun(x, y):
+        for k in chosen:
+            x, y = y, STEPS[k](x, y)
+        return x, y
+
+    def total(x, y):
+        return sum(np.sum(part * part) for part in fun(x, y))
+
+    x, y = rng.normal(size=(2, 6, 6)) * 0.5
+    with wend.config(backend=backend):
+        values, pullback = wend.vjp(fun, x, y)
+        slopes = wend.grad(total, (0, 1))
+        for found, expected in zip(
+            pullback(tuple(2 * v for v in values)), slopes(x, y), strict=True
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+        first, second = np.zeros_like(values[0]), np.ones_like(values[1])
+        expected = wend.grad(lambda x, y: np.sum(fun(x, y)[1]))(x, y)
+        np.testing.assert_allclose(pullback((first, second))[0], expected, rtol=1e-11, atol=1e-12)
+        if backend == "numpy":
+            moved = wend.vjp(slopes, x, y)[1]((x, y))
+            expected = wend.grad(
+                lambda a, b: sum(map(np.sum, map(np.multiply, slopes(a, b), (x, y))))
+            )(x, y)
+            np.testing.assert_allclose(moved[0], expected, rtol=1e-9, atol=1e-10)
+
+
+def test_recomputed_values_are_those_of_the_call():
+    """Writes to the argument after the call do not reach what is computed again."""
+    x = np.linspace(0.1, 0.9, 5)
+    _, pullback = wend.vjp(lambda x: np.sin(x) * x, x)
+    expected = np.cos(x) * x + np.sin(x)
+    x[:] = 7.0
+    np.testing.assert_allclose(pullback(np.ones(5))[0], expected, rtol=1e-14)
+
+
+def test_long_straight_code_is_not_cut():
+    """The cut takes quadratic time, so it is left out where a graph is long."""
+    x = np.linspace(0.1, 0.9, 5)
+
+    def fun(x):
+        for _ in range(100):
+            x = x * np.sin(x) + 0.1
+        return x
+
+    pullback = wend.vjp(wend.do_not_capture(fun), x)[1]
+    assert len(pullback.residuals) > 100

@@ -74,7 +74,9 @@ def decayed(x: Any, rate: Any) -> Any:
 def test_what_was_moved_out_of_a_loop(backend: str) -> None:
     function = wend.function(decayed, backend=backend)
     function(10.0, 0.5)
-    assert told(function, "hoists") == ["hoists neg, mul, exp at +1 out of the loop at +0"]
+    assert told(function, "hoists") == [
+        "hoists neg, mul, exp at +1 out of the loop at +0: 24 bytes"
+    ]
     graph = function.concrete_functions()[0].graph
     assert graph.count() - len(graph.nodes) > 2  # it was in the loop as it was recorded
 

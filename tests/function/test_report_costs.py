@@ -114,7 +114,24 @@ def test_loops_tell_how_often_they_run_and_what_leaves_them() -> None:
         assert f"runs the loop at here {text}" in costs(function)
     rows = wend.function(lambda xs: of_rows(xs, 4))
     rows(xs)
-    assert costs(rows)[-1] == "runs the loop at here 4 times of 10: the others are not read"
+    text = "4 times of 10: the others are not read, which saves 144 bytes"
+    assert costs(rows)[-1] == f"runs the loop at here {text}"
+
+
+def test_loops_tell_the_bytes_of_rows_that_are_not_kept() -> None:
+    def last(xs: Any, v: Any) -> Any:
+        c, rows = v, []
+        for x in xs:
+            c = c * 0.5 + x * np.exp(v)
+            rows.append(c)
+        return np.array(rows)[-6:]
+
+    function = wend.function(last)
+    function(np.ones(20), np.ones(3))
+    lines = costs(function)
+    text = "14 + 6 times and keeps the rows of the last 6, which saves 336 bytes"
+    assert f"runs the loop at here {text}" in lines
+    assert "hoists exp at here out of the loop at here: 24 bytes" in lines
 
 
 def test_a_concrete_function_tells_of_itself() -> None:

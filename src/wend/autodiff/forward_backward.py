@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from wend.autodiff.split_residuals import with_min_cut
 from wend.autodiff.vjp import linear_blocks
 from wend.ir.graph import Graph
 from wend.ops import maybe
+from wend.passes.dce import dce
 from wend.passes.dedup_callees import dedup_callees
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.specialize_zeros import specialize_zeros
@@ -42,7 +44,8 @@ class ForwardBackward:
 
     def __init__(self, graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> None:
         self.wrt, self.seeded = tuple(wrt), tuple(seeded)
-        self.general = linear_blocks(graph, wrt, seeded, unknown=seeded)
+        pair = linear_blocks(graph, wrt, seeded, unknown=seeded)
+        self.general = with_min_cut(pair, len(graph.results))
         self.forward = self.general.forward
         self._backwards: dict[tuple[frozenset[int], int | None], Backward] = {}
 
@@ -70,4 +73,5 @@ class ForwardBackward:
             if (ct.node is None or ct.node.op is not maybe.zero) and (count is None or k < count)
         }
         connected = tuple(k in cts for k in self.wrt)
-        return Backward(dedup_callees(replace(graph, results=tuple(cts.values()))), connected)
+        graph = dce(replace(graph, results=tuple(cts.values())))  # of what is recomputed
+        return Backward(dedup_callees(graph), connected)

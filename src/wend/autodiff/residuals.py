@@ -1,14 +1,15 @@
 """Choice of residuals: which of the forward values that a backward pass reads to keep.
 
-Cheap ones are recomputed from the rest so that the fewest bytes are kept. This is a minimum cut
-between the values that must be stored (params, results of costly operations) and the reads, as in
-Enzyme and PyTorch's min-cut partitioner.
+Cheap ones are recomputed from the rest, so that what is kept and what is recomputed take the least
+time together. This is a minimum cut between the values that must be stored (params, results of
+operations that are never recomputed) and the reads, as in Enzyme and PyTorch's min-cut partitioner.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from math import isfinite
 
 from wend.ir.graph import Node, Remark, Value
 from wend.ir.op import Effect
@@ -20,6 +21,10 @@ from wend.ops.shapes import size_of
 
 # The number of elements assumed for a size that is only known at run time.
 _ASSUMED_ELEMENTS = 1000
+# The time to write, hold and read a byte, against which `Op.cost` is weighed
+_NS_PER_BYTE = 0.5
+# The cost of an element of an operation whose cost has not been measured
+_ASSUMED_COST = 1.0
 _INFINITE_CAPACITY = float("inf")
 # A value of at most this many bytes is kept if its recomputation takes more than this many
 # operations: the predicate of a branch is one byte, but may take half the loop's body to recompute.
@@ -73,7 +78,17 @@ def estimated_size(dim: Dim) -> int:
     return dim if isinstance(dim, int) else _ASSUMED_ELEMENTS
 
 
-def _cost(value: Value) -> float:
+def _recomputation_ns(value: Value) -> float:
+    """Return the estimated time to compute a value again from its operands."""
+    assert value.node is not None
+    cost = value.node.op.cost
+    elements = estimated_bytes(value.type)
+    if isinstance(value.type, TensorType):
+        elements /= value.type.dtype.itemsize
+    return elements * (cost if isfinite(cost) else _ASSUMED_COST)
+
+
+def _kept_bytes(value: Value) -> float:
     """Return the estimated cost of keeping a value, in bytes.
 
     What is cut out of an array at positions of the run is smaller than the array: keeping the
@@ -147,10 +162,11 @@ class _MinimumCut:
             if value in self.values:
                 continue
             self.values[value] = None
-            self._edge((value, "in"), (value, "out"), _cost(value))
+            self._edge((value, "in"), (value, "out"), _kept_bytes(value) * _NS_PER_BYTE)
             if not self._is_rematerializable(value):
                 self._edge("source", (value, "in"), _INFINITE_CAPACITY)
                 continue
+            self._edge("source", (value, "in"), _recomputation_ns(value))
             operands = [v for v in _operands(value) if v not in self.costless]
             for operand in operands:
                 self._edge((operand, "out"), (value, "in"), _INFINITE_CAPACITY)

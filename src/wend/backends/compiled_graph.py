@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from wend.autodiff.forward_backward import ForwardBackward
 from wend.autodiff.jvp import JVP, jvp
 from wend.autodiff.linearize import Linearized, linearize
+from wend.autodiff.split_residuals import with_min_cut
 from wend.autodiff.vjp import VJP, vjp
 from wend.backends.build import executable, kind, passes_of
 from wend.backends.protocol import Executable, choose
@@ -112,10 +113,18 @@ class CompiledGraph:
         return [lazy.optimized for lazy in graphs.values()]
 
     # Derivatives
-    def vjp(self, wrt: Sequence[int], seeded: Sequence[int]) -> VJP:
-        """Return the forward and backward graphs for these params and results."""
+    def vjp(self, wrt: Sequence[int], seeded: Sequence[int], *, run_apart: bool = False) -> VJP:
+        """Return the forward and backward graphs for these params and results.
+
+        With `run_apart` the forward graph keeps a minimum cut of the residuals.
+        """
         options = tuple(wrt), tuple(seeded)
-        return self._derived(VJP, "vjp", options, functools.partial(vjp, self.graph, *options))
+        if not run_apart:
+            return self._derived(VJP, "vjp", options, functools.partial(vjp, self.graph, *options))
+        count = len(self.graph.results)
+        return self._derived(
+            VJP, "vjp_apart", options, lambda: with_min_cut(self.vjp(*options), count)
+        )
 
     def jvp(self, wrt: Sequence[int]) -> JVP:
         """Return the graph of values and tangents, given tangents of these params."""

@@ -84,7 +84,7 @@ def hoisted(graphs: Sequence[Graph]) -> list[str]:
     for (loop, is_for_all_trips), nodes_of_loop in nodes.items():
         size, text = _size([value for node in nodes_of_loop for value in node.results])
         operations = f"{_operations(nodes_of_loop)} out of the loop{at(loop)}"
-        line = f"hoists {operations}"
+        line = f"hoists {operations}: {text}"
         if is_for_all_trips:
             line = f"pushes {operations}: {text} for many trips at once"
         sized_lines.append((size, line))
@@ -104,10 +104,9 @@ def counted(graphs: Sequence[Graph]) -> list[str]:
 def _times(loops: Sequence[Node]) -> str:
     """Return how often the loops of one line run, forwards, backwards and in parts."""
     counts = {loop: trip_count(WhileParts.of(loop)) for loop in loops}
-    for loop in loops:
-        if loop.remark is not None and loop.remark.trips is not None:
-            parts = [str(counts[x]) for x in loops if x.remark is not None and x.remark.trips]
-            return f"{' + '.join(parts)} times of {loop.remark.trips}: the others are not read"
+    trimmed = [loop for loop in loops if loop.remark is not None and loop.remark.trips is not None]
+    if trimmed:
+        return _trimmed_times(trimmed)
     if None in counts.values():
         return "until its test fails"
     numbers = [str(count) for count in dict.fromkeys(counts.values()) if isinstance(count, int)]
@@ -115,6 +114,20 @@ def _times(loops: Sequence[Node]) -> str:
     if any(loop.remark is not None and loop.remark.is_distributed for loop in loops):
         return f"{text}, the loops in it for all of these at once"
     return text
+
+
+def _trimmed_times(loops: Sequence[Node]) -> str:
+    """Return how often the parts of a trimmed loop run, and the bytes of the rows not kept."""
+    counts = [x for loop in loops if isinstance(x := trip_count(WhileParts.of(loop)), int)]
+    last = loops[-1]  # the only part that keeps rows
+    trips = 0 if last.remark is None else last.remark.trips or 0
+    pushed = [x.operands[1] for x in WhileParts.of(last).after.nodes if x.op is lists.list_push]
+    row_bytes = sum(x.type.nbytes or 0 for x in pushed if isinstance(x.type, TensorType))
+    saved = f", which saves {row_bytes * (trips - counts[-1]):,} bytes" if row_bytes else ""
+    times = f"{' + '.join(map(str, counts))} times"
+    if sum(counts) == trips:
+        return f"{times} and keeps the rows of the last {counts[-1]}{saved}"
+    return f"{times} of {trips}: the others are not read{saved}"
 
 
 def mapped(graphs: Sequence[Graph]) -> list[str]:

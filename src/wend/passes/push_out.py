@@ -10,10 +10,12 @@ pass out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import rewrite_nodes, with_operands
-from wend.ops import contracting
+from wend.ir.types import TensorType
+from wend.ops import contracting, shaping
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.passes.dce import dce
@@ -80,12 +82,38 @@ def _push_out_products(b: Build, loop: Node) -> Node:
     trial = Build("")
     trial.source = b.source
     stacks = sequences.for_all_trips(trial, chosen)
-    if stacks is None:
+    if stacks is None or _peak_bytes(trial.nodes, {*stacks.values()}) > most:
         return loop
     for node in trial.nodes:
         node.remark = Remark(loop=loop.source, is_for_all_trips=True)
     b.nodes += trial.nodes
     return reading_rows(loop, sequences, stacks)
+
+
+def _peak_bytes(nodes: Sequence[Node], live: AbstractSet[Value]) -> int:
+    """Return the most bytes that the results of nodes occupy at a time, if each is freed early."""
+    last_reads = {x: k for k, node in enumerate(nodes) for x in node.operands}
+    freed: dict[int, list[Value]] = {}
+    for k, node in enumerate(nodes):
+        for x in node.results:
+            if x not in live:
+                freed.setdefault(last_reads.get(x, k), []).append(x)
+    size = peak = 0
+    for k, node in enumerate(nodes):
+        size += sum(_array_bytes(x) for x in node.results)
+        peak = max(peak, size)
+        size -= sum(_array_bytes(x) for x in freed.get(k, ()))
+    return peak
+
+
+def _array_bytes(value: Value) -> int:
+    """Return the bytes of an array; views and broadcasts of others have none."""
+    node = value.node
+    if node is None or node.op.shares is not None or node.op.view_of is not None:
+        return 0
+    if node.op is shaping.broadcast_to or not isinstance(value.type, TensorType):
+        return 0
+    return value.type.nbytes or 0
 
 
 def _has_product(sequences: Sequences, value: Value) -> bool:

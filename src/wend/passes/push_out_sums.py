@@ -51,11 +51,6 @@ class _SummedProduct:
     scaling: tuple[Node, ...] = ()
 
     @property
-    def bytes(self) -> int:
-        """The size of the factors."""
-        return sum(x.tensor.dtype.itemsize * prod(dims) for x, dims in self.factors)
-
-    @property
     def values(self) -> list[Value]:
         """The factors, in the shapes that they have in a trip."""
         return [x for x, _ in self.factors]
@@ -167,7 +162,9 @@ def sums_of_blocks(w: WhileParts, max_bytes: int) -> tuple[Sequence[_Sum], int]:
 
 
 def _bytes(sums: Sequence[_Sum]) -> int:
-    return sum(product.bytes for x in sums for product in x.products)
+    """Return the bytes of the factors of sums in a trip; sums may share factors."""
+    factors = {factor for x in sums for product in x.products for factor in product.factors}
+    return sum(x.tensor.dtype.itemsize * prod(dims) for x, dims in factors)
 
 
 def _is_long(product: _SummedProduct, least: int) -> bool:

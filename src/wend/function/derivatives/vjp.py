@@ -44,7 +44,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         ).result_and_pullback(has_aux)
     point = PrimalPoint("vjp", fun, primals, has_aux)
     refuse_objects(point.what, point.primals, range(len(point.primals.leaves)))
-    pair = point.concrete.compiled.vjp(point.wrt, point.seeded)
+    run_apart = current() is None
+    pair = point.concrete.compiled.vjp(point.wrt, point.seeded, run_apart=run_apart)
     value, residuals, aux = point.run_forward(pair.forward)
     pullback = _Pullback(point, pair.backward, pair.connected, residuals)
     return (value, pullback, aux) if has_aux else (value, pullback)
