@@ -117,7 +117,7 @@ def _is_initialized_by_users_code(cls: type) -> bool:
     return bool(
         getattr(type(cls), "__call__", None) is type.__call__  # noqa: B004
         and getattr(cls, "__new__", None) is object.__new__
-        and not has_operators(cls)
+        and not has_operators(cls, besides_texts=True)
         and is_plain_function(method)
         and not is_library(method.__code__.co_filename)
         and is_captured_function(captured(method))

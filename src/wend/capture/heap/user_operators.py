@@ -23,8 +23,9 @@ from wend.capture.libraries import is_library
 from wend.trace.aliasing.referrers import users_frames
 
 _NOT_OPERATORS = frozenset(
-    {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__repr__", "__post_init__"}
+    {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__post_init__"}
 )
+_TEXT_METHODS = frozenset({"__repr__", "__str__", "__format__"})
 
 
 # The methods that Python and NumPy call without a call in the code: those of classes that have many
@@ -41,28 +42,33 @@ _SPECIAL_METHODS = frozenset(
     *("__aenter__", "__aexit__", "__prepare__", "__mro_entries__", "__round__", "__bytes__"),
 }
 
-_has_operators_cache: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+_operators: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 _EXCLUDED_TYPES = (type, types.ModuleType, types.FunctionType)
 # Most of what variables hold, and captured code has many: a look at the type is enough.
 _PLAIN_TYPES = {*_EXCLUDED_TYPES, types.BuiltinFunctionType, types.NoneType, str, int, float, bool}
 
 
-def has_operators(kind: type) -> bool:
-    """Return whether a class or a base of it defines operators in the user's Python code."""
-    if kind not in _has_operators_cache:
-        _has_operators_cache[kind] = _find_operators(kind)
-    return _has_operators_cache[kind]
+def has_operators(kind: type, *, besides_texts: bool = False) -> bool:
+    """Return whether a class or a base of it defines operators in the user's Python code.
+
+    `besides_texts`: whether those that only show an object are left out.
+    """
+    operators = _operators.get(kind)
+    if operators is None:
+        operators = _operators[kind] = frozenset(_find_operators(kind))
+    return bool(operators - _TEXT_METHODS if besides_texts else operators)
 
 
-def _find_operators(kind: type) -> bool:
-    return any(
-        isinstance(method, types.FunctionType)
-        and name in _SPECIAL_METHODS
-        and name not in _NOT_OPERATORS
-        and not is_library(method.__code__.co_filename)
-        for base in kind.__mro__
-        for name, method in vars(base).items()
-    )
+def _find_operators(kind: type) -> Iterator[str]:
+    for base in kind.__mro__:
+        for name, method in vars(base).items():
+            if (
+                isinstance(method, types.FunctionType)
+                and name in _SPECIAL_METHODS
+                and name not in _NOT_OPERATORS
+                and not is_library(method.__code__.co_filename)
+            ):
+                yield name
 
 
 def log_write_operands() -> None:
