@@ -114,7 +114,7 @@ def test_loops_tell_how_often_they_run_and_what_leaves_them() -> None:
         assert f"runs the loop at here {text}" in costs(function)
     rows = wend.function(lambda xs: of_rows(xs, 4))
     rows(xs)
-    text = "4 times of 10: the others are not read, which saves 144 bytes"
+    text = "4 times of 10: 144 bytes of rows are not read"
     assert costs(rows)[-1] == f"runs the loop at here {text}"
 
 
@@ -129,9 +129,27 @@ def test_loops_tell_the_bytes_of_rows_that_are_not_kept() -> None:
     function = wend.function(last)
     function(np.ones(20), np.ones(3))
     lines = costs(function)
-    text = "14 + 6 times and keeps the rows of the last 6, which saves 336 bytes"
+    text = "14 + 6 times of 20: 336 bytes of rows are not read"
     assert f"runs the loop at here {text}" in lines
     assert "hoists exp at here out of the loop at here: 24 bytes" in lines
+
+
+def test_each_list_keeps_its_own_rows() -> None:
+    def three(xs: Any) -> Any:
+        a, b, c, s = [], [], [], xs[0]
+        for x in xs:
+            s = s * 0.5 + x
+            a.append(np.sin(s))
+            b.append(np.cos(s))
+            c.append(np.exp(s))
+        return np.array(a)[-7], np.array(b)[-3:-1], np.array(c)[-6:]
+
+    function = wend.function(three, backend="native")
+    xs = np.linspace(0.1, 2.0, 20)
+    for found, expected in zip(function(xs), three(xs), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    text = "13 + 3 + 3 times of 20: 352 bytes of rows are not read"
+    assert f"runs the loop at here {text}" in costs(function)
 
 
 def test_a_concrete_function_tells_of_itself() -> None:

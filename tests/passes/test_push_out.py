@@ -69,7 +69,10 @@ STEPS = (
     "if t > 2: print('late', t)",
     "for k in range({K}):\n            if h[k] > 0.5: break\n            h = h + 0.1 * xs[k]",
 )
-ROWS_ADDED = ("rows.append(np.cos(h) * t)", "rows.append(xs[t] * ys[6 - t])")
+ROWS_ADDED = (
+    "rows.append(np.cos(h) * t); more.append(h + xs[t])",
+    "rows.append(xs[t] * ys[6 - t]); more.append(np.sin(ys[t]))",
+)
 RESULTS = (
     "np.sum(s * W) + c + np.sum(h) + np.sum(a * b) + np.sum(np.array(out) ** 2)",
     "np.sum(rows[-1] ** 2) + np.sum(rows[0])",
@@ -77,6 +80,8 @@ RESULTS = (
     "np.sum(np.array(rows)[1:3]) + c",
     "np.sum(np.array(rows)[::2] ** 2)",
     "np.sum(rows[len(rows) // 2] * xs[0])",
+    "np.sum(np.array(rows)[-3:-1] ** 2) + np.sum(np.sin(more[-1]))",
+    "np.sum(np.array(rows)[-1:] ** 2) + np.sum(np.array(more)[-2:-1]) * c",
     "np.sum(z[-2:] * W[:2]) + c",
     "np.sum(z[1] ** 2)",
 )
@@ -98,7 +103,8 @@ def program(seed: int) -> tuple[str, Callable[..., Any]]:
     head = header.replace("\n", "\n    ")
     lines = [
         "def f(W, V, xs, ys, h):",
-        "    s = np.zeros((5, 5)); c = 0.1; a = b = h; out = [h]; rows = []; z = np.zeros((6, 5))",
+        "    s = np.zeros((5, 5)); c = 0.1; a = b = h; out = [h]",
+        "    rows = []; more = []; z = np.zeros((6, 5))",
         f"    {head}",
         *(f"        {step}" for step in steps),
         f"    return {result}",

@@ -105,8 +105,10 @@ def _times(loops: Sequence[Node]) -> str:
     """Return how often the loops of one line run, forwards, backwards and in parts."""
     counts = {loop: trip_count(WhileParts.of(loop)) for loop in loops}
     trimmed = [loop for loop in loops if loop.remark is not None and loop.remark.trips is not None]
-    if trimmed:
-        return _trimmed_times(trimmed)
+    if trimmed and (remark := trimmed[0].remark):
+        times = " + ".join(str(counts[loop]) for loop in trimmed)
+        size = f": {remark.unread_bytes:,} bytes of rows" if remark.unread_bytes else ": the others"
+        return f"{times} times of {remark.trips}{size} are not read"
     if None in counts.values():
         return "until its test fails"
     numbers = [str(count) for count in dict.fromkeys(counts.values()) if isinstance(count, int)]
@@ -114,20 +116,6 @@ def _times(loops: Sequence[Node]) -> str:
     if any(loop.remark is not None and loop.remark.is_distributed for loop in loops):
         return f"{text}, the loops in it for all of these at once"
     return text
-
-
-def _trimmed_times(loops: Sequence[Node]) -> str:
-    """Return how often the parts of a trimmed loop run, and the bytes of the rows not kept."""
-    counts = [x for loop in loops if isinstance(x := trip_count(WhileParts.of(loop)), int)]
-    last = loops[-1]  # the only part that keeps rows
-    trips = 0 if last.remark is None else last.remark.trips or 0
-    pushed = [x.operands[1] for x in WhileParts.of(last).after.nodes if x.op is lists.list_push]
-    row_bytes = sum(x.type.nbytes or 0 for x in pushed if isinstance(x.type, TensorType))
-    saved = f", which saves {row_bytes * (trips - counts[-1]):,} bytes" if row_bytes else ""
-    times = f"{' + '.join(map(str, counts))} times"
-    if sum(counts) == trips:
-        return f"{times} and keeps the rows of the last {counts[-1]}{saved}"
-    return f"{times} of {trips}: the others are not read{saved}"
 
 
 def mapped(graphs: Sequence[Graph]) -> list[str]:

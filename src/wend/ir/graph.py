@@ -49,6 +49,7 @@ class Remark:
         is_for_all_trips: it computes for all trips of the loop that it left, or for a block.
         lanes: a loop that runs for so many elements of a `vmap` at a time; 1: for one.
         trips: how many trips the program has of a loop; nothing reads what the others compute.
+        unread_bytes: the size of the rows that such a loop does not keep.
         chunk: so many elements of a `vmap` are computed by one thread at a time.
         is_distributed: what its trips do by loops of their own is computed before, for all trips.
     """
@@ -58,6 +59,7 @@ class Remark:
     is_for_all_trips: bool = False
     lanes: int | None = None
     trips: int | None = None
+    unread_bytes: int = 0
     chunk: int | None = None
     is_distributed: bool = False
 

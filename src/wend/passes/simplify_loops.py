@@ -41,10 +41,11 @@ def simplify_loops(graph: Graph) -> Graph:
         values = known_values(w)
         trips = len(next(iter(values.values()))) if values else None
         if trips is not None and trips < 2 and not (w.before.effects() or w.after.effects()):
-            return _unrolled(nodes, w, trips)
-        copy = _with_constants(_merge_equal_carries(copy, w))
-        nodes.append(copy)
-        results = list(copy.results)
+            results = [*_unrolled(nodes, w, trips)]
+        else:
+            copy = _with_constants(_merge_equal_carries(copy, w))
+            nodes.append(copy)
+            results = [*copy.results]
         for k, value in enumerate(w.forwarded):
             if value in values and node.results[k] in read:
                 b = Build("")

@@ -2,7 +2,7 @@
 
 A loop stacks a row a trip. If only some rows are read, and nothing else that the loop computes, the
 trips after the last of them do not run. Rows before the first of them are not kept: the loop is
-split in two, of which the first keeps none.
+split where the first row of a list is read, and the parts before that do not add to the list.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node, keep_names, rewrite_nodes, with_operands
-from wend.ir.types import ListType
+from wend.ir.types import ListType, TensorType
 from wend.ops import elementwise, indexing, lists, shaping
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import as_integer, known_values
 from wend.passes.loop_sequences import Sequences
 
-_MAX_NODES = 500  # a longer body is not compiled twice
+_MAX_NODES = 500  # no more are compiled for the parts of a loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,22 @@ def trim_loops(graph: Graph) -> Graph:
         if read is None:
             nodes.append(copy)
             return copy.results
-        lists_read, rows = read
-        trimmed.update((result, rows) for result in lists_read)
-        return _parts_of_loop(nodes, copy, rows)
+        trimmed.update(read)
+        starts = {node.results.index(x): of.rows.start for x, of in read.items()}
+        remark = Remark(
+            trips=next(iter(read.values())).trips,
+            unread_bytes=sum(_unread_bytes(x, of) for x, of in read.items()),
+        )
+        stop = next(iter(read.values())).rows.stop
+        return _parts_of_loop(nodes, copy, starts, stop, remark)
 
     return rewrite_nodes(graph, trim)
 
 
 def _rows_read(
     loop: Node, readers: Mapping[Value, Sequence[Node]], results: Iterable[Value]
-) -> tuple[Sequence[Value], _Trimmed] | None:
-    """Return the lists of a loop that are read, and which rows; None where nothing is to gain."""
+) -> dict[Value, _Trimmed] | None:
+    """Return the rows of each list of a loop that are read; None where nothing is to gain."""
     w = WhileParts.of(loop)
     values = known_values(w)
     trips = len(next(iter(values.values()))) if values else 0
@@ -85,8 +90,18 @@ def _rows_read(
     count = len(w.before.nodes) + len(w.after.nodes)
     if count > _MAX_NODES or not {*w.before_carry} <= {*w.forwarded}:
         first = 0
-    is_shorter = (first, last) != (0, trips)
-    return ([*read], _Trimmed(range(first, last), trips)) if is_shorter else None
+    if (first, last) == (0, trips):
+        return None
+    starts = {x: rows.start for x, rows in read.items()}
+    if count * len({*starts.values()}) > _MAX_NODES or not first:
+        starts = dict.fromkeys(read, first)
+    return {x: _Trimmed(range(start, last), trips) for x, start in starts.items()}
+
+
+def _unread_bytes(value: Value, of: _Trimmed) -> int:
+    """Return the bytes of the rows of a list that are not kept, as far as they are known."""
+    row = value.type.element if isinstance(value.type, ListType) else None
+    return (of.trips - len(of.rows)) * (row.nbytes or 0) if isinstance(row, TensorType) else 0
 
 
 def _may_fail(w: WhileParts, sequences: Sequences) -> bool:
@@ -184,27 +199,31 @@ def _of_remaining_rows(
     return copy.results[0]
 
 
-def _parts_of_loop(nodes: list[Node], loop: Node, trimmed: _Trimmed) -> Sequence[Value]:
-    """Append a loop that ends after the last of some rows, and that keeps none before the first."""
-    w, operands, rows = WhileParts.of(loop), loop.operands, trimmed.rows
-    if rows.start:
-        recorded = {k for k in range(len(w.forwarded)) if _is_record(w, k)}
-        last = [*w.next_carry]
-        for k in recorded:
-            last[w.before_carry.index(w.forwarded[k])] = w.after_forwarded[k]
+def _parts_of_loop(
+    nodes: list[Node], loop: Node, starts: Mapping[int, int], stop: int, remark: Remark
+) -> Sequence[Value]:
+    """Append the parts of a loop up to a trip; result k, a list, begins with row `starts[k]`."""
+    w, operands = WhileParts.of(loop), loop.operands
+    results: Sequence[Value] = loop.results
+    begin = 0
+    for end in sorted({*starts.values(), stop} - {0}):
+        last, empty = [*w.next_carry], list[int]()
+        for k, forwarded in enumerate(w.forwarded):
+            if _is_record(w, k) and starts.get(k, stop) > begin:
+                empty.append(w.before_carry.index(forwarded))
+                last[empty[-1]] = w.after_forwarded[k]
         after = Graph(w.after.name, w.after.params, w.after.nodes, tuple(last))
-        part = copy_node(loop, operands, (_ending_after(w, rows.start), after))
+        part = copy_node(loop, operands, (_ending_after(w, end), after))
+        part.remark = remark
         nodes.append(part)
-        carry = [part.results[w.forwarded.index(param)] for param in w.before_carry]
-        for k in recorded:
-            position = w.before_carry.index(w.forwarded[k])
-            carry[position] = w.carry[position]
-        operands = (*carry, *w.invariants)
-    copy = copy_node(loop, operands, (_ending_after(w, rows.stop), w.after))
-    nodes.append(copy)
-    for part in nodes[-2 if rows.start else -1 :]:
-        part.remark = Remark(trips=trimmed.trips)
-    return copy.results
+        results = part.results
+        if end < stop:
+            carry = [results[w.forwarded.index(param)] for param in w.before_carry]
+            for position in empty:
+                carry[position] = w.carry[position]
+            operands = (*carry, *w.invariants)
+        begin = end
+    return results
 
 
 def _ending_after(w: WhileParts, trips: int) -> Graph:
