@@ -87,10 +87,12 @@ class BufferCall(Protocol):
             takes the addresses of elements in C order, and runs without the GIL in any thread. It
             returns 0, or a status, and then sets `failed`.
         words: the address of what it takes first.
+        call: the same for Python: takes the addresses of inputs and outputs, as ints, and raises.
     """
 
     entry: int
     words: int
+    call: Callable[..., int]
 
     def error(self, failed: int, status: int) -> BaseException:
         """Return the exception for a status that is not 0."""

@@ -40,9 +40,14 @@ def bridged(bridge: Bridge, fun: Callable[..., Any]) -> Callable[..., Any]:
         raise TypeError(f"{bridge.name} takes a function, not {fun!r}")
     name = fun.name if isinstance(fun, Function) else str(getattr(fun, "__name__", "function"))
     traces: dict[Any, _SignatureTrace] = {}
+    traces_of_arrays: dict[Any, _SignatureTrace] = {}  # by `key_of`, which is faster
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
+        arrays_key = None if kwargs else bridge.key_of(args)
+        trace = traces_of_arrays.get(arrays_key)
+        if trace is not None:
+            return trace(args)
         leaves, structure = bridge.flatten((args, kwargs))
         operands = [bridge.as_operand(leaf) for leaf in leaves]
         pairs = list(zip(leaves, operands, strict=True))
@@ -56,6 +61,8 @@ def bridged(bridge: Bridge, fun: Callable[..., Any]) -> Callable[..., Any]:
         key = structure, static, types, is_weak
         if key not in traces:
             traces[key] = _SignatureTrace(bridge, name, fun, structure, static, types, is_weak)
+        if arrays_key is not None:
+            traces_of_arrays[arrays_key] = traces[key]
         return traces[key](arrays)
 
     return call
@@ -87,11 +94,13 @@ class _SignatureTrace:
         self._bridge, self._fun, self._structure = bridge, fun, structure
         self._static, self._is_weak = static, is_weak
         self._result: Any = None
+        self._is_single = False  # whether the result is an array, not a tree of some
         self._flat = FlatFunction(bridge, name, self._call_flat, types)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         self._flat.result_types  # noqa: B018 - what is refused is raised outside of the other system
-        return self._bridge.unflatten(self._result, self._bridge.call(self._flat, arrays))
+        results = self._bridge.call(self._flat, arrays)
+        return results[0] if self._is_single else self._bridge.unflatten(self._result, results)
 
     def _call_flat(self, *arrays: Any) -> tuple[Any, ...]:
         """Call the function on arrays alone; note the structure of its result."""
@@ -100,5 +109,7 @@ class _SignatureTrace:
         leaves = [next(remaining) if leaf is None else leaf.value for leaf in self._static]
         args, kwargs = self._bridge.unflatten(self._structure, leaves)
         fun = self._fun if isinstance(self._fun, Function) else capture(self._fun)
-        results, self._result = self._bridge.flatten(fun(*args, **kwargs))
+        result = fun(*args, **kwargs)
+        results, self._result = self._bridge.flatten(result)
+        self._is_single = len(results) == 1 and results[0] is result
         return tuple(results)

@@ -66,6 +66,7 @@ class Bridge:
         as_weak: returns a traced number that does.
         leaf_cure: what helps with a leaf that has no hash.
         own_dtype: returns the dtype in which it takes a result, None if it refuses it.
+        key_of: returns a key of arguments that are arrays alone, which says their types, else None.
         dtype_cure: what helps against that.
     """
 
@@ -82,6 +83,7 @@ class Bridge:
     leaf_cure: str
     own_dtype: Callable[[np.dtype[Any]], np.dtype[Any] | None]
     dtype_cure: str = ""
+    key_of: Callable[[Sequence[Any]], Any] = lambda arguments: None
 
 
 class FlatFunction:
@@ -103,6 +105,7 @@ class FlatFunction:
     ) -> None:
         self.bridge, self.name, self.fun, self.types = bridge, name, fun, tuple(types)
         self.number: int | None = None  # by which compiled programs call it
+        self.entry: Any = None  # what the other system keeps for its calls
         self._derived: dict[Any, FlatFunction] = {}
 
     def __repr__(self) -> str:

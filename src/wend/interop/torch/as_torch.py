@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
 from wend.interop.bridged import bridged
 from wend.interop.flat_function import ArrayType, Bridge, as_weak
-from wend.interop.torch.operations import call
+from wend.interop.torch.operations import PLAIN_TENSORS, call
 
 _PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -42,6 +42,16 @@ def _type_of(tensor: Any) -> ArrayType:
     return ArrayType(tuple(tensor.shape), _numpy_dtype(tensor.dtype))
 
 
+def _key_of(arguments: Sequence[Any]) -> Any:
+    """Return the shapes and dtypes of tensors, None if an argument is anything else."""
+    key = []
+    for x in arguments:
+        if type(x) not in PLAIN_TENSORS:
+            return None
+        key += [x.shape, x.dtype]
+    return tuple(key)
+
+
 _TORCH = Bridge(
     name="as_torch",
     compiler="PyTorch",
@@ -55,6 +65,7 @@ _TORCH = Bridge(
     as_weak=as_weak,
     leaf_cure="register its class with wend.tree, or pass its tensors.",
     own_dtype=lambda dtype: dtype,
+    key_of=_key_of,
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from wend.base.errors import TypeMismatchError, explain
 from wend.interop.flat_function import ArrayType, FlatFunction
@@ -19,12 +20,31 @@ from wend.interop.numbered_functions import NumberedFunctions
 _functions = NumberedFunctions()  # that graphs of torch.compile call
 
 
+PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})  # their memory is their elements
+
+# PyTorch does not tell officially whether a function of `torch.func`, or forward mode, is at work.
+# Where the name is gone, each call goes the general way, which is slower.
+_is_transformed: Callable[[], bool] = getattr(
+    torch._C, "_are_functorch_transforms_active", lambda: True
+)
+
+
+def _is_forward_mode() -> bool:
+    return getattr(forward_ad, "_current_level", 0) >= 0
+
+
 def call(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Call a function of arrays on tensors."""
     if torch.compiler.is_compiling():
         return _call_by_number(function, operands)
-    results: tuple[Any, ...] = _EagerCall.apply(function, *operands)
-    return results
+    apply: Callable[..., tuple[Any, ...]]
+    if _is_transformed():
+        apply = _TransformedCall.apply
+    elif _is_forward_mode() or (torch.is_grad_enabled() and any(x.requires_grad for x in operands)):
+        apply = _EagerCall.apply
+    else:
+        return tuple(_run(function, operands))
+    return apply(function, *operands)
 
 
 def _call_by_number(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -35,9 +55,8 @@ def _call_by_number(function: FlatFunction, operands: Sequence[Any]) -> tuple[An
 
 def to_numpy(x: Any) -> np.ndarray:
     """Return the elements of a tensor on the CPU, which share its memory."""
-    if x.device.type != "cpu":
-        cure = "move it to the CPU and the results back: x.cpu()."
-        raise TypeMismatchError(explain(f"as_torch: a tensor is on {x.device}.", cure=cure))
+    if not x.is_cpu:
+        raise _not_on_cpu(x)
     array: np.ndarray = x.detach().resolve_conj().resolve_neg().numpy()
     return array
 
@@ -48,6 +67,43 @@ def dtype_of(type: ArrayType) -> Any:
 
 
 def _run(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
+    enter, models = function.entry or _prepare(function)
+    if enter is None:
+        return _run_arrays(function, operands)
+    held = []
+    for x in operands:
+        if type(x) not in PLAIN_TENSORS:
+            return _run_arrays(function, operands)
+        held.append(_contiguous(x))
+    outputs = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in models]
+    enter(*[x.data_ptr() for x in held], *[x.data_ptr() for x in outputs])
+    return outputs
+
+
+def _prepare(function: FlatFunction) -> Any:
+    """Set and return how machine code is entered, if it is, and tensors like the results."""
+    call = function.buffer_call
+    models = [torch.empty((), dtype=dtype_of(t)).expand(t.shape) for t in function.result_types]
+    function.entry = None if call is None else call.call, models
+    return function.entry
+
+
+def _contiguous(x: Any) -> Any:
+    """Return a tensor whose memory is its elements in C order."""
+    if not x.is_cpu:
+        raise _not_on_cpu(x)
+    if x.is_complex() or x.is_neg():
+        x = x.detach().resolve_conj().resolve_neg()
+    return x if x.is_contiguous() else x.detach().contiguous()
+
+
+def _not_on_cpu(x: Any) -> Exception:
+    cure = "move it to the CPU and the results back: x.cpu()."
+    return TypeMismatchError(explain(f"as_torch: a tensor is on {x.device}.", cure=cure))
+
+
+def _run_arrays(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
+    """Run a function by way of NumPy arrays."""
     results = function.run([to_numpy(x) for x in operands])
     return [
         torch.from_numpy(np.array(x)).reshape(type.shape)
@@ -82,21 +138,26 @@ def _pull_back(
     return gradients
 
 
-class _EagerCall(torch.autograd.Function):  # type: ignore[misc]
-    """A call in eager PyTorch."""
-
-    @staticmethod
-    def forward(function: FlatFunction, *operands: Any) -> tuple[Any, ...]:
-        return tuple(_run(function, operands))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
-        ctx.function, *operands = inputs
-        ctx.save_for_backward(*operands)
+def _keep(ctx: Any, function: FlatFunction, operands: Sequence[Any], output: Any) -> None:
+    """Keep what the derivatives of a call need."""
+    ctx.function = function
+    ctx.save_for_backward(*operands)
+    if _is_forward_mode() or _is_transformed():
         ctx.save_for_forward(*operands)
-        ctx.set_materialize_grads(False)
-        floats = ctx.function.differentiable_results
+    ctx.set_materialize_grads(False)
+    floats = function.differentiable_results
+    if len(floats) < len(output):
         ctx.mark_non_differentiable(*(x for k, x in enumerate(output) if k not in floats))
+
+
+class _EagerCall(torch.autograd.Function):  # type: ignore[misc]
+    """A call in eager PyTorch, outside of the functions of `torch.func`."""
+
+    @staticmethod
+    def forward(ctx: Any, function: FlatFunction, *operands: Any) -> tuple[Any, ...]:
+        output = tuple(_run(function, operands))
+        _keep(ctx, function, operands, output)
+        return output
 
     @staticmethod
     def backward(ctx: Any, *cts: Any) -> tuple[Any, ...]:
@@ -118,6 +179,22 @@ class _EagerCall(torch.autograd.Function):  # type: ignore[misc]
             for k, tangent in zip(function.differentiable_results, results, strict=True):
                 pushed[k] = tangent
         return tuple(pushed)
+
+
+class _TransformedCall(_EagerCall):
+    """A call that functions of `torch.func` transform.
+
+    PyTorch binds its arguments by `inspect.signature`, which takes longer than all else.
+    """
+
+    @staticmethod
+    def forward(function: FlatFunction, *operands: Any) -> tuple[Any, ...]:  # type: ignore[override]
+        return tuple(_run(function, operands))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        function, *operands = inputs
+        _keep(ctx, function, operands, output)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, function: FlatFunction, *operands: Any) -> Any:

@@ -6,16 +6,22 @@ Inputs and outputs are the addresses of elements in C order. The function return
 there is no workspace, or the status of the run; then `failed` has the workspace. It runs without
 the GIL, in any number of threads: the stack of idle workspaces has a lock.
 
+    PyObject *wend.buffers.enter(PyObject *self, PyObject **addresses, ssize_t count)
+
+This is the same for Python: it takes the addresses of inputs and outputs as ints, and returns an
+int, 0. `self` is a tuple whose first item is the array of words, in which `arguments` is the number
+of inputs and `fail` a callable that raises.
+
 The words are those of `descriptor.py`; `run/buffer_call.py` fills them in. `more` and `trim` are
 functions of C here, and the word after `idle`'s is the lock.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.fastcall.descriptor import word
+from wend.backends.native.fastcall.descriptor import DATA_AT, ITEM_AT, WORDS, word
 from wend.backends.native.rt.blocks import load
 
-NAME = "wend.buffers.call"
+NAME, ENTER = NAMES = "wend.buffers.call", "wend.buffers.enter"
 
 # Each operand: kind, offset in the block, item size, the address of an array that is the same at
 # each call or 0, index of the buffer, offset in the workspace's node of a header like that of an
@@ -150,5 +156,42 @@ push:
   call void @wend.push(ptr %idle, ptr %own)
   store atomic i32 0, ptr %lock release, align 4
   ret i64 0
+}}
+
+define ptr @{ENTER}(ptr %self, ptr %arguments, i64 %count) {{
+  %failed = alloca ptr
+  %addresses = alloca ptr, i64 %count
+  store ptr null, ptr %failed
+{load("array", "self", ITEM_AT, "ptr")}{load("words", "array", DATA_AT, "ptr")}
+  br label %next
+next:
+  %k = phi i64 [ 0, %0 ], [ %k1, %each ]
+  %left = icmp ult i64 %k, %count
+  br i1 %left, label %each, label %run
+each:
+  %k1 = add i64 %k, 1
+  %argument.at = getelementptr ptr, ptr %arguments, i64 %k
+  %argument = load ptr, ptr %argument.at
+  %address = call ptr @PyLong_AsVoidPtr(ptr %argument)
+  %address.at = getelementptr ptr, ptr %addresses, i64 %k
+  store ptr %address, ptr %address.at
+  br label %next
+run:
+{load("inputs", "words", 8 * WORDS.index("arguments"))}
+  %outputs = getelementptr ptr, ptr %addresses, i64 %inputs
+  %thread = call ptr @PyEval_SaveThread()
+  %status = call i64 @{NAME}(ptr %words, ptr %addresses, ptr %outputs, ptr %failed)
+  call void @PyEval_RestoreThread(ptr %thread)
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %done, label %raise
+done:
+  %zero = call ptr @PyLong_FromLongLong(i64 0)
+  ret ptr %zero
+raise:
+{word("fail", "ptr")}
+  %where = load i64, ptr %failed
+  %nothing = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %fail, ptr @wend.both,
+      i64 %where, i64 %status)
+  ret ptr null
 }}
 """

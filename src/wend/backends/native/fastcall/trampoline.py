@@ -31,7 +31,7 @@ from wend.backends.native.rt.blocks import load, put
 from wend.backends.native.rt.pool import TOTAL
 from wend.backends.native.target.value_layout import ARENA_BYTES
 
-NAMES = ("wend.call", "wend.call.or", "wend.get", "wend.guards.check", buffers.NAME)
+NAMES = ("wend.call", "wend.call.or", "wend.get", "wend.guards.check", *buffers.NAMES)
 NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # indices in NumPy's C-API table
 OBJECTS = {"ndarray": np.ndarray, "float": float, "int": int, "true": True, "false": False}
 
@@ -310,6 +310,7 @@ declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare double @PyFloat_AsDouble(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyObject_CallFunction(ptr, ptr, ...)
 declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)

@@ -13,7 +13,7 @@ from wend.backends.native.fastcall import buffers as code
 from wend.backends.native.fastcall.descriptor import WORDS
 from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, Program
-from wend.backends.native.run.entry import holds_objects
+from wend.backends.native.run.entry import buffer_entry, holds_objects
 from wend.backends.native.run.workspace_pool import NODE_WORDS, WorkspacePool
 from wend.backends.native.target.value_layout import SLOT_BYTES, is_scalar, param_size, registers
 from wend.base.config import settings
@@ -25,7 +25,11 @@ _Trim = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class NativeBufferCall:
-    """The buffer call of a compiled graph."""
+    """The buffer call of a compiled graph.
+
+    Attributes:
+        call: takes the addresses of inputs and outputs as ints.
+    """
 
     def __init__(
         self,
@@ -35,11 +39,13 @@ class NativeBufferCall:
         params: Sequence[int],
         results: Sequence[int],
         constants: Sequence[np.ndarray],
+        input_count: int,
     ) -> None:
-        self._name, self._workspaces = workspaces.name, workspaces
+        self._workspaces = workspaces
         count = len(params) // code.OPERAND_WORDS
         more = _More(partial(workspaces.more, _HEADER_WORDS * count))
         trim = _Trim(workspaces.trim)
+        fail = partial(_fail, workspaces)
         idle = (ctypes.c_int64 * 2)()  # the top of the stack, and its lock
         tables = [np.array([*table, 0], np.int64) for table in (params, results, program.strides)]
         at_params, at_results, at_strides = (table.ctypes.data for table in tables)
@@ -51,6 +57,8 @@ class NativeBufferCall:
             "results": at_results,
             "result_count": len(results) // code.RESULT_WORDS,
             "more": ctypes.cast(more, ctypes.c_void_p).value or 0,
+            "fail": id(fail),
+            "arguments": input_count,
             "trim": ctypes.cast(trim, ctypes.c_void_p).value or 0,
             "arenas": program.layout.arenas,
             "arena_count": len(program.strides),
@@ -58,15 +66,24 @@ class NativeBufferCall:
             "kept": settings().tape_keep,
         }
         words = np.array([words_by_name[name] for name in WORDS], np.int64)
-        self._owned = words, tables, more, trim, idle, library, constants
+        owned = words, tables, more, trim, fail, idle, library, constants
         self.words: int = words.ctypes.data
         self.entry: int = engine().trampoline.addresses[code.NAME]
+        self.call = buffer_entry(owned)
 
     def error(self, failed: int, status: int) -> BaseException:
         """Return the exception for a status that is not 0."""
-        if status == code.NO_WORKSPACE:
-            return MemoryError(f"{self._name}: no memory for a call")
-        return self._workspaces.failure(failed, status)
+        return _error(self._workspaces, failed, status)
+
+
+def _error(workspaces: WorkspacePool, failed: int, status: int) -> BaseException:
+    if status == code.NO_WORKSPACE:
+        return MemoryError(f"{workspaces.name}: no memory for a call")
+    return workspaces.failure(failed, status)
+
+
+def _fail(workspaces: WorkspacePool, failed: int, status: int) -> None:
+    raise _error(workspaces, failed, status)
 
 
 def native_buffer_call(
@@ -108,7 +125,8 @@ def native_buffer_call(
         assert isinstance(result_type, TensorType)
         results += [_kind(result_type), offset, result_type.nbytes or 0]
         offset += SLOT_BYTES * len(registers(result_type))
-    return NativeBufferCall(program, library, workspaces, params, results, constants)
+    count = sum(isinstance(operand, CallArgument) for operand in operands)
+    return NativeBufferCall(program, library, workspaces, params, results, constants, count)
 
 
 def _is_static(type: Type) -> bool:

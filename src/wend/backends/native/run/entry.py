@@ -19,6 +19,7 @@ from wend.backends.fastcall import (
     CallSignature,
     GuardCheck,
 )
+from wend.backends.native.fastcall import buffers
 from wend.backends.native.fastcall import descriptor as code
 from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, HostCall, Program
@@ -77,6 +78,7 @@ class _EntryMethods(NamedTuple):
     call: _PyMethodDef
     call_or: _PyMethodDef
     check: _PyMethodDef
+    enter: _PyMethodDef
     handler: MemoryHandler
 
 
@@ -91,6 +93,7 @@ def _methods() -> _EntryMethods:
         method("wend.call", _METH_FASTCALL),
         method("wend.call.or", _METH_FASTCALL | _METH_KEYWORDS),
         method("wend.guards.check", _METH_NOARGS),
+        method(buffers.ENTER, _METH_FASTCALL),
         MemoryHandler({name: engine().shared_address(name) for name in HANDLER_FUNCTIONS}),
     )
     for owner in methods, engine():
@@ -104,6 +107,14 @@ def guard_checker(checks: Sequence[GuardCheck]) -> Callable[[], bool]:
         method = _methods().check
     checker: Callable[[], bool] = _new_function(ctypes.addressof(method), guard_table(checks), None)
     return checker
+
+
+def buffer_entry(owner: tuple[Any, ...]) -> Callable[..., int]:
+    """Return `wend.buffers.enter` for a tuple whose first item is the array of words."""
+    with _LOCK:
+        method = _methods().enter
+    enter: Callable[..., int] = _new_function(ctypes.addressof(method), owner, None)
+    return enter
 
 
 class ArrayReader:
