@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,14 +27,16 @@ def _as_tensor(leaf: Any) -> Any:
     return torch.from_numpy(np.array(leaf)) if _is_operand(leaf) else None
 
 
-@functools.cache
+_NUMPY_DTYPES = {  # looked up, for a tensor made while PyTorch compiles has no elements
+    torch.from_numpy(np.empty(0, dtype)).dtype: np.dtype(dtype) for dtype in "?bBhHiIlLefdFD"
+}
+
+
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    try:
-        own: np.dtype[Any] = torch.empty(0, dtype=dtype).numpy().dtype
-    except TypeError:
+    if dtype not in _NUMPY_DTYPES:
         cure = "cast it, for example by x.float()."
-        raise TypeMismatchError(explain(f"as_torch: NumPy has no {dtype}.", cure=cure)) from None
-    return own
+        raise TypeMismatchError(explain(f"as_torch: NumPy has no {dtype}.", cure=cure))
+    return _NUMPY_DTYPES[dtype]
 
 
 def _type_of(tensor: Any) -> ArrayType:
@@ -103,5 +104,8 @@ def as_torch(fun: Callable[..., Any]) -> Callable[..., Any]:
         >>> round(a.grad.item(), 9)  # doctest: +SKIP
         0.25
     """
-    opaque: Callable[..., Any] = torch.compiler.allow_in_graph(bridged(_TORCH, fun))
+    call: Any = bridged(_TORCH, fun)
+    # A code object of its own: by it torch.compile tells the functions that a program may call.
+    call.__code__ = call.__code__.replace()
+    opaque: Callable[..., Any] = torch.compiler.allow_in_graph(call)
     return opaque

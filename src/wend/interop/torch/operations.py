@@ -35,7 +35,8 @@ def _is_forward_mode() -> bool:
 
 def call(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Call a function of arrays on tensors."""
-    if torch.compiler.is_compiling():
+    is_plain = all(type(x) in PLAIN_TENSORS for x in operands)
+    if not is_plain or torch.compiler.is_compiling():  # fake tensors come at other times, too
         return _call_by_number(function, operands)
     apply: Callable[..., tuple[Any, ...]]
     if _is_transformed():
@@ -70,11 +71,7 @@ def _run(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
     enter, models = function.entry or _prepare(function)
     if enter is None:
         return _run_arrays(function, operands)
-    held = []
-    for x in operands:
-        if type(x) not in PLAIN_TENSORS:
-            return _run_arrays(function, operands)
-        held.append(_contiguous(x))
+    held = [_contiguous(x) for x in operands]
     outputs = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in models]
     enter(*[x.data_ptr() for x in held], *[x.data_ptr() for x in outputs])
     return outputs

@@ -1,0 +1,91 @@
+"""Calls on tensors: on the memory of any view, in threads, and by compiled graphs."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.autograd import forward_ad
+
+import wend
+from wend.interop.torch import as_torch
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # its own
+
+
+def test_views_are_read_as_they_are() -> None:
+    f = as_torch(lambda x: x * 2 + 1)
+    matrix = torch.arange(6.0).reshape(2, 3)
+    z = torch.tensor([1.0 + 2.0j, 3.0 - 1.0j])
+    for view in (matrix.T, matrix[:, 1], matrix[1:], z.conj(), z.conj().imag, z.real, matrix[:0]):
+        torch.testing.assert_close(f(view), view * 2 + 1)
+        assert f(view).is_contiguous()
+
+
+def test_results_have_memory_of_their_own() -> None:
+    x = torch.tensor([1.0, 2.0])
+    same, again = as_torch(lambda x: (x, x))(x)
+    same += 1.0
+    assert (x.tolist(), again.tolist()) == ([1.0, 2.0], [1.0, 2.0])
+
+
+def test_forward_mode() -> None:
+    f = as_torch(lambda x: x * x)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        assert forward_ad.unpack_dual(f(dual)).tangent.item() == 6.0
+
+
+def test_a_failed_call_leaves_the_next_ones_alone() -> None:
+    def checked(x: Any) -> Any:
+        if x[0] < 0.0:
+            raise ValueError(f"{x[0]} is negative")
+        return np.cumsum(x)
+
+    f = as_torch(checked)
+    for k in range(20):
+        assert f(torch.full((50,), float(k)))[-1].item() == 50.0 * k
+        with pytest.raises(ValueError, match=r"-1\.0 is negative"):
+            f(-torch.ones(50))
+
+
+def test_the_reference_backend_runs_too() -> None:
+    with wend.config(backend="numpy"):
+        assert as_torch(lambda x: x * 2)(torch.tensor([1.0])).tolist() == [2.0]
+
+
+def test_calls_in_threads() -> None:
+    f = as_torch(lambda x: np.cumsum(x) * 0.5)
+    xs = [torch.full((40,), float(k)) for k in range(4)]
+    failures: list[Any] = []
+
+    def work(x: Any) -> None:
+        expected = torch.cumsum(x, 0) * 0.5
+        failures.extend(k for k in range(2000) if not torch.equal(f(x), expected))
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in xs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_compiled_programs_tell_functions_apart() -> None:
+    def run(factor: float) -> Any:
+        layer = as_torch(lambda x: x * factor)
+        return torch.compile(lambda x: layer(x), fullgraph=True, backend="aot_eager")
+
+    one = torch.ones(2)
+    assert run(2.0)(one).tolist() == [2.0, 2.0]
+    assert run(5.0)(one).tolist() == [5.0, 5.0]  # the same code, another function
+
+
+def test_the_first_call_may_be_a_compiled_one() -> None:
+    f = as_torch(lambda x: x + 1)
+    x = torch.ones(3, dtype=torch.int16)
+    compiled = torch.compile(lambda x: f(x), fullgraph=True, backend="aot_eager")
+    assert compiled(x).dtype == torch.int16
