@@ -111,3 +111,21 @@ def test_a_negative_range_is_empty() -> None:
         expected = ranges(np, n)
         for mine, theirs in zip(fun(n), expected, strict=True):
             np.testing.assert_array_equal(mine, theirs)
+
+
+def test_the_order_may_stand_where_numpy_has_it():
+    def fun(x, n):
+        k = np.int64(0)
+        while k < n:
+            k = k + 1
+        return (
+            np.ones((k, 2), float, "C") * x,
+            np.zeros(k, int, "F"),
+            np.empty((k,), float, order="C") * 0.0,
+            np.full(k, x, float, "C"),
+        )
+
+    for n in (3, 0):
+        for result, expected in zip(wend.function(fun)(2.0, n), fun(2.0, n), strict=True):
+            assert result.dtype == expected.dtype
+            np.testing.assert_array_equal(result, expected)

@@ -212,22 +212,24 @@ def _check_nonzero(x: Any) -> Any:
 
 
 # Constant arrays
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
+) -> Any:
     """Return a new array of given shape, filled with `fill_value`; see `numpy.full`.
 
     The sizes and the value may be traced.
     """
     if not any_staged([shape, fill_value]):
-        return np.full(shape, fill_value, dtype, device=device)
+        return np.full(shape, fill_value, dtype, order, device=device)
     number = staged(fill_value)
     number = cast(number, dtype_of(number) if dtype is None else np.dtype(dtype))
     return shaping.new_full(staged(number), shape)
 
 
 def _constant_array(original: Callable[..., Any], number: int) -> Callable[..., Any]:
-    def function(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
+    def function(shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None) -> Any:
         if not any_staged([shape]):
-            return original(shape, dtype, device=device)
+            return original(shape, dtype, order, device=device)
         return shaping.new_full(staged(np.asarray(number, dtype)), shape)
 
     function.__name__ = function.__qualname__ = original.__name__
