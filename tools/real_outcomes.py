@@ -181,14 +181,20 @@ def _is_all_floats(value: Any) -> bool:
     return len(_leaves(value)) == len(_floats(value))
 
 
+def _like(value: Any, items: list[Any]) -> Any:
+    """Return a list, tuple or named tuple of the type of another."""
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
 def _map(function: Any, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return type(value)(_map(function, x) for x in value)
+        return _like(value, [_map(function, x) for x in value])
     return function(value)
 
 
 def _map2(function: Any, value: Any, other: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return type(value)(_map2(function, a, b) for a, b in zip(value, other, strict=True))
+        pairs = zip(value, other, strict=True)
+        return _like(value, [_map2(function, a, b) for a, b in pairs])
     moved = function(value, other)
     return float(moved) if isinstance(value, float) else moved
