@@ -376,26 +376,29 @@ def test_a_list_that_grows_in_a_functional_loop() -> None:
     ],
 )
 def test_what_a_list_that_grows_cannot_do(use, says) -> None:
-    def f(n):
+    def f(n, x):
+        x[0] = 1.0  # a change is not made again for the value of n
         out = []
         for i in range(n):
             out.append(i * 1.0)
         return use(out)
 
-    message = message_of(f, np.int64(3))
+    message = message_of(f, np.int64(3), np.zeros(2))
     assert says in message
     assert "To fix it: " in message
 
 
 def test_other_names_of_a_list_that_grows() -> None:
-    def same(n):
+    def same(n, x):
+        x[0] = 1.0
         out = []
         kept = out
         for i in range(n):
             out.append(i * 1.0)
         return np.stack(kept)
 
-    def inside(n):
+    def inside(n, x):
+        x[0] = 1.0
         out = []
         kept = {"out": out}
         for i in range(n):
@@ -406,22 +409,23 @@ def test_other_names_of_a_list_that_grows() -> None:
         for i in range(n):
             into.append(i * 1.0)
 
-    def callers(n):
+    def callers(n, x):
+        x[0] = 1.0
         out = []
         fill(out, n)
         return np.stack(out)
 
     start = "append in the function that makes the list, and keep one name for it"
-    assert message_of(same, np.int64(3)) == (
-        f"for at {line_of(same, 3)}: `kept` of same is the same list as `out`, "
+    assert message_of(same, np.int64(3), np.zeros(2)) == (
+        f"for at {line_of(same, 4)}: `kept` of same is the same list as `out`, "
         "which grows there.\n"
         f"  To fix it: {start}; or make kept a copy, list(out)."
     )
-    assert message_of(inside, np.int64(3)) == (
-        f"for at {line_of(inside, 3)}: `kept` of inside holds the list `out`, which grows there.\n"
+    assert message_of(inside, np.int64(3), np.zeros(2)) == (
+        f"for at {line_of(inside, 4)}: `kept` of inside holds the list `out`, which grows there.\n"
         f"  To fix it: {start}."
     )
-    assert message_of(callers, np.int64(3)) == (
+    assert message_of(callers, np.int64(3), np.zeros(2)) == (
         f"for at {line_of(fill, 1)}: `out` of callers is the same list as `into`, "
         "which grows there.\n"
         f"  To fix it: {start}; or make out a copy, list(into)."
