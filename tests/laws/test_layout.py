@@ -89,6 +89,7 @@ def test_a_file_has_few_lines() -> None:
 SUBJECTS = {
     "test_cases.py": "the table of operations, on one backend",
     "interop/test_bridges.py": "tests that run in processes of their own",
+    "interop/test_estimators.py": "programs of scikit-learn, joblib and Dask that call wend",
     "backends/test_alone.py": "tests that run in processes of their own",
     "test_cost.py": "costs grow as the work does",
     "test_errors.py": "the messages of a package against golden texts",
