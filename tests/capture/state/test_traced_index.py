@@ -136,16 +136,3 @@ def test_lists_of_other_things_need_the_index(items):
 
     with pytest.raises(ConcreteValueError, match="the integer of"):
         store(np.int64(0))
-
-
-@pytest.mark.parametrize("items", [[1.0, None, 2], [1.0, "a", 2], [1.0] * 300])
-@pytest.mark.parametrize("index", [0, 2, -1])
-def test_an_index_that_lists_of_other_things_need_is_part_of_the_trace(items, index):
-    def store(i):
-        out = items.copy()
-        out[i] = 2.0
-        return out[0], out[2], out[-1]
-
-    compiled = wend.function(store)
-    for i in (index, 1, index):
-        assert compiled(np.int64(i)) == store(i)

@@ -23,6 +23,7 @@ from wend.ir.graph import Value
 from wend.numpy.elementwise import logical_not, not_equal
 from wend.ops.effects import is_noticed
 from wend.trace.arrays.decided_integers import deciding_integers
+from wend.trace.arrays.provenance import source_arguments
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording, current
 
@@ -108,9 +109,14 @@ class TracedPath:
         return int(decision)
 
     def mark(self, error: Exception, integer: Tracer) -> None:
-        """Note on the refusal of an integer that a trace for its value may help."""
+        """Note on the refusal of an integer that a trace for its value may help.
+
+        One that was computed from integer arguments alone is not marked: they can be static.
+        """
         value, recording = _outermost(integer)
-        if recording is not None and not _has_effects(recording):
+        if recording is None or source_arguments(value, recording):
+            return
+        if not _has_effects(recording):
             site = Site(at(user_source()), _position(value, recording), is_integer=True)
             error.deciding_test = site  # type: ignore[attr-defined]
 
