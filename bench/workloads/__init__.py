@@ -30,11 +30,14 @@ GROUPS = {
     "npbench": tuple(
         f"npbench-{kernel}"
         for kernel in (
-            *("gemm", "atax", "bicg", "gesummv", "syrk"),
-            *("trisolv", "lu", "cholesky", "durbin", "gramschmidt"),
-            *("jacobi_1d", "jacobi_2d", "fdtd_2d", "seidel_2d", "adi", "hdiff", "vadv"),
-            *("deriche", "floyd_warshall", "softmax", "arc_distance", "go_fast", "spmv"),
-            "azimint_naive",
+            *("gemm", "k2mm", "k3mm", "atax", "bicg", "mvt", "gemver", "gesummv", "symm", "syrk"),
+            *("syr2k", "trmm", "doitgen", "trisolv", "lu", "ludcmp", "cholesky", "cholesky2"),
+            *("durbin", "gramschmidt", "correlation", "covariance", "covariance2"),
+            *("jacobi_1d", "jacobi_2d", "heat_3d", "fdtd_2d", "seidel_2d", "adi", "hdiff", "vadv"),
+            *("deriche", "floyd_warshall", "nussinov", "softmax", "mlp", "conv2d_bias", "lenet"),
+            *("resnet", "cavity_flow", "channel_flow", "nbody", "contour_integral"),
+            *("scattering_self_energies", "azimint_naive", "azimint_hist", "arc_distance"),
+            *("compute", "crc16", "go_fast", "mandelbrot1", "mandelbrot2", "spmv", "stockham_fft"),
         )
     ),
     "breadth": tuple(name for names in BREADTH.values() for name in names),

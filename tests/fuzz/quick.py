@@ -23,8 +23,10 @@ quick_engine = cache(QuickEngine)
 @contextmanager
 def quickly() -> Iterator[None]:
     """Native code is made by the quick compiler."""
-    usual = backend.engine
-    backend.engine = quick_engine
+    usual, quick = backend.engine, quick_engine()
+    # Made here: `cache` calls the function once for each of the threads that meet in it, and code
+    # would call functions of an engine that is gone.
+    backend.engine = lambda: quick
     try:
         yield
     finally:

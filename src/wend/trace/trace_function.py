@@ -91,6 +91,7 @@ def _traced(
         values = [recording.lift(leaf) for leaf in result_leaves]
         written = [k for k, leaf in enumerate(leaves) if leaf.value is not recording.b.params[k]]
         changed = [leaves[k].value for k in written]
+        _check_shapes(name, [recording.b.params[k] for k in written], changed)
         inputs = [*recording.b.params[: len(leaves)], *recording.captures.values]
         no_alias = [
             (k, j)
@@ -141,6 +142,21 @@ def _traced(
             attach_recorded(failure, traced)
         raise failure
     return traced
+
+
+def _check_shapes(name: str, params: Sequence[Value], changed: Sequence[Value]) -> None:
+    """Refuse arguments that have another shape at the end: the caller's arrays keep theirs."""
+    for param, value in zip(params, changed, strict=True):
+        types = param.type, value.type
+        shapes = [t.shape for t in types if isinstance(t, TensorType) and t.is_static]
+        if len(shapes) == 2 and shapes[0] != shapes[1]:
+            raise TypeMismatchError(
+                explain(
+                    f"{name} sets the shape of {param.name} in place, from {shapes[0]} to "
+                    f"{shapes[1]}.",
+                    cure="make a view: y = x.reshape(shape).",
+                )
+            )
 
 
 def _with_variables(

@@ -775,19 +775,6 @@ def test_arrays_made_of_arrays_of_outside(fun):
     np.testing.assert_array_equal(LINE, np.arange(4.0))
 
 
-@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
-def test_a_shape_that_changes_in_place_after_the_graph_has_read_it_is_refused() -> None:
-    @wend.function
-    def f(x):
-        grid = np.zeros((2, 2))
-        y = x + grid
-        grid.shape = (4,)
-        return y.sum() + (x * grid).sum()
-
-    with pytest.raises(wend.WendError, match="the shape of a concrete array was changed"):
-        f(1.0)
-
-
 @pytest.mark.parametrize(
     "look",
     [

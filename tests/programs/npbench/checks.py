@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 import wend
 from tests.helpers.graphs import names
@@ -45,12 +43,6 @@ def check_something_happens(kernel: Kernel) -> None:
     moved = [b for a, b in zip(before, left, strict=True) if not np.array_equal(a, b)]
     assert [*returned, *moved]
     assert all(np.any(np.isfinite(x) & (np.asarray(x) != 0)) for x in [*returned, *moved])
-
-
-def check_refusal(kernel: Kernel) -> None:
-    """It is refused, and told why."""
-    with pytest.raises(Exception, match=kernel.refused):
-        quiet(run, kernel.compiled(), kernel.fresh(kernel.dtypes[0]))
 
 
 def _is_float(x: Any) -> bool:
@@ -100,7 +92,3 @@ def loop_nodes(kernel: Kernel) -> int:
     fun = kernel.compiled()
     graph = fun.get_concrete_function(*kernel.fresh(kernel.dtypes[0])).graph
     return names(graph).count("while")
-
-
-def listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -17,17 +17,13 @@ class Kernel:
         fun: as one would write it for NumPy.
         arguments: (random numbers, dtype) → its arguments, small.
         dtypes: what it is tried in.
-        static: names of arguments that Python needs as numbers while the kernel is recorded.
         smooth: whether its results have a derivative to compare with.
-        refused: why it cannot be compiled: part of the error's message.
     """
 
     fun: Callable[..., Any]
     arguments: Callable[[np.random.Generator, Any], Sequence[Any]]
     dtypes: tuple[str, ...] = ("f8",)
-    static: tuple[str, ...] = ()
     smooth: bool = True
-    refused: str = ""
 
     def __str__(self) -> str:
         return self.fun.__name__
@@ -40,7 +36,7 @@ class Kernel:
         """The kernel under one decorator."""
         import wend  # here, since `bench` runs the kernels where wend is not installed
 
-        return wend.function(static_argnames=self.static)(self.fun)
+        return wend.function(self.fun)
 
 
 def run(fun: Callable[..., Any], args: Sequence[Any]) -> list[Any]:

@@ -30,8 +30,13 @@ from wend.capture.state.traced_index import is_at_traced_index, item_at, set_ite
 from wend.eager.dispatch import Staged, any_staged
 from wend.ir.types import TensorType
 from wend.numpy import parts
-from wend.numpy.concatenators import Concatenator, concatenated
-from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
+from wend.numpy.index_tricks import INDEX_TRICKS, indexed
+from wend.trace.arrays.concrete_array import (
+    ConcreteTracedArray,
+    adopt,
+    adopt_result,
+    promotion_error,
+)
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
@@ -194,8 +199,9 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
         take = item_at
     elif kind is not np.ndarray or array.dtype.hasobject:
         take = operator.getitem
-    if isinstance(array, Concatenator) and (any_staged((key,)) or parts.is_staged_key(key)):
-        return concatenated(array, key)
+    if isinstance(array, INDEX_TRICKS):
+        is_traced = any_staged((key,)) or parts.is_staged_key(key)
+        return indexed(array, key) if is_traced else adopt_result(array[key])
     if take is not None:
         try:
             item = take(array, key)

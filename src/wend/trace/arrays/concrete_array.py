@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from typing import Any
 from weakref import WeakValueDictionary
@@ -25,6 +25,7 @@ from wend.ir.types import TensorType
 from wend.numpy import parts, ufunc_methods
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
+from wend.trace.arrays.in_place_methods import dtype_error
 from wend.trace.arrays.resolve import call_function
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_transforms import view_transform_of
@@ -104,6 +105,14 @@ class ConcreteTracedArray(np.ndarray):
         is_captured = root._is_read or root._lazy is not None
         return has_staged or is_captured or root._recording_ref() is not recording
 
+    def _is_linked(self) -> bool:
+        """Return whether traced views are linked to it, or only some runs come here."""
+        recording: Any = recorder.get()
+        if recording is None or recording.runs_now():
+            return False
+        root = self.root()
+        return root._lazy is not None or root._recording_ref() is not recording
+
     def promote_if_needed(self, *operands: Any, ignores_flags: bool = False) -> bool:
         """Promote it if a change with these operands requires that; return whether it was promoted.
 
@@ -179,9 +188,10 @@ class ConcreteTracedArray(np.ndarray):
         root._is_read = False
 
     @property
-    def identity(self) -> tuple[int, int]:
-        """A key for the array and the elements that the graph holds of it."""
-        return id(self), self.root()._rollback_count
+    def identity(self) -> Hashable:
+        """A key for the array and what the graph holds of it: elements, shape and dtype."""
+        plain = _plain(self)
+        return id(self), self.root()._rollback_count, plain.shape, plain.dtype
 
     def promote(self) -> None:
         """Make it traced from here on, for everyone who holds it."""
@@ -227,12 +237,28 @@ class ConcreteTracedArray(np.ndarray):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
+        is_root = self.root() is self
+        if is_root and self._is_linked():
+            self.promote()
         np.ndarray.shape.__set__(self, shape)  # type: ignore[attr-defined]
+        if is_root and self._ref is not None:
+            self._ref.shape = shape
         view_fn, new_shape = self._view_fn, np.ndarray.shape.__get__(self)
         self._view_fn = None if view_fn is None else lambda array: view_fn(array).reshape(new_shape)
         for view in (view() for view in self.root()._views):
             if view is not None and view._parent is self:
                 view._view_fn = None  # it is another part of this now
+
+    @property
+    def dtype(self) -> Any:
+        return np.ndarray.dtype.__get__(self)
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        if self.root()._ref is not None or self._is_linked():
+            raise dtype_error(self.read() if isinstance(self, PromotedArray) else self)
+        np.ndarray.dtype.__set__(self, dtype)  # type: ignore[attr-defined]
+        self._view_fn = None
 
     @property
     def T(self) -> Any:  # noqa: N802 - its name in NumPy

@@ -8,8 +8,15 @@ from numpy.exceptions import AxisError
 
 from wend.base import refusals
 from wend.base.errors import explain
+from wend.base.source import at, user_source
 from wend.numpy import changing, orders, reducing
 from wend.numpy.operands import check_single, put_rank
+
+
+def dtype_error(array: Any) -> TypeError:
+    """Return the refusal of an assignment to `x.dtype`."""
+    text = f"the dtype of {array!r} cannot be set in place{at(user_source())}."
+    return refusals.refusal(TypeError(explain(text, cure="make another: x = x.view(dtype).")))
 
 
 class InPlaceMethods:

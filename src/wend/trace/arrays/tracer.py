@@ -36,7 +36,7 @@ from wend.trace.arrays.attributes import (
     unsized,
 )
 from wend.trace.arrays.decided_integers import decided_integer, marked
-from wend.trace.arrays.in_place_methods import InPlaceMethods
+from wend.trace.arrays.in_place_methods import InPlaceMethods, dtype_error
 from wend.trace.arrays.methods import Methods
 from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufuncs
 from wend.trace.arrays.provenance import static_advice, with_sources
@@ -338,6 +338,10 @@ class Tracer(Operators, Methods, InPlaceMethods):
     def dtype(self) -> np.dtype:
         return self.type.dtype
 
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        raise dtype_error(self)
+
     @property
     def shape(self) -> tuple[Any, ...]:
         """The sizes; those not known before the run are traced integers."""
@@ -345,7 +349,7 @@ class Tracer(Operators, Methods, InPlaceMethods):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        self.replace(shaping.reshape(self, shape))
+        self.set_shape(shape)
 
     @property
     def ndim(self) -> int:

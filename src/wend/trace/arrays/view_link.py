@@ -10,7 +10,8 @@ import numpy as np
 from wend.base.errors import AliasError, explain
 from wend.base.source import Source, at, user_source
 from wend.eager.dispatch import Staged, recorder
-from wend.numpy import indexing
+from wend.numpy import indexing, shaping
+from wend.ops.shaping import reshape
 from wend.trace.arrays.view_transforms import ViewTransform, is_repeated
 
 if TYPE_CHECKING:
@@ -166,6 +167,31 @@ class ViewLink(Staged):
                     cure="change a copy: y = y.copy() before.",
                 )
             )
+
+    def set_shape(self: Any, shape: Any) -> None:
+        """Set the shape, like `ndarray.shape`.
+
+        Raises:
+            AliasError: parts of the array are held, or it is a part of another.
+        """
+        views = [view for reference in self._views if (view := reference()) is not None]
+        part = next((view for view in views if view._part is not None), None)
+        new = shaping.reshape(self, shape)
+        if self._part is not None:
+            whole, key = self._part
+            if isinstance(key, ViewTransform) and key.is_reshape() and new.type.is_static:
+                self._part = whole, ViewTransform(reshape, {"shape": new.type.shape})
+            else:
+                part = self
+        if part is not None:
+            raise AliasError(
+                explain(
+                    f"the shape of {self!r} is set{at(user_source())}, and {part!r} is a part of "
+                    "an array that has another shape then.",
+                    cure="make a view: y = x.reshape(shape).",
+                )
+            )
+        self.replace(new)
 
     def replace(self: Any, new: Tracer) -> None:
         """Take the value of another traced array, for everyone who holds this one (D7)."""

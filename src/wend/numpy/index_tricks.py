@@ -1,4 +1,4 @@
-"""`np.r_[…]` and `np.c_[…]` of traced values."""
+"""`np.r_`, `np.c_`, `np.mgrid` and `np.ogrid` with traced parts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,60 @@ import numpy as np
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.eager.promotion import is_weak, result_dtype
-from wend.numpy import creating, ranges, shaping
+from wend.numpy import creating, elementwise, ranges, shaping
 
-Concatenator: Any = type(np.r_).__mro__[1]  # the class of both
+# The classes of `np.r_` and `np.c_`, and of `np.mgrid` and `np.ogrid`
+_CONCATENATOR, _GRID = (type(x).__mro__[1] for x in (np.r_, np.mgrid))
+INDEX_TRICKS: tuple[Any, ...] = (_CONCATENATOR, _GRID)
 
 
-def concatenated(concatenator: Any, key: Any) -> Any:
+def indexed(trick: Any, key: Any) -> Any:
+    """Return `trick[key]` of one of the `INDEX_TRICKS`."""
+    return _concatenated(trick, key) if isinstance(trick, _CONCATENATOR) else _grid(trick, key)
+
+
+def _grid(grid: Any, key: Any) -> Any:
+    """Return `np.mgrid[key]` or `np.ogrid[key]`; see `numpy.mgrid`."""
+    if not isinstance(key, tuple):
+        return _positions(key, result_dtype(*_bounds(key)) if _is_count(key.step) else None)
+    dtype = result_dtype(0, *(bound for part in key for bound in _bounds(part)))
+    vectors = [_positions(part, dtype) for part in key]
+    open_grid = [
+        shaping.reshape(x, (1,) * k + (-1,) + (1,) * (len(key) - 1 - k))
+        for k, x in enumerate(vectors)
+    ]
+    if grid.sparse:
+        return tuple(open_grid)
+    whole = shaping.stack(shaping.broadcast_arrays(*open_grid))
+    return shaping.astype(whole, dtype)
+
+
+def _is_count(step: Any) -> bool:
+    """Return whether the step of a slice is a number of positions."""
+    return isinstance(step, complex | np.complexfloating)
+
+
+def _bounds(part: slice) -> tuple[Any, Any, Any]:
+    start = 0 if part.start is None else part.start
+    step = 1 if part.step is None else part.step
+    return start, part.stop, abs(step) if _is_count(step) else step
+
+
+def _positions(part: slice, dtype: Any) -> Any:
+    """Return the positions of one axis, of which NumPy numbers the first 0 in `dtype`."""
+    start, stop, step = _bounds(part)
+    if _is_count(part.step):
+        count = int(step)
+        step = (stop - start) / float(count - 1) if count != 1 else count
+    else:
+        whole = ranges.arange(start, stop, step)
+        if dtype is None or whole.dtype.kind in "iu":
+            return whole if dtype is None else shaping.astype(whole, dtype)
+        count = shaping.shape(whole)[0]
+    return elementwise.add(elementwise.multiply(ranges.arange(0, count, dtype=dtype), step), start)
+
+
+def _concatenated(concatenator: Any, key: Any) -> Any:
     """Return `np.r_[key]` or `np.c_[key]`; see `numpy.r_`.
 
     Raises:
@@ -58,6 +106,6 @@ def _part(array: Any, ndmin: int, position: int) -> Any:
 def _range(part: slice) -> Any:
     start = 0 if part.start is None else part.start
     step = 1 if part.step is None else part.step
-    if isinstance(step, complex):
+    if _is_count(step):
         return ranges.linspace(start, part.stop, int(abs(step)))
     return ranges.arange(start, part.stop, step)
