@@ -10,6 +10,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from tests.helpers.graphs import gradient, loops, pushes
+from wend.autodiff import residuals, split_residuals
 
 
 def chain(n, free):
@@ -185,14 +186,31 @@ def test_recomputed_values_are_those_of_the_call():
     np.testing.assert_allclose(pullback(np.ones(5))[0], expected, rtol=1e-14)
 
 
-def test_long_straight_code_is_not_cut():
-    """The cut takes quadratic time, so it is left out where a graph is long."""
+def straight(x, count):
+    for _ in range(count):
+        x = x * np.sin(x) + 0.1
+    return x
+
+
+def pullback_of(count):
     x = np.linspace(0.1, 0.9, 5)
+    return wend.vjp(wend.do_not_capture(lambda x: straight(x, count)), x)[1]
 
-    def fun(x):
-        for _ in range(100):
-            x = x * np.sin(x) + 0.1
-        return x
 
-    pullback = wend.vjp(wend.do_not_capture(fun), x)[1]
-    assert len(pullback.residuals) > 100
+def test_very_long_straight_code_is_not_cut(monkeypatch):
+    monkeypatch.setattr(split_residuals, "_MAX_NODES", 300)
+    assert len(pullback_of(100).residuals) > 100
+
+
+def test_rounds_of_the_cut_do_not_grow_with_the_code(monkeypatch):
+    rounds = []
+    levels = residuals._MinimumCut._levels
+    monkeypatch.setattr(
+        residuals._MinimumCut, "_levels", lambda self: rounds.append(1) or levels(self)
+    )
+    counts = []
+    for count in (50, 200, 400):
+        rounds.clear()
+        pullback_of(count)
+        counts.append(len(rounds))
+    assert max(counts) <= 8, counts

@@ -112,7 +112,7 @@ def _operands(value: Value) -> Sequence[Value]:
 
 
 class _MinimumCut:
-    """The Edmonds-Karp algorithm on the data-flow graph, with an in- and an out-node per value.
+    """Dinic's algorithm on the data-flow graph, with an in- and an out-node per value.
 
     The cut nearest to the reads is taken, so that nothing is recomputed without gain.
     """
@@ -173,29 +173,51 @@ class _MinimumCut:
             worklist += reversed(operands)
 
     def _saturate(self) -> None:
-        while path := self._path():
-            flow = min(self.capacity[a][b] for a, b in path)
-            for a, b in path:
-                self.capacity[a][b] -= flow
-                self.capacity[b][a] += flow
+        """Push flow along shortest paths until none is left."""
+        while "sink" in (levels := self._levels()):
+            successors = {start: [*ends] for start, ends in self.capacity.items()}
+            position = dict.fromkeys(successors, 0)  # of the first successor that may take flow
+            path: list[tuple[object, object]] = []
+            node: object = "source"
+            while True:
+                if node == "sink":
+                    node = self._push(path)
+                elif position[node] == len(successors[node]):
+                    if not path:
+                        break
+                    node, _ = path.pop()
+                    position[node] += 1
+                else:
+                    successor = successors[node][position[node]]
+                    is_next = levels.get(successor) == levels[node] + 1
+                    if is_next and self.capacity[node][successor] > 0:
+                        path.append((node, successor))
+                        node = successor
+                    else:
+                        position[node] += 1
 
-    def _path(self) -> list[tuple[object, object]]:
-        predecessors: dict[object, object] = {"source": None}
+    def _push(self, path: list[tuple[object, object]]) -> object:
+        """Push what a path takes; cut it at its first full edge, and return the node there."""
+        flow = min(self.capacity[a][b] for a, b in path)
+        for a, b in path:
+            self.capacity[a][b] -= flow
+            self.capacity[b][a] += flow
+        full = next(k for k, (a, b) in enumerate(path) if self.capacity[a][b] <= 0)
+        node, _ = path[full]
+        del path[full:]
+        return node
+
+    def _levels(self) -> dict[object, int]:
+        """Return the distance from the source of each node that flow may still reach."""
+        levels: dict[object, int] = {"source": 0}
         queue: deque[object] = deque(["source"])
         while queue:
             node = queue.popleft()
             for successor, capacity in self.capacity.get(node, {}).items():
-                if capacity > 0 and successor not in predecessors:
-                    predecessors[successor] = node
+                if capacity > 0 and successor not in levels:
+                    levels[successor] = levels[node] + 1
                     queue.append(successor)
-        if "sink" not in predecessors:
-            return []
-        path: list[tuple[object, object]] = []
-        end: object = "sink"
-        while (start := predecessors[end]) is not None:
-            path.append((start, end))
-            end = start
-        return path
+        return levels
 
     def _reaching_sink(self) -> set[object]:
         reverse: dict[object, list[object]] = {}
