@@ -45,7 +45,8 @@ def simplify_loops(graph: Graph) -> Graph:
         else:
             copy = _with_constants(_merge_equal_carries(copy, w))
             nodes.append(copy)
-            results = [*copy.results]
+            forwarded = WhileParts.of(copy).forwarded
+            results = [copy.results[forwarded.index(value)] for value in forwarded]
         for k, value in enumerate(w.forwarded):
             if value in values and node.results[k] in read:
                 b = Build("")
