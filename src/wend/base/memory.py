@@ -107,11 +107,11 @@ def memory_text(memory: object) -> str:
     if not isinstance(memory, str):
         raise TypeError(f"memory must be a policy, not {memory!r:.60}")
     if memory not in _NAMES and isinstance(parsed(memory), str):
+        names = ", ".join(f'"{x}"' for x in _NAMES)
         raise ValueError(
             explain(
                 f"there is no policy memory={memory!r}.",
-                cure='use "keep", "recompute", "thin", wend.Every(trips) or '
-                "wend.Checkpoints(slots).",
+                cure=f"use {names}, wend.Every(trips) or wend.Checkpoints(slots).",
             )
         )
     return memory
