@@ -53,8 +53,8 @@ def triangle(size: int) -> Arguments:
 
 def sparse(rows: int, each: int) -> Arguments:
     def arguments(rng: Any) -> tuple[Any, ...]:
-        starts = np.arange(0, rows * each + 1, each)
-        columns = rng.integers(0, rows, rows * each)
+        starts = np.arange(0, rows * each + 1, each, np.uint32)
+        columns = rng.integers(0, rows, rows * each, np.uint32)
         return starts, columns, rng.random(rows * each), rng.random(rows)
 
     return arguments
@@ -146,7 +146,7 @@ MEASURED: dict[str, Arguments] = {
     "vadv": random(*[(60, 60, 40)] * 2, (61, 60, 40), *[(60, 60, 40)] * 2, 0.15),
     # Medley
     "deriche": random(0.25, (400, 200)),
-    "floyd_warshall": random((120, 120)),
+    "floyd_warshall": integers(1000, np.int32, (120, 120)),
     "nussinov": integers(4, np.int32, 60, (60,)),
     # Deep learning
     "softmax": random((16, 16, 64, 64)),
@@ -206,7 +206,8 @@ def answer(kernel: Program, places: Sequence[int]) -> Callable[..., list[float]]
 
 
 def workload(kernel: Kernel) -> Workload:
-    small = tuple(kernel.fresh("f8" if "f8" in kernel.dtypes else kernel.dtypes[0]))
+    dtype = kernel.dtypes[0]
+    small = tuple(kernel.fresh("f8" if dtype == "f4" else dtype))
     places = changed(kernel.fun, small)
     return Workload(
         name=f"npbench-{kernel}",
