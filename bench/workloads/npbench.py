@@ -53,8 +53,8 @@ def triangle(size: int) -> Arguments:
 
 def sparse(rows: int, each: int) -> Arguments:
     def arguments(rng: Any) -> tuple[Any, ...]:
-        starts = np.arange(0, rows * each + 1, each, np.uint32)
-        columns = rng.integers(0, rows, rows * each, np.uint32)
+        starts = np.arange(0, rows * each + 1, each, dtype=np.uint32)
+        columns = rng.integers(0, rows, rows * each, dtype=np.uint32)
         return starts, columns, rng.random(rows * each), rng.random(rows)
 
     return arguments
@@ -72,7 +72,7 @@ def channel(rng: Any) -> tuple[Any, ...]:
 
 def bodies(rng: Any) -> tuple[Any, ...]:
     position, velocity = rng.standard_normal((2, 25, 3))
-    return np.full((25, 1), 20 / 25), position, velocity, 25, 90, 0.05, 1.0, 0.1
+    return np.full((25, 1), 20 / 25), position, velocity, 25, 10, 0.05, 1.0, 0.1
 
 
 def contour(rng: Any) -> tuple[Any, ...]:

@@ -101,18 +101,21 @@ def look(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     result, recorder = fun(*args, **kwargs), active_recorder()
     if recorder is None:
         return result
-    is_method = isinstance(fun, types.BuiltinMethodType)
+    is_method = isinstance(fun, types.BuiltinMethodType | types.MethodType)
     owner, name = (fun.__self__, fun.__name__) if is_method else (fun, "__call__")
     return recorder.read_call(owner, (name, args, (*kwargs.items(),)), result)
 
 
 def read_finalizer(owner: Any) -> None:
-    """Note that captured code asks whether a `weakref.finalize` is alive: a dict tells."""
+    """Note that captured code looks at a `weakref.finalize`, whose state is in a dict."""
     recorder = active_recorder()
     if recorder is not None:
         registry: Any = type(owner)._registry
         recorder.observe(registry, "the finalizers")
-        recorder.read_item(registry, owner, registry.get(owner, MISSING))
+        state = registry.get(owner, MISSING)
+        recorder.read_item(registry, owner, state)
+        if state is not MISSING:
+            recorder.read_attribute(state, "atexit", state.atexit)
 
 
 def read_held(owner: Callable[[], Any], name: str) -> None:

@@ -412,9 +412,11 @@ class GuardRecorder(ReadLog):
                 self._enter_container(value, label)
 
     def add_partial(self, partial: functools.partial[Any]) -> None:
-        """Guard the arguments that a `functools.partial` of outside holds."""
+        """Guard the arguments that a `functools.partial` of outside holds; enter what it calls."""
         if id(partial) not in self._outside:
             return
+        callee = partial.func
+        self.enter(getattr(callee, "__self__", callee), "partial.func")
         for name in ("args", "keywords"):
             value = getattr(partial, name)
             self._note(PartRead, partial, name, snapshot(value), f"partial.{name}")

@@ -1,4 +1,4 @@
-"""Objects written in C whose state only their own methods see."""
+"""Objects written in C, and wrappers of such, whose state only their own methods see."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import types
 import weakref
 from typing import Any
 
+_HASH_LOOKS = {"copy", "digest", "hexdigest"}
 # By module and name of a class: the methods that look at the state. All others change it.
 _LOOKS = {
     ("_contextvars", "ContextVar"): {"get"},
     ("_queue", "SimpleQueue"): {"qsize", "empty"},
     ("functools", "_lru_cache_wrapper"): {"cache_info", "cache_parameters"},
-    ("_hashlib", "HASH"): {"copy", "digest", "hexdigest"},
+    ("_hashlib", "HASH"): _HASH_LOOKS,
+    ("_hashlib", "HMAC"): _HASH_LOOKS,
+    ("_blake2", "blake2b"): _HASH_LOOKS,
+    ("_blake2", "blake2s"): _HASH_LOOKS,
+    ("hmac", "HMAC"): _HASH_LOOKS,
     ("xml.etree.ElementTree", "Element"): {
         *("find", "findall", "findtext", "get", "items", "iter", "iterfind", "itertext", "keys"),
         *("__len__", "__copy__", "__deepcopy__", "__getstate__", "__sizeof__"),
@@ -24,7 +29,7 @@ def looks(fun: Any) -> bool:
     """Return whether a function or method looks at such a state."""
     if isinstance(fun, weakref.ref):
         return True
-    if not isinstance(fun, types.BuiltinMethodType):
+    if not isinstance(fun, types.BuiltinMethodType | types.MethodType):
         return False
     kind = type(fun.__self__)
     if kind.__module__ == "_thread" and kind.__name__ in _LOCKS:
@@ -34,7 +39,7 @@ def looks(fun: Any) -> bool:
 
 def changes(fun: Any) -> bool:
     """Return whether a method changes such a state."""
-    if not isinstance(fun, types.BuiltinMethodType):
+    if not isinstance(fun, types.BuiltinMethodType | types.MethodType):
         return False
     kind = type(fun.__self__)
     looking = _LOOKS.get((kind.__module__, kind.__name__))
