@@ -415,10 +415,8 @@ class GuardRecorder(ReadLog):
         """Guard the arguments that a `functools.partial` of outside holds; enter what it calls."""
         if id(partial) not in self._outside:
             return
-        callee = partial.func
-        self.enter(getattr(callee, "__self__", callee), "partial.func")
-        for name in ("args", "keywords"):
-            value = getattr(partial, name)
+        self.enter(getattr(partial.func, "__self__", partial.func), "partial.func")
+        for name, value in (("args", partial.args), ("keywords", partial.keywords)):
             self._note(PartRead, partial, name, snapshot(value), f"partial.{name}")
             self._enter_container(value, f"partial.{name}")
 
