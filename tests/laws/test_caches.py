@@ -61,7 +61,7 @@ KNOWN = {
     "capture/uncaptured.py:NOT_CAPTURED": "weak: goes with the code",
     "capture/source.py:_indexes": "the last files",
     "interop/jax/calling.py:_functions": "one for each function compiled into a program of XLA",
-    "interop/jax/calling.py:_handler": "one",
+    "interop/jax/calling.py:_register": "one",
     "interop/jax/primitives.py:_jitted": "the last functions",
     "interop/torch/operations.py:_functions": "one for each function in graphs of torch.compile",
     "function/closures/shared_traces.py:_entries": "the last kinds of functions",

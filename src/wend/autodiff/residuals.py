@@ -21,7 +21,7 @@ from wend.ops.shapes import size_of
 
 # The number of elements assumed for a size that is only known at run time.
 _ASSUMED_ELEMENTS = 1000
-# The time to write, hold and read a byte, against which `Op.cost` is weighed
+# Nanoseconds to write and read a byte of a record; `Op.cost` has those of an element
 _NS_PER_BYTE = 0.5
 # The cost of an element of an operation whose cost has not been measured
 _ASSUMED_COST = 1.0

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from wend.autodiff.vjp import VJP
 
 
-_MAX_NODES = 2000  # the cut of as many takes 0.2 s
+_MAX_NODES = 2000  # the cut of a graph of this size takes 0.2 s
 
 
 def with_min_cut(pair: VJP, count: int) -> VJP:
     """Return a pair that keeps a minimum cut of its residuals, and recomputes the others.
 
-    Not for graphs that become one, which keep nothing between them.
+    Graphs that are inlined into one keep nothing between them, and need no cut.
 
     Args:
         pair: the graphs.

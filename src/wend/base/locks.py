@@ -20,6 +20,7 @@ class Rank(IntEnum):
 
     FORKING = auto()
     TRACING = auto()
+    BRIDGES = auto()
     FAST_CALLS = auto()
     HELPER_THREADS = auto()
     COMPILER = auto()

@@ -102,21 +102,21 @@ def as_element(x: Any, dtype: np.dtype) -> Any:
     is_below = apply(elementwise.lt, number, np.float64(-(2.0**63)))
     end = np.float64(2.0**64 if dtype in (np.uint32, np.uint64) else 2.0**63)
     is_huge = apply(elementwise.bit_or, apply(elementwise.ge, number, end), is_below)
-    errors = ValueError, OverflowError, OverflowError, OverflowError, OverflowError
     out_of_bounds = f"Python integer {{:.0f}} out of bounds for {dtype}"
     checks = (
-        (apply(elementwise.isnan, x), "cannot convert float NaN to integer"),
-        (apply(elementwise.isinf, x), "cannot convert float infinity to integer"),
-        (is_huge, "Python int too large to convert to C long"),
-        (is_low, out_of_bounds),
-        (is_high, out_of_bounds),
+        (apply(elementwise.isnan, x), ValueError, "cannot convert float NaN to integer"),
+        (apply(elementwise.isinf, x), OverflowError, "cannot convert float infinity to integer"),
+        (is_huge, OverflowError, "Python int too large to convert to C long"),
+        (is_low, OverflowError, out_of_bounds),
+        (is_high, OverflowError, out_of_bounds),
     )
+    predicates, errors, texts = zip(*checks, strict=True)
     number = apply(
         effects.checked,
         number,
-        *(predicate for predicate, _ in checks),
+        *predicates,
         errors=tuple(map(effects.error_name, errors)),
-        texts=tuple(text for _, text in checks),
+        texts=texts,
     )
     return _convert_operand(elementwise.cast, number, dtype=dtype)
 

@@ -21,8 +21,9 @@ class NumberedFunctions:
     def number_of(self, function: FlatFunction) -> int:
         """Return the number of a function; it gets one at the first request."""
         if function.number is None:
-            function.number = next(self._numbers)
-            self._functions[function.number] = function
+            number = next(self._numbers)
+            self._functions[number] = function  # before another thread may read the number
+            function.number = number
         return function.number
 
     def __getitem__(self, number: int) -> FlatFunction:

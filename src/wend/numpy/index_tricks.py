@@ -43,21 +43,24 @@ def _is_count(step: Any) -> bool:
 
 
 def _bounds(part: slice) -> tuple[Any, Any, Any]:
+    """Return the start, the stop, and the step or count of a slice."""
     start = 0 if part.start is None else part.start
     step = 1 if part.step is None else part.step
     return start, part.stop, abs(step) if _is_count(step) else step
 
 
 def _positions(part: slice, dtype: Any) -> Any:
-    """Return the positions of one axis, of which NumPy numbers the first 0 in `dtype`."""
+    """Return the positions along one axis; NumPy counts them in `dtype`."""
     start, stop, step = _bounds(part)
     if _is_count(part.step):
         count = int(step)
         step = (stop - start) / float(count - 1) if count != 1 else count
     else:
         whole = ranges.arange(start, stop, step)
-        if dtype is None or whole.dtype.kind in "iu":
-            return whole if dtype is None else shaping.astype(whole, dtype)
+        if dtype is None:
+            return whole
+        if whole.dtype.kind in "iu":
+            return shaping.astype(whole, dtype)
         count = shaping.shape(whole)[0]
     return elementwise.add(elementwise.multiply(ranges.arange(0, count, dtype=dtype), step), start)
 
@@ -104,8 +107,7 @@ def _part(array: Any, ndmin: int, position: int) -> Any:
 
 
 def _range(part: slice) -> Any:
-    start = 0 if part.start is None else part.start
-    step = 1 if part.step is None else part.step
-    if _is_count(step):
-        return ranges.linspace(start, part.stop, int(abs(step)))
-    return ranges.arange(start, part.stop, step)
+    start, stop, step = _bounds(part)
+    if _is_count(part.step):
+        return ranges.linspace(start, stop, int(step))
+    return ranges.arange(start, stop, step)

@@ -26,8 +26,8 @@ from wend.passes.lane_maps import keeps_records, lane_count, runs_in_lanes
 
 # The least elements of a chunk that runs in loops, not in lanes
 _MIN_IN_LOOPS = 16
-# So often at least lanes are filled in a chunk: where they are refilled one by one, those that wait
-# for the longest elements at the end are few then
+# A chunk fills the lanes at least this often. Lanes that are refilled idle while the last elements
+# of a chunk end, so these need more.
 _MIN_LANE_GROUPS, _MIN_REFILLS = 4, 64
 # More chunks would balance no better
 _MAX_CHUNKS = 64

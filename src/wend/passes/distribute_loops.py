@@ -26,7 +26,7 @@ from wend.passes.hoist import hoist
 from wend.passes.lane_maps import is_loop_of_numbers, runs_in_lanes
 from wend.passes.loop_sequences import Sequences, live_outs, reading_rows, rows_of
 
-# So many trips repay lanes in registers: those that wait for the longest trips are few among all
+# The fewest trips that repay lanes in registers
 MIN_IN_REGISTERS = 64
 # What is computed before a loop, and what its inner loops carry, occupies at most so many bytes
 MAX_BYTES = 64 << 20

@@ -89,7 +89,7 @@ def _accepts(node: Node) -> bool:
 
 @dataclass(slots=True)
 class _LaneBody:
-    """A body under examination.
+    """The lists that the nodes of a body have filled so far.
 
     Attributes:
         empty: its empty lists.
@@ -164,10 +164,8 @@ class _LaneBody:
             return False
         place = _forwarded_at(w, counter)
         assert place is not None
-        index, tapes = (
-            w.after_forwarded[place],
-            {x for x in w.after_invariants if isinstance(x.type, ListType)},
-        )
+        index = w.after_forwarded[place]
+        tapes = {x for x in w.after_invariants if isinstance(x.type, ListType)}
         for node in w.after.nodes:
             if node.op is lists.list_get and node.operands[0] in tapes:
                 if not _is_sum(node.operands[1], index, -1) or not _is_number(node.results[0].type):

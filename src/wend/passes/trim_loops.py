@@ -20,7 +20,7 @@ from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import as_integer, known_values
 from wend.passes.loop_sequences import Sequences
 
-_MAX_NODES = 500  # no more are compiled for the parts of a loop
+_MAX_NODES = 500  # of all parts of a loop together
 
 
 @dataclass(frozen=True, slots=True)

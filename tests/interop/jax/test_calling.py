@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import resource
 import threading
+import time
 import warnings
 from typing import Any
 
@@ -242,13 +243,34 @@ def test_weights_of_all_devices_have_one_gradient() -> None:
 def test_an_unknown_interface_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ffi_types, "major_version", lambda: 7)
     # A cache of its own: XLA keeps the handler that is registered
-    monkeypatch.setattr(calling, "_handler", functools.cache(calling._handler.__wrapped__))
+    monkeypatch.setattr(calling, "_register", functools.cache(calling._register.__wrapped__))
     with pytest.warns(UserWarning, match="has version 7, not 0"):
         y, *_ = jax.jit(as_jax(doubled))(jnp.ones(2))
     assert y.tolist() == [2.0, 2.0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it is said once
         assert np.isclose(jax.jit(as_jax(root))(16.0), 4.0)
+
+
+def test_threads_that_meet_register_one_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    handlers: list[Any] = []
+
+    class SlowHandler:
+        address = 1
+
+        def __init__(self, *callbacks: Any) -> None:
+            time.sleep(0.1)  # the other thread comes meanwhile
+            handlers.append(self)
+
+    monkeypatch.setattr(calling, "XlaHandler", SlowHandler)
+    monkeypatch.setattr(jax.ffi, "register_ffi_target", lambda *args, **kwargs: None)
+    monkeypatch.setattr(calling, "_register", functools.cache(calling._register.__wrapped__))
+    threads = [threading.Thread(target=calling._handler) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(handlers) == 1
 
 
 def test_the_version_is_that_of_the_header() -> None:

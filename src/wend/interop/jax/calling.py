@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from wend.base.locks import Rank, lock_of
 from wend.interop.flat_function import ArrayType, FlatFunction
 from wend.interop.jax import ffi_types as ffi
 from wend.interop.jax.handler import XlaHandler
@@ -19,6 +20,7 @@ from wend.interop.numbered_functions import NumberedFunctions
 _TARGET = "wend_call"
 
 _functions = NumberedFunctions()  # that programs of XLA call in this process
+_LOCK = lock_of(Rank.BRIDGES)  # XLA keeps the first handler that is registered
 
 
 def call_from_host(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:
@@ -37,7 +39,9 @@ def call_in_place(function: FlatFunction, operands: Sequence[Any]) -> Sequence[A
     if handler is None:
         return call_from_host(function, operands)
     number = _functions.number_of(function)
-    handler.add(number, function.buffer_call)
+    buffer_call = function.buffer_call
+    with _LOCK:
+        handler.add(number, buffer_call)
     call = jax.ffi.ffi_call(_TARGET, _result_specs(function))
     return call(*operands, number=np.int64(number))  # type: ignore[no-any-return]
 
@@ -46,8 +50,14 @@ def _result_specs(function: FlatFunction) -> list[Any]:
     return [jax.ShapeDtypeStruct(type.shape, type.dtype) for type in function.result_types]
 
 
-@functools.cache
 def _handler() -> XlaHandler | None:
+    """Return the handler of this process, or None if it does not speak XLA's version."""
+    with _LOCK:
+        return _register()
+
+
+@functools.cache
+def _register() -> XlaHandler | None:
     """Register the handler with XLA; return None if it does not speak this version."""
     major = ffi.major_version()
     if major != ffi.MAJOR:

@@ -149,7 +149,10 @@ class XlaHandler:
         return self._library.addresses[_NAME]
 
     def add(self, number: int, call: BufferCall | None) -> None:
-        """Set the buffer call that calls of a number run; if it is None, Python runs them."""
+        """Set the buffer call that calls of a number run; if it is None, Python runs them.
+
+        The caller holds a lock: tables are replaced as they grow.
+        """
         table = self._tables[-1]
         if number >= len(table):
             table = np.zeros(2 * max(number, len(table)), np.int64)

@@ -1,7 +1,7 @@
 """The `lane_map` op: a `parallel_map` whose elements are computed side by side, in vectors.
 
-Its region is an attribute, because other parts of the code generator have no business with it: the
-lists in it are the records of its loops, which have memory of their own.
+Its region is an attribute, so that other analyses of the code generator do not walk it: the lists
+in it are the records of its loops, which have memory of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ElementProgram:
 
     Attributes:
         graph: the region of the `parallel_map`.
-        lanes: for how many elements at a time.
+        lanes: the number of elements that are computed at a time.
     """
 
     graph: Graph

@@ -1,8 +1,8 @@
 """Maps in lanes: the elements of arrays, side by side in vectors.
 
-Where the body is one loop without records, a lane whose element is done takes the next element, so
-the cost is the sum of the trips. Other bodies are computed for groups of elements, each loop until
-the last lane of the group has ended.
+Where the body is one loop without records, lanes whose elements are done take the next elements,
+so the cost is about the sum of the trips. Other bodies are computed for groups of elements, each
+loop until the last lane of the group has ended.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.scalar.element import kind_of
 from wend.backends.native.emit.scalar.elements import ELEMENTS
+from wend.backends.native.emit.scalar.powers import power_of_number
 from wend.backends.native.math.vector_variants import lanes_of, vector_variants
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.ir.dtypes import FLOAT64
@@ -27,7 +28,10 @@ def emit_vector(low: Lowering, node: Node, lanes: int, args: Sequence[str]) -> s
     if element.loop_function is not None and kind.is_real:
         name = f"{element.loop_function}.loop{'' if kind.dtype == FLOAT64 else '.f32'}"
         result = _call(low, name, kind, args)
-        return _as_power(low, kind, args, result) if node.op is ops.pow else result
+        if node.op is not ops.pow or kind.dtype != FLOAT64:
+            return result
+        x, y = args
+        return power_of_number(low.w, kind, x, y, result)
     kinds = [vector_kind(x, lanes) for x in node.operands]
     result_kind = vector_kind(node.results[0], lanes)
 
@@ -110,16 +114,3 @@ def _by_lane(
         value = compute(numbers)
         out = w.define(f"insertelement {result.text} {out}, {result.element} {value}, i64 {k}")
     return out
-
-
-def _as_power(low: Lowering, kind: Kind, args: Sequence[str], power: str) -> str:
-    """Emit what NumPy gives for numbers: a root for the exponent 0.5, a square for 2."""
-    if kind.dtype != FLOAT64:
-        return power
-    (x, y), w, type, flags = args, low.w, kind.text, kind.flags.text
-    is_half = w.define(f"fcmp oeq {type} {y}, {kind.literal(0.5)}")
-    is_two = w.define(f"fcmp oeq {type} {y}, {kind.literal(2.0)}")
-    root = w.define(f"call {type} @llvm.sqrt.{kind.suffix}({type} {x})")
-    square = w.define(f"fmul {type} {x}, {x}")
-    chosen = w.define(f"select {flags} {is_two}, {type} {square}, {type} {power}")
-    return w.define(f"select {flags} {is_half}, {type} {root}, {type} {chosen}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.scalar.element import Element
-from wend.backends.native.emit.scalar.powers import known_power
+from wend.backends.native.emit.scalar.powers import known_power, power_of_number
 from wend.backends.native.rt import special_functions
 from wend.backends.native.target.kinds import FLOAT32, Kind
 from wend.backends.native.target.modulus import modulus
@@ -129,15 +129,7 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
         return _POWER.emit(low, node, kind, x, y)
     if kind.dtype == FLOAT32 or not is_scalar_or_splat(node.operands[1]):
         return power
-    # With a scalar exponent NumPy computes x ** 0.5 as sqrt(x), which differs from `pow` at
-    # −0.0 and −inf.
-    w = low.w
-    is_half = w.define(f"fcmp oeq double {y}, 0.5")
-    is_two = w.define(f"fcmp oeq double {y}, 2.0")
-    root = w.define(f"call double @llvm.sqrt.f64(double {x})")
-    square = w.define(f"fmul double {x}, {x}")
-    chosen = w.define(f"select i1 {is_two}, double {square}, double {power}")
-    return w.define(f"select i1 {is_half}, double {root}, double {chosen}")
+    return power_of_number(low.w, kind, x, y, power)
 
 
 def _call_scipy(low: Lowering, stem: str, args: Sequence[str]) -> str:

@@ -126,3 +126,17 @@ def known_power(w: Writer, kind: Kind, x: str, exponent: str) -> str | None:
         if exponent == kind.literal(number):
             return emit(_Instructions(w, kind), x)
     return None
+
+
+def power_of_number(w: Writer, kind: Kind, x: str, y: str, power: str) -> str:
+    """Emit x ** y as NumPy computes it for an exponent that is a number; `power`: what `pow` gives.
+
+    An exponent of 0.5 takes the square root, which differs from `pow` at −0.0 and −inf.
+    """
+    type, flags = kind.text, kind.flags.text
+    is_half = w.define(f"fcmp oeq {type} {y}, {kind.literal(0.5)}")
+    is_two = w.define(f"fcmp oeq {type} {y}, {kind.literal(2.0)}")
+    root = w.define(f"call {type} @llvm.sqrt.{kind.suffix}({type} {x})")
+    square = w.define(f"fmul {type} {x}, {x}")
+    chosen = w.define(f"select {flags} {is_two}, {type} {square}, {type} {power}")
+    return w.define(f"select {flags} {is_half}, {type} {root}, {type} {chosen}")
