@@ -126,6 +126,16 @@ def test_neither_axis_dense(function: str, dtype: np.dtype, sizes: tuple[int, in
 
 
 @pytest.mark.parametrize(("function", "dtype"), FUNCTIONS)
+@pytest.mark.parametrize("step", [1, 3])
+def test_product_of_two_vectors_has_partial_sums(function: str, dtype: np.dtype, step: int) -> None:
+    """One running sum would wait for each addition, and lose every small term here."""
+    x = np.ones((1, 200 * step), dtype)[:, ::step]
+    x[0, 0] = 4 / np.finfo(dtype).eps
+    y = np.ones((200, 1), dtype)
+    assert (product(function, x, y) > x[0, 0] + 100).all()
+
+
+@pytest.mark.parametrize(("function", "dtype"), FUNCTIONS)
 @pytest.mark.parametrize("size", [5, 40])
 def test_infinities_and_nans_stay_in_their_rows_and_columns(
     function: str, dtype: np.dtype, size: int

@@ -8,7 +8,7 @@ is in C order. Sums along the depth are split into several partial sums.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.target.kinds import FLOAT32, Kind
@@ -28,7 +28,10 @@ TYPES = "ptr, i64, i64, ptr, i64, i64, ptr, i64, i64, i64"
 # The register block in rows and vectors of columns: eight sums, as many as a processor has in
 # flight. Leftover rows are computed one at a time.
 _ROW_BLOCK, _SINGLE_ROW = (4, 2), (1, 4)
-_DOTS_AT_ONCE = 4  # dot products computed together, which share the loads of x
+# Dot products computed together, which share the loads of x; and the sums that a single one is
+# split into, since each addition to one waits for the addition before it
+_DOTS_AT_ONCE = 4
+_PARTIAL_SUMS = 4
 
 
 def small_product(kind: Kind, adds: bool = False) -> str:
@@ -109,7 +112,10 @@ class _Kernels:
         by_columns, other, by_depth, by_one, done = map(
             w.new_label, ("columns", "other", "depth", "one", "done")
         )
-        w.branch(w.define("icmp eq i64 %y.column, 1"), by_columns, other)
+        # A single column has no stride: its product is one of the depths
+        y_is_plain = w.define("icmp eq i64 %y.column, 1")
+        is_wide = w.define("icmp ne i64 %columns, 1")
+        w.branch(w.define(f"and i1 {y_is_plain}, {is_wide}"), by_columns, other)
         w.start(by_columns)
         self._rows()
         w.do("ret void")
@@ -185,7 +191,7 @@ class _Kernels:
 
     # Dot products along the depth
     def _dots(self, i: str, j: str, count: int) -> None:
-        w, lanes = self.w, self.vector.lanes
+        w = self.w
         x = self._at("%x", self._times(i, "%x.row"))
         ys = [self._at("%y", self._times(self._plus(j, c), "%y.column")) for c in range(count)]
 
@@ -194,15 +200,12 @@ class _Kernels:
             y_vectors = [self._load(self._at(y, offset), mask) for y in ys]
             return [self._fma(x_vector, b, c) for b, c in zip(y_vectors, sums, strict=True)]
 
-        whole = w.define(f"udiv i64 %depth, {lanes}")
-        zero = self.vector.literal(0)
-        sums = w.fold(
-            whole,
-            [self.vector.text] * count,
-            [zero] * count,
-            lambda k, sums: step(self._times(k, str(lanes)), sums, None),
+        start, sums = "0", (self.vector.literal(0),) * count
+        if count == 1:
+            start, sums = self._dot_in_parts(x, ys[0])
+        start, sums = self._fold_blocks(
+            self.vector, start, 1, sums, lambda offset, sums: step(offset, sums, None)
         )
-        start = self._times(whole, str(lanes))
         mask = self._mask(w.define(f"sub i64 %depth, {start}"))
         row = self._at("%z", self._plus(self._times(i, "%columns"), j))
         type, vector = self.scalar.text, self.vector
@@ -212,19 +215,68 @@ class _Kernels:
             dot = w.define(f"call reassoc {type} {reduce}({start_value}, {vector.text} {total})")
             self._store_number(dot, self._at(row, str(c)))
 
+    def _dot_in_parts(self, x: str, y: str) -> tuple[str, tuple[str, ...]]:
+        """Emit the sums of whole blocks of vectors, which are added up; return where they end."""
+        lanes = self.vector.lanes
+
+        def step(offset: str, sums: tuple[str, ...]) -> list[str]:
+            offsets = [self._plus(offset, part * lanes) for part in range(_PARTIAL_SUMS)]
+            pairs = [tuple(self._load(self._at(v, k), None) for v in (x, y)) for k in offsets]
+            return [self._fma(a, b, c) for (a, b), c in zip(pairs, sums, strict=True)]
+
+        zeros = (self.vector.literal(0),) * _PARTIAL_SUMS
+        end, sums = self._fold_blocks(self.vector, "0", _PARTIAL_SUMS, zeros, step)
+        return end, (self._add_up(self.vector, sums),)
+
     def _strided_dot(self, i: str, j: str) -> None:
-        w, type = self.w, self.scalar.text
         x = self._at("%x", self._times(i, "%x.row"))
         y = self._at("%y", self._times(j, "%y.column"))
 
-        def add(k: str, sums: tuple[str, ...]) -> list[str]:
-            x_number = w.define(f"load {type}, {self._pointer(x, self._times(k, '%x.deep'))}")
-            y_number = w.define(f"load {type}, {self._pointer(y, self._times(k, '%y.deep'))}")
-            term = w.define(f"fmul {type} {x_number}, {y_number}")
-            return [w.define(f"fadd {type} {sums[0]}, {term}")]
+        def add(k: str, total: str) -> str:
+            type = self.scalar.text
+            x_number = self.w.define(f"load {type}, {self._pointer(x, self._times(k, '%x.deep'))}")
+            y_number = self.w.define(f"load {type}, {self._pointer(y, self._times(k, '%y.deep'))}")
+            term = self.w.define(f"fmul {type} {x_number}, {y_number}")
+            return self.w.define(f"fadd {type} {total}, {term}")
 
-        (total,) = w.fold("%depth", [type], [self.scalar.literal(0)], add)
+        def step(k: str, sums: tuple[str, ...]) -> list[str]:
+            return [add(self._plus(k, part), total) for part, total in enumerate(sums)]
+
+        zeros = (self.scalar.literal(0),) * _PARTIAL_SUMS
+        end, sums = self._fold_blocks(self.scalar, "0", _PARTIAL_SUMS, zeros, step)
+        _, (total,) = self._fold_blocks(
+            self.scalar, end, 1, (self._add_up(self.scalar, sums),), step
+        )
         self._store_number(total, self._at("%z", self._plus(self._times(i, "%columns"), j)))
+
+    def _fold_blocks(
+        self,
+        kind: Kind,
+        start: str,
+        block_size: int,
+        sums: tuple[str, ...],
+        step: Callable[[str, tuple[str, ...]], Sequence[str]],
+    ) -> tuple[str, tuple[str, ...]]:
+        """Emit a loop over the whole blocks of values that the depth has from an offset on.
+
+        Returns:
+            The offset where they end, and the sums.
+        """
+        w, numbers = self.w, block_size * kind.lanes
+        blocks = w.define(f"udiv i64 {w.define(f'sub i64 %depth, {start}')}, {numbers}")
+
+        def body(k: str, sums: tuple[str, ...]) -> Sequence[str]:
+            return step(w.define(f"add i64 {start}, {self._times(k, str(numbers))}"), sums)
+
+        totals = tuple(w.fold(blocks, [kind.text] * len(sums), list(sums), body))
+        return w.define(f"add i64 {start}, {self._times(blocks, str(numbers))}"), totals
+
+    def _add_up(self, kind: Kind, sums: tuple[str, ...]) -> str:
+        """Emit the sum of a power of two of values, in a tree."""
+        while len(sums) > 1:
+            pairs = zip(sums[::2], sums[1::2], strict=True)
+            sums = tuple(self.w.define(f"fadd {kind.text} {a}, {b}") for a, b in pairs)
+        return sums[0]
 
     # Helpers
     def _split(self, count: str, block_size: int, body: Callable[[str, int], None]) -> None:
