@@ -75,9 +75,15 @@ def test_sizes_of_elements_one_by_one(count: int, size: int | None) -> None:
     assert [p.chunk for p in found] == ([] if size is None else [size])
 
 
-@pytest.mark.parametrize(("count", "size"), [(127, None), (128, 64), (1000, 100), (10_000, 200)])
+@pytest.mark.parametrize(("count", "size"), [(2_047, None), (2_048, 1024), (10_000, 1250)])
 def test_sizes_in_lanes_that_keep_records(count: int, size: int | None) -> None:
     found = chunks_of(wend.vmap(wend.grad(root)), np.ones(count))
+    assert [p.chunk for p in found] == ([] if size is None else [size])
+
+
+@pytest.mark.parametrize(("count", "size"), [(127, None), (128, 64), (1000, 100), (10_000, 200)])
+def test_sizes_in_groups(count: int, size: int | None) -> None:
+    found = chunks_of(wend.vmap(lambda a: root(root(a) + 1.0)), np.ones(count))
     assert [p.chunk for p in found] == ([] if size is None else [size])
 
 

@@ -18,6 +18,7 @@ from wend.ops.batching import BatchBuild
 from wend.ops.build import Build
 from wend.ops.parallel_map import LIST, STACK, SUM, ParallelMapParts, is_stackable, parallel_map
 from wend.passes.batch_nodes import Batcher
+from wend.passes.lane_maps import runs_in_lanes
 
 
 def batch_maps(graph: Graph) -> Graph:
@@ -163,15 +164,47 @@ class _BatchedMap:
         inner = Build(p.body.name)
         mapping = {x: inner.param(x.type, x.name) for x in (*elements, *shared)}
         inner.nodes += copy_nodes([*constants, *remaining], mapping)
+        mapped = [self.listed[x] if x in self.listed else states[x][0] for x in elements]
+        fixed = [states[x][0] for x in shared]
+        graph = inner.finish([mapping[x] for x in (*stacks, *(p.body.results[k] for k in numbers))])
+        if self.in_registers and self._append_lanes(mapped, fixed, graph, stacks, numbers):
+            return
         node = self.b.parallel_map(
-            [self.listed[x] if x in self.listed else states[x][0] for x in elements],
+            mapped,
             [p.start_of(k) for k in numbers if p.forms[k] == SUM],
-            [states[x][0] for x in shared],
-            inner.finish([mapping[x] for x in (*stacks, *(p.body.results[k] for k in numbers))]),
+            fixed,
+            graph,
             [*(STACK for _ in stacks), *(p.forms[k] for k in numbers)],
         )
         states.update((x, (y, True)) for x, y in zip(stacks, node.results, strict=False))
         self.done.update(zip(numbers, node.results[len(stacks) :], strict=True))
+
+    def _append_lanes(
+        self,
+        mapped: Sequence[Value],
+        fixed: Sequence[Value],
+        graph: Graph,
+        stacks: Sequence[Value],
+        numbers: Sequence[int],
+    ) -> bool:
+        """Append a map that runs in lanes, whose sums are those of stacks, if there is one."""
+        p, b = self.p, Build("")
+        b.source = p.source
+        forms = {p.forms[k] for k in numbers}
+        if SUM not in forms or LIST in forms:
+            return False
+        node = b.parallel_map(mapped, [], fixed, graph, [STACK] * len(graph.results))
+        if not runs_in_lanes(node):
+            return False
+        self.b.nodes += b.nodes
+        states = self.batcher.states
+        states.update((x, (y, True)) for x, y in zip(stacks, node.results, strict=False))
+        for k, x in zip(numbers, node.results[len(stacks) :], strict=True):
+            if p.forms[k] == SUM:
+                start = p.start_of(k)
+                x = self.b.add(start, self.b.refine(_sum_of_elements(self.b, x), start.type))
+            self.done[k] = x
+        return True
 
     def _result(self, k: int, form: str, value: Value) -> Value:
         if k in self.done:

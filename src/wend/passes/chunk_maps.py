@@ -22,7 +22,7 @@ from wend.passes.batch_lanes import MIN_IN_LANES
 from wend.passes.batch_maps import batch_maps_around_lanes
 from wend.passes.batch_nodes import may_run_once
 from wend.passes.dce import dce
-from wend.passes.lane_maps import keeps_records, lane_count, runs_in_lanes
+from wend.passes.lane_maps import lane_count, refilled_loops, runs_in_lanes
 
 # The least elements of a chunk that runs in loops, not in lanes
 _MIN_IN_LOOPS = 16
@@ -84,7 +84,7 @@ def _least_elements(node: Node) -> int:
     if not runs_in_lanes(node):
         return _MIN_IN_LOOPS
     body = node.regions[0]
-    return (_MIN_LANE_GROUPS if keeps_records(body) else _MIN_REFILLS) * lane_count(body)
+    return (_MIN_REFILLS if refilled_loops(body) else _MIN_LANE_GROUPS) * lane_count(body)
 
 
 def _is_ranked(type: Type) -> bool:

@@ -57,9 +57,21 @@ def lane_count(body: Graph) -> int:
     return WIDE if nodes <= _MAX_WIDE_NODES else NARROW
 
 
-def keeps_records(body: Graph) -> bool:
-    """Return whether a loop of the elements keeps records for another."""
-    return any(node.op is lists.list_push for node in body.walk())
+def refilled_loops(body: Graph) -> Sequence[Node]:
+    """Return the loops whose lanes take the next element when one is done.
+
+    They are the only loop of a body, or one with the loop that reads its records; none if the body
+    has others. Then elements run in groups.
+    """
+    loops = [node for node in body.nodes if _has_loop(node)]
+    match [(_has_list(node.operands), _has_list(node.results)) for node in loops]:
+        case [(False, False)] | [(True, True), (True, False)]:
+            return loops if all(node.op is while_ for node in loops) else ()
+    return ()
+
+
+def _has_list(values: Iterable[Value]) -> bool:
+    return any(isinstance(x.type, ListType) for x in values)
 
 
 def _is_number(type: Type) -> bool:
@@ -102,7 +114,7 @@ class _LaneBody:
     def accepts(self, body: Graph) -> bool:
         has_loop = False
         for node in body.nodes:
-            has_loop |= any(x.op is while_ for x in (node, *_inner_nodes(node)))
+            has_loop |= _has_loop(node)
             if node.op is lists.list_new:
                 self.empty.update(node.results)
             elif not _accepts(node) and not self._accepts_tape(node):
@@ -221,5 +233,5 @@ def _is_sum(value: Value, operand: Value, number: int) -> bool:
     return len(others) == 1 and _is_int(others[0], number)
 
 
-def _inner_nodes(node: Node) -> Iterable[Node]:
-    return (x for region in node.regions for x in region.walk())
+def _has_loop(node: Node) -> bool:
+    return node.op is while_ or any(x.op is while_ for r in node.regions for x in r.walk())

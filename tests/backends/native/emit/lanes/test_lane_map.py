@@ -161,6 +161,29 @@ def test_second_order(lanes: int) -> None:
     np.testing.assert_allclose(found, [alone(x) for x in xs], rtol=1e-9, atol=1e-9)
 
 
+def test_a_loop_with_records_keeps_what_its_test_computes(lanes: int) -> None:
+    """The test runs a loop; the result reads what it gave before a lane ended."""
+
+    def steps(a: Any) -> Any:
+        x, t = a, 0.0
+        while True:
+            t, rest = 0.0, wend.stop_gradient(x)
+            while rest < 3.0:
+                rest, t = rest * 1.3 + 0.1, t + 1.0
+            if t < 3.0:
+                break
+            x = x * 1.1 + 0.05 * x * x
+        return x * x * (t + 1.0)
+
+    def twice(a: Any) -> Any:
+        return root(steps(a))
+
+    xs, alone = POSITIVE[:40], wend.grad(wend.function(twice))
+    vmapped = wend.vmap(wend.grad(twice))
+    same_bits(vmapped(xs), np.array([alone(x) for x in xs]))
+    assert in_lanes(vmapped)
+
+
 def test_what_elements_share(lanes: int) -> None:
     def scaled(scale: Any, a: Any) -> Any:
         return root(scale * a)
