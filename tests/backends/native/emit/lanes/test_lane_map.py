@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -290,6 +291,31 @@ def test_loops_of_small_numbers_stay_in_order(lanes: int) -> None:
 
     with pytest.raises(ValueError, match=r"-1\.0 is negative"):
         wend.vmap(checked)(np.array([4.0, 1.0, -1.0, -2.0] * 5))
+
+
+def of_array(a: Any) -> Any:
+    """Its lanes are arrays: as many as there are elements, not 8 or 16."""
+    x = np.array([a, 2.0 * a])
+    while np.max(x) < 5.0:
+        x = x * 1.5 + 0.1
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("fun", [*EXACT, functions, of_array])
+def test_explain_says_what_is_emitted(fun: Any, order: int, tmp_path: Any) -> None:
+    def derived(a: Any) -> Any:
+        value = fun(a)
+        return value[0] if isinstance(value, tuple) else value
+
+    for _ in range(order):
+        derived = wend.grad(derived)
+    vmapped = wend.vmap(derived)
+    with wend.config(dump=tmp_path, cache_dir=""):
+        vmapped(POSITIVE[:40])
+    texts = [file.read_text() for file in tmp_path.rglob("*fusion*.wir")]
+    said = re.search(r" in (8|16) lanes", vmapped.explain())
+    assert any("= lane_map(" in text for text in texts) == (said is not None)
 
 
 def test_dumps_of_chunks(tmp_path: Any) -> None:
