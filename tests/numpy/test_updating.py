@@ -204,3 +204,31 @@ def test_a_part_of_a_row_is_cut_from_the_row():
     graph = wend.function(first).get_concrete_function(np.ones((50, 60)), 2, 3).graph
     sizes = [v.type.dims for node in graph.nodes for v in node.results]
     assert all(len(dims) < 2 for dims in sizes)
+
+
+MASKED = {
+    "scalar": (lambda x, m: x.__setitem__(m, 7.0), False),
+    "vector": (lambda x, m: x.__setitem__(m, x[m] * 2.0), True),
+    "rows": (lambda x, m: x.__setitem__(m[:, 0], x[0]), True),
+    "element of rows": (lambda x, m: x.__setitem__((m[:, 0], 1), 3.0), True),
+}
+
+
+@pytest.mark.parametrize(("change", "has_positions"), MASKED.values(), ids=MASKED)
+def test_masked_assignments_need_no_table_of_all_positions(change, has_positions) -> None:
+    """A number is selected where the mask holds; other values go to the positions of the mask."""
+
+    def masked(x, m):
+        change(x, m)
+        return x + 1
+
+    x, m = np.arange(12.0).reshape(4, 3), np.arange(12).reshape(4, 3) % 5 < 2
+    function = wend.function(masked)
+    expected, changed = masked(y := x.copy(), m), x.copy()
+    np.testing.assert_array_equal(function(changed, m), expected)
+    np.testing.assert_array_equal(changed, y)
+    nodes = [*function.get_concrete_function(x, m).graph.walk()]
+    names = [node.op.name for node in nodes]
+    assert ("nonzero" in names) is has_positions
+    assert "iota" not in names
+    assert all(node.attrs["value"].size == 1 for node in nodes if node.op.name == "constant")

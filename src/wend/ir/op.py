@@ -159,6 +159,7 @@ class Op:
             and storing it (measured; AMD EPYC, 2.4 GHz); infinite if it has not been measured.
         raises: the exceptions that its kernel may raise in a run of operands that fit, or a
             function that gives them for a node.
+        error_attrs: the attrs that only tell which error it raises: equal operands fail alike.
         updates: the operand that its first result is a changed version of, so that it may be
             computed in the memory of that operand, if nothing reads the old version afterwards.
         shares: the operand whose memory a backend may let its first result refer to.
@@ -187,6 +188,7 @@ class Op:
     leading_operands: str | None = None
     is_cheap: bool = False
     raises: Raises | Callable[[Any], Raises] = ()
+    error_attrs: tuple[str, ...] = ()
     updates: int | None = None
     shares: int | None = None
     view_of: int | None = None

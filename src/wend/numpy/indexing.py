@@ -149,7 +149,7 @@ def _expand_key(x: Any, key: Any) -> tuple[Any, list[Any]]:
             full.append(_WHOLE)
             continue
         start = len(full) - len(new_axes)
-        full += _unpack_mask(entry, x, start)
+        full += unpack_mask(entry, x, start)
     if new_axes:
         x = shaping.expand_dims(x, tuple(new_axes))
     return x, full
@@ -161,7 +161,7 @@ def _mask_rank(entry: Any) -> int:
     return shaping.rank_of(entry)
 
 
-def _unpack_mask(entry: Any, x: Any, start: int) -> list[Any]:
+def unpack_mask(entry: Any, x: Any, start: int) -> list[Any]:
     """Return a mask as one vector of positions per axis, starting at axis `start`."""
     if isinstance(entry, (slice, int)) or not _is_mask(entry):
         return [entry]
@@ -169,11 +169,16 @@ def _unpack_mask(entry: Any, x: Any, start: int) -> list[Any]:
         raise refusal(
             IndexError("a traced array cannot be indexed by a bool scalar; use wend.cond")
         )
+    return list(apply_all(ops.nonzero, check_mask(entry, x, start)))
+
+
+def check_mask(mask: Any, x: Any, start: int) -> Any:
+    """Return a mask, with a check that its sizes are those of the axes from `start` on."""
     sizes = tensor_type(x).dims[start:]
-    for k, (size, mask_size) in enumerate(zip(sizes, tensor_type(entry).dims, strict=False)):
+    for k, (size, mask_size) in enumerate(zip(sizes, tensor_type(mask).dims, strict=False)):
         if size != mask_size:
-            entry = _check_mask_size(entry, k, shaping.shape(x)[start + k], start + k)
-    return list(apply_all(ops.nonzero, entry))
+            mask = _check_mask_size(mask, k, shaping.shape(x)[start + k], start + k)
+    return mask
 
 
 def _check_mask_size(mask: Any, axis: int, size: Any, array_axis: int) -> Any:

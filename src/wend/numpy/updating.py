@@ -29,6 +29,10 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
         TypeMismatchError: the dtype of the value cannot be cast to that of the array.
         ShapeError: the value does not broadcast to `x[key]`.
     """
+    mask = _mask_of_all(x, key)
+    if mask is not None and not put_rank(value):
+        dtype = tensor_type(x).dtype
+        return ew.where(mask, cast(put_operand(value, dtype), dtype), x)
     positions = _leading_positions(x, key)
     if positions is not None:
         value = _fit_value(value, x, indexing.getitem(x, key))
@@ -111,8 +115,17 @@ def _static_slices(x: Any, key: Any) -> Any:
     return None if any(map(has_staged_bounds, keys)) else tuple(map(static_bounds, keys))
 
 
+def _mask_of_all(x: Any, key: Any) -> Any:
+    """Return the mask of all elements that the key is, or None."""
+    key = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    if not isinstance(key, (Staged, np.ndarray)) or tensor_type(key).dtype != BOOL:
+        return None
+    is_whole = 0 < shaping.rank_of(key) == shaping.rank_of(x)
+    return indexing.check_mask(key, x, 0) if is_whole else None
+
+
 def _leading_positions(x: Any, key: Any) -> Any:
-    """Return positions along the leading axes if the key has integers or vectors of them only.
+    """Return positions along the leading axes if the key has integers, vectors or masks only.
 
     The cost of an update at one element then does not depend on the size of the array.
     """
@@ -124,14 +137,21 @@ def _leading_positions(x: Any, key: Any) -> Any:
         entries.pop()
     if not entries or len([e for e in key_entries if e is not Ellipsis]) > shaping.rank_of(x):
         return None
+    positions: list[Any] = []
     for entry in entries:
         if entry is None or entry is Ellipsis or isinstance(entry, slice):
             return None
         index = tensor_type(entry)
-        if index.dtype.kind not in "iu" or index.shape is None or len(index.shape) > 1:
+        if index.shape is None or (index.dtype == BOOL and not index.shape):
+            return None
+        if index.dtype == BOOL and len(positions) + len(index.shape) <= shaping.rank_of(x):
+            positions += indexing.unpack_mask(entry, x, len(positions))
+        elif index.dtype.kind in "iu" and len(index.shape) <= 1:
+            positions.append(entry)
+        else:
             return None
     try:
-        return broadcast(*map(as_position, entries))
+        return broadcast(*map(as_position, positions))
     except ShapeError:
         return None  # indexing the array itself raises NumPy's error
 

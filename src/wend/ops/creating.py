@@ -53,7 +53,12 @@ def _kernel_nonnegative(x: Any, *, message: str) -> Any:
 
 # Sizes or counts, unchanged; an error if one is negative, with the smallest for `{}`
 nonnegative = Op(
-    "nonnegative", _infer_nonnegative, _kernel_nonnegative, no_gradient(), raises=(ValueError,)
+    "nonnegative",
+    _infer_nonnegative,
+    _kernel_nonnegative,
+    no_gradient(),
+    raises=(ValueError,),
+    error_attrs=("message",),
 )
 
 

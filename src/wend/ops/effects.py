@@ -245,4 +245,5 @@ checked = Op(
     _kernel_checked,
     Linear(lambda b, node, ct, index: ct, operands=(0,)),
     raises=lambda node: tuple(map(error_class, node.attrs["errors"])),
+    error_attrs=("errors", "texts"),
 )

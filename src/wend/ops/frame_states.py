@@ -16,6 +16,7 @@ from wend.base.errors import TypeMismatchError
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.types import TOKEN, Shape, TokenType, Type
+from wend.ops import control
 
 # Stands among the numbers of arguments for the number of the element that `vmap` is at; lower
 # numbers are of arrays in containers of the caller
@@ -113,15 +114,53 @@ def may_fail(node: Node) -> bool:
     return any(may_fail(inner) for region in node.regions for inner in region.nodes)
 
 
+def needs_state_before(node: Node) -> bool:
+    """Return whether a run that ends in a node, or in its regions, needs the state before it.
+
+    It does not where a state of its own stands in each region before what may fail. A loop may be
+    interrupted after a trip: the state at the start of a trip tells what the next one starts from.
+    """
+    if node.op.may_fail(node) or node.op.effect is Effect.WORLD:
+        return True
+    if node.op is control.while_ and first_state(control.WhileParts.of(node).after) is None:
+        return True
+    return any(_needs_state(region) for region in node.regions)
+
+
+def _needs_state(region: Graph) -> bool:
+    for node in region.nodes:
+        if node.op is frame_state:
+            return False
+        if needs_state_before(node):
+            return True
+    return False
+
+
+def first_state(region: Graph) -> Node | None:
+    """Return the state that a region has before anything that may fail."""
+    for node in region.nodes:
+        if node.op is frame_state:
+            return node
+        if needs_state_before(node):
+            return None
+    return None
+
+
 def values_of(state: Node) -> Mapping[int, Value]:
     """Return the values of the contents in a frame state and in those that it continues."""
     return contents_of((x, contents_in(x).__getitem__) for x in chain_of(state))
 
 
-def last_needs(graph: Graph) -> Mapping[int, Sequence[Value]]:
+def last_needs(
+    graph: Graph, may_end: Callable[[Node], bool] = needs_state_before
+) -> Mapping[int, Sequence[Value]]:
     """Return contents of frame states by the last node of a region that may need them.
 
-    The nodes are given by their positions: those that may fail.
+    The nodes are given by their positions.
+
+    Args:
+        graph: the region.
+        may_end: whether a run may end at a node, with the contents of the state before it.
     """
     ends: dict[Value, int] = {}
     by_tip: dict[Node, _Chain] = {}
@@ -137,7 +176,7 @@ def last_needs(graph: Graph) -> Mapping[int, Sequence[Value]]:
                     chain.extend(state, position, ends)
             chain.extend(node, position, ends)
             by_tip[node] = current = chain
-        elif may_fail(node):
+        elif may_end(node):
             current.last_failing = position
     for chain in by_tip.values():
         chain.end(chain.entries, ends)

@@ -304,6 +304,7 @@ keep_shape = Op(
     _kernel_keep_shape,
     Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type), operands=(0,)),
     raises=_keep_shape_errors,
+    error_attrs=("message", "error"),
     shares=0,
 )
 

@@ -36,16 +36,19 @@ def cse(graph: Graph) -> Graph:
 def _key(node: Node, operands: list[Value], dims: dict[Symbol, Dim]) -> Hashable | None:
     """Return a key that equal nodes share; None for nodes that are never merged.
 
-    Every `list_new` stays: lists that share an empty list would copy each other when they grow.
+    Every `list_new` stays: lists that share an empty list would copy each other when they grow. Of
+    checks that fail alike the first raises the error, whatever the others would tell.
     """
     if node.regions or node.op.effect is not Effect.NONE or node.op is lists.list_new:
         return None
-    return (node.op, tuple(operands), attrs_key(node, dims))
+    return (node.op, tuple(operands), attrs_key(node, dims, node.op.error_attrs))
 
 
-def attrs_key(node: Node, dims: Mapping[Symbol, Dim] | None = None) -> Hashable:
+def attrs_key(
+    node: Node, dims: Mapping[Symbol, Dim] | None = None, ignored: Sequence[str] = ()
+) -> Hashable:
     """Return a key that is equal for equal attrs, with dimension symbols renamed."""
-    attrs = sorted(node.attrs.items())
+    attrs = sorted((name, value) for name, value in node.attrs.items() if name not in ignored)
     return tuple((name, _hashable(rename_attr(value, dims or {}))) for name, value in attrs)
 
 

@@ -18,7 +18,7 @@ from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step
 from wend.ir.graph import Graph
 from wend.ops.effects import error_note
-from wend.ops.frame_states import chain_of, contents_of, may_fail
+from wend.ops.frame_states import chain_of, contents_of
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 from wend.runtime.partial_writes import attach_contents
 
@@ -84,22 +84,19 @@ def _add_source_note(error: BaseException, program: PythonProgram, file: str) ->
 
 
 def _attach_contents(error: BaseException, program: PythonProgram, file: str) -> None:
-    """Attach the contents of changed arguments that the innermost frame state tells.
-
-    A signal handler may raise anywhere: there, frame states do not tell how things stand.
-    """
+    """Attach the contents of changed arguments that the innermost frame state tells."""
     trace: TracebackType | None = error.__traceback__
     contents: Mapping[int, Any] = {}
     while trace is not None:
         frame = trace.tb_frame
         if frame.f_code.co_filename == file:
-            failing = program.nodes.get(trace.tb_lineno)
-            if failing is None or not may_fail(failing):
-                return
+            scope = {**frame.f_globals, **frame.f_locals}
             lines = range(trace.tb_lineno, frame.f_code.co_firstlineno, -1)
             state = next((program.states[k] for k in lines if k in program.states), None)
-            if state is not None:
-                scope = {**frame.f_globals, **frame.f_locals}
+            if trace.tb_lineno in program.trips:
+                node, names = program.trips[trace.tb_lineno]
+                contents = contents_of([(node, partial(_variable, scope, names))])
+            elif state is not None:
                 contents = contents_of(
                     (node, partial(_variable, scope, program.contents[node]))
                     for node in chain_of(state)

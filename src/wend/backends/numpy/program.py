@@ -17,7 +17,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType
 from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_
-from wend.ops.frame_states import contents_in, frame_state, last_needs
+from wend.ops.frame_states import contents_in, first_state, frame_state, last_needs
 
 # NumPy's operators run the ufuncs, but are faster on scalars. Complex ones that are NaN they
 # compare otherwise.
@@ -56,7 +56,10 @@ class PythonProgram:
     """The text of a program, its global names, and the node of each line.
 
     Attributes:
-        states: the frame state on each line that has one, with the names of its operands.
+        states: the frame state on each line that has one.
+        contents: the names of the contents of each.
+        trips: for lines between the trips of a loop the first state of its body, and the names of
+            what it tells of the trip that comes.
     """
 
     is_observed: bool = False
@@ -65,6 +68,7 @@ class PythonProgram:
     nodes: dict[int, Node] = field(default_factory=dict)
     states: dict[int, Node] = field(default_factory=dict)
     contents: dict[Node, Sequence[str]] = field(default_factory=dict)
+    trips: dict[int, tuple[Node, Sequence[str]]] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)  # by id(graph)
 
     def add(self, line: str, node: Node | None = None) -> None:
@@ -198,20 +202,37 @@ class _FunctionText:
         if is_observed:
             add(f"  watch.enter({self.program.name_for('n', node)})")
         add("  while True:")
+        start = len(self.program.lines)
         add(f"    {', '.join([predicate, *results])}, = {before}({before_args})", node)
         add(f"    if not {predicate}: break")
         add(f"    {''.join(f'{name}, ' for name in carry) or '_'} = {after}({after_args})", node)
+        state = first_state(w.after)
+        if state is not None:
+            names = self.contents_of_trip(w, state, carry, operands[count:])
+            self.program.trips |= dict.fromkeys(range(start, start + 4), (state, names))
         if is_observed:
             add("    watch.next_trip()")
             add("  watch.leave()")
         if carry:
             add(f"  del {', '.join(carry)}")
 
+    def contents_of_trip(
+        self, w: WhileParts, state: Node, carry: Sequence[str], invariants: Sequence[str]
+    ) -> Sequence[str]:
+        """Return the names of what a state in the body tells of a trip that has not begun."""
+        starts = dict(zip(w.before_carry, carry, strict=True))
+        names = dict(zip(w.after_invariants, invariants, strict=True))
+        for param, value in zip(w.after_forwarded, w.forwarded, strict=True):
+            if value in starts:
+                names[param] = starts[value]
+        constants = self.program.contents[state]
+        return [names.get(x, constants[k]) for k, x in enumerate(contents_in(state))]
+
 
 def _last_uses(graph: Graph) -> dict[int, list[Value]]:
     """Return, for each node position, the values that are dead after it."""
     last: dict[Value, int] = dict.fromkeys(graph.params, 0) if graph.nodes else {}
-    needs = last_needs(graph)
+    needs = last_needs(graph, lambda node: True)  # a signal handler may raise anywhere
     for position, node in enumerate(graph.nodes):
         contents = needs.get(position, ())
         last.update(dict.fromkeys((*node.operands, *contents, *node.results), position))

@@ -235,6 +235,7 @@ class StagedLoop:
         nested_before = self.state.nested_containers()
         scope = inner_loops_keep()
         with self.after.active(), scope, raises.in_region(self.after) as extent:
+            self.after.frames.save_for_interrupts()
             body()
             if extent.rests:
                 self._close_rests(extent, "body", None)

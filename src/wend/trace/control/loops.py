@@ -196,6 +196,7 @@ class _RecordedLoop:
     def _trace_body(self, outer: Recording) -> tuple[Recording, list[Any]]:
         after, carry = self._open("after", "the body", outer)
         with after.active(), refuse_escaping_errors(self.types.where), inner_loops_keep():
+            after.frames.save_for_interrupts()
             return after, self.types.leaves_of(self.body_fun(carry))
 
 

@@ -229,6 +229,7 @@ class _Scan:
         carry = self.types.params(after)
         after.open_for(refs)
         with after.active():
+            after.frames.save_for_interrupts()
             position = after.lift(self.count - 1 - index if self.reverse else index)
             rows = [
                 after.wrap(after.b.list_get(after.lift(Tracer(list, outer)), position))

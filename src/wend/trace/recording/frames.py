@@ -50,6 +50,14 @@ class FrameStates:
             recording.set_world(state.results[0])
             self._last, self._arrays = state.results[0], arrays
 
+    def save_for_interrupts(self) -> None:
+        """Record what the arguments hold here, if they have changed: what an interrupt leaves.
+
+        A loop can be interrupted between its trips, whether or not its operations may fail.
+        """
+        if changed_arguments(self._recording) or self.containers():
+            self.save()
+
     def save_before(self, node: Node) -> None:
         """Record what the arguments hold before the last node."""
         nodes = self._recording.b.nodes

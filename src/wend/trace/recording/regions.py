@@ -45,6 +45,7 @@ def join_loop(
     Raises:
         NotDifferentiableError: it has effects, which the policy would repeat.
     """
+    outer.frames.save_for_interrupts()
     for region, results in ((before, before_results), (after, after_results)):
         region.keep_unused_checks([*results, *(region.lift(ref) for ref in refs)])
     has_world = before.world_param is not None or after.world_param is not None

@@ -11,6 +11,7 @@ from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.array import elementwise
 from wend.backends.native.emit.scalar.casting import emit_cast
+from wend.backends.native.emit.scalar.functions import hypot
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.dtypes import FLOAT64
@@ -147,8 +148,17 @@ def _product(apply: Callable[[str, str, str], str], x: Pair, y: Pair) -> Pair:
     return real, apply("fadd", apply("fmul", x[0], y[1]), apply("fmul", x[1], y[0]))
 
 
+def emit_absolute(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit absolute values of complex numbers: that of a single one by C's `hypot`, as Python."""
+    absolute = _absolute if is_scalar(node.results[0].type) else _absolute_in_array
+    return _to_real(absolute)(low, node, operands)
+
+
+def _absolute_in_array(low: Lowering, kind: Kind, pair: Pair) -> str:
+    return hypot(low, kind, *pair)
+
+
 def _absolute(low: Lowering, kind: Kind, pair: Pair) -> str:
-    """Emit the absolute value of a complex number by `hypot`."""
     wide = kind.of(FLOAT64)
     absolute = low.calls.from_libm("hypot", *(emit_cast(low.w, kind, wide, x) for x in pair))
     return emit_cast(low.w, wide, kind, absolute)
@@ -157,7 +167,7 @@ def _absolute(low: Lowering, kind: Kind, pair: Pair) -> str:
 EMITTERS: Mapping[Op, Emit] = {
     ops.real: _to_real(lambda low, kind, pair: pair[0]),
     ops.imag: _to_real(lambda low, kind, pair: pair[1]),
-    ops.complex_abs: _to_real(_absolute),
+    ops.complex_abs: emit_absolute,
     ops.conj: emit_conj,
     ops.cast: emit_complex_cast,
     ops.complex: emit_complex,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from wend.backends.native.analysis.affine_positions import counted_accesses
 from wend.backends.native.analysis.list_classes import Arena, ListClass
 from wend.backends.native.codegen.lowering import Lowering
+from wend.backends.native.codegen.traps import FrameState
 from wend.backends.native.emit.control.precompute import (
     LookaheadPlan,
     emit_lookahead,
@@ -23,8 +24,10 @@ from wend.backends.native.emit.control.short_loops import is_short, max_short_tr
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import ListType, without_maybe
+from wend.ir.types import TOKEN, ListType, without_maybe
+from wend.ops import creating
 from wend.ops.control import WhileParts
+from wend.ops.frame_states import first_state
 
 # A loop that carries only scalars first reads the clock after this many trips.
 _SCALAR_LOOP_FIRST_SAFEPOINT = 16
@@ -102,14 +105,13 @@ def emit_loop(
 
 def _emit_checked(loop: _EnteredLoop, starts: Sequence[Registers]) -> list[Registers]:
     """Emit a loop whose trips check positions and count down to a safepoint."""
-    low, parts = loop.low, loop.parts
+    parts = loop.parts
 
-    def end_trip() -> None:
+    def end_trip(next_carry: Sequence[Registers]) -> None:
         if not is_short(parts):
             has_only_scalars = all(is_scalar(param.type) for param in parts.before_carry)
-            low.safepoints.count_trip(
-                low.safepoints.new_counter(_SCALAR_LOOP_FIRST_SAFEPOINT if has_only_scalars else 1)
-            )
+            first = _SCALAR_LOOP_FIRST_SAFEPOINT if has_only_scalars else 1
+            _emit_safepoint(loop, next_carry, first)
 
     forwarded, _ = _emit_trips(loop, starts, end_trip)
     return forwarded
@@ -128,7 +130,7 @@ def _emit_unchecked(
     low.offsets, low.traps.version = guard.offsets, low.guarded_loops
     is_one_block = is_literal(guard.trips) and int(guard.trips) <= block_trips
     if not is_split or is_one_block:
-        forwarded, _ = _emit_trips(loop, starts, lambda: None)
+        forwarded, _ = _emit_trips(loop, starts, lambda _: None)
     else:
         entry, again, done = w.block, w.new_label("block"), w.new_label("trips.done")
         w.jump(again)
@@ -136,12 +138,12 @@ def _emit_unchecked(
         carry, close = _open_carry(loop, starts, entry)
         remaining, close_remaining = w.open_phi("i64", guard.trips, entry)
         trips = w.define(f"call i64 @llvm.umin.i64(i64 {remaining}, i64 {block_trips})")
-        forwarded, carry = _emit_trips(loop, carry, lambda: None, trips)
+        forwarded, carry = _emit_trips(loop, carry, lambda _: None, trips)
         pause = w.new_label("block.done")
         left = w.define(f"sub i64 {remaining}, {trips}")
         w.branch(w.define(f"icmp ne i64 {left}, 0"), pause, done)
         w.start(pause)
-        low.safepoints.count_trip(low.safepoints.new_counter(1))
+        _emit_safepoint(loop, carry, 1)
         close(carry)
         close_remaining(left)
         w.jump(again)
@@ -153,7 +155,7 @@ def _emit_unchecked(
 def _emit_trips(
     loop: _EnteredLoop,
     starts: Sequence[Registers],
-    end_trip: Callable[[], None],
+    end_trip: Callable[[Sequence[Registers]], None],
     trips: str | None = None,
 ) -> tuple[list[Registers], list[Registers]]:
     """Emit a block for `before`, whose phis are the carry, and one for `after`.
@@ -161,7 +163,7 @@ def _emit_trips(
     Args:
         loop: the loop.
         starts: the registers of the first carry.
-        end_trip: emits the end of a trip.
+        end_trip: emits the end of a trip, from the registers of the next carry.
         trips: how many trips run, an i64; None: the test decides.
 
     Returns:
@@ -198,7 +200,7 @@ def _emit_trips(
     next_slots = low.coerce_all(node, next_carry, parts.next_carry, parts.before_carry)
     if low.instrumentation:
         low.instrumentation.count_trip()
-    end_trip()
+    end_trip(next_slots)
     close_carry(next_slots)
     if close_buffered:
         close_buffered(next_buffered)
@@ -207,6 +209,39 @@ def _emit_trips(
     w.jump(head)
     w.start(done)
     return forwarded, carry
+
+
+def _emit_safepoint(loop: _EnteredLoop, carry: Sequence[Registers], first: int) -> None:
+    """Emit a safepoint between trips; an interrupt leaves what the next trip starts from."""
+    traps = loop.low.traps
+    outer = traps.state
+    traps.state = _state_of_trip(loop, carry) or outer
+    loop.low.safepoints.count_trip(loop.low.safepoints.new_counter(first))
+    traps.state = outer
+
+
+def _state_of_trip(loop: _EnteredLoop, carry: Sequence[Registers]) -> FrameState | None:
+    """Return what the first state in the body tells of a trip that starts from a carry."""
+    low, parts = loop.low, loop.parts
+    node = first_state(parts.after)
+    if node is None or node not in low.traps.states:
+        return None
+    position = {value: k for k, value in enumerate(parts.before_carry)}
+    starts = {
+        param: position.get(value) if param.type == value.type else None
+        for param, value in zip(parts.after_forwarded, parts.forwarded, strict=True)
+    }
+    operands: list[Registers] = []
+    for value in node.operands:
+        is_constant = value.node is not None and value.node.op is creating.constant
+        index = starts.get(value)
+        if index is not None:
+            operands.append(carry[index])
+        elif value.type == TOKEN or value in parts.after_invariants or is_constant:
+            operands.append(low.values[value])
+        else:
+            return None
+    return FrameState.of(node, operands, None, frozenset())
 
 
 def _open_carry(

@@ -236,15 +236,19 @@ def _absolute(low: Lowering, kind: Kind, x: str) -> str:
     return low.w.define(f"call {kind.text} @llvm.fabs.{kind.suffix}({kind.text} {x})")
 
 
-def _hypot(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    """Emit the root of x² + y², scaled by the larger; as in C, an infinity comes before NaN."""
+def hypot(low: Lowering, kind: Kind, x: str, y: str) -> str:
+    """Emit the root of x² + y², scaled by the larger, within 2 ulp.
+
+    As in C, an infinity comes before NaN. NumPy has this formula for arrays of complex numbers.
+    """
     w, type, one = low.w, kind.text, kind.literal(1)
     x, y = _absolute(low, kind, x), _absolute(low, kind, y)
     larger, smaller = _ordered(low, kind, x, y)
     is_zero = w.define(f"fcmp oeq {type} {larger}, {kind.literal(0)}")
     divisor = w.define(f"select i1 {is_zero}, {type} {one}, {type} {larger}")
     ratio = w.define(f"fdiv {type} {smaller}, {divisor}")
-    square = w.define(f"fadd {type} {one}, {w.define(f'fmul {type} {ratio}, {ratio}')}")
+    factors = f"{type} {ratio}, {type} {ratio}, {type} {one}"
+    square = w.define(f"call {type} @llvm.fmuladd.{kind.suffix}({factors})")
     root = w.define(f"call {type} @llvm.sqrt.{kind.suffix}({type} {square})")
     length = w.define(f"fmul {type} {larger}, {root}")
     infinity = kind.literal(float("inf"))
@@ -256,7 +260,7 @@ def _hypot(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
 def _direction(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit x over the length of (x, y), which is 0 at the origin."""
     w, type = low.w, kind.text
-    length = _hypot(low, node, kind, x, y)
+    length = hypot(low, kind, x, y)
     is_origin = w.define(f"fcmp oeq {type} {length}, {kind.literal(0)}")
     divisor = w.define(f"select i1 {is_origin}, {type} {kind.literal(1)}, {type} {length}")
     return w.define(f"fdiv {type} {x}, {divisor}")
@@ -305,7 +309,7 @@ FUNCTIONS: Mapping[Op, Element] = {
     special.log_ndtr: _log_ndtr(),
     modulus: _in_double(lambda low, kind, args: low.calls.from_libm("hypot", *args)),
     special.beta_without_poles: _beta_without_poles(),
-    ops.hypot: Element(_hypot, "f"),
+    ops.hypot: Element(lambda low, node, kind, x, y: hypot(low, kind, x, y), "f"),
     ops.direction: Element(_direction, "f"),
     special.logaddexp: Element(_logaddexp, "f"),
     special.xlogy: _x_times_log(ops.log),
