@@ -20,21 +20,21 @@ def times(number: int) -> settings:
     )
 
 
-@times(60)
+@times(20)
 @given(examples())
 def test_as_written(example: Example) -> None:
     with quickly(), wend.config(verify=False):
         check(example, strictly=False)
 
 
-@times(8)
+@times(4)
 @given(examples())
 def test_strictly(example: Example) -> None:
     with quickly(), wend.config(verify=False):
         check(example)
 
 
-@times(14)
+@times(6)
 @given(examples())
 def test_optimized(example: Example) -> None:
     with wend.config(verify=False):

@@ -5,7 +5,7 @@ A graph then grows by one node for each call, not by one body.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from wend.ir.graph import Graph, Node, Value
@@ -36,11 +36,14 @@ def _collect_callees(graph: Graph, callees: set[Graph], visited: set[Graph]) -> 
 
 
 class _CalleeTable:
-    """The distinct callees met so far, keyed by their text."""
+    """The distinct callees met so far.
+
+    They are keyed by name and operations; among those that share a key the text decides.
+    """
 
     def __init__(self) -> None:
         self.done: dict[Graph, Graph] = {}
-        self.callees: dict[str, Graph] = {}
+        self.callees: dict[Hashable, dict[str, Graph] | Graph] = {}
         self.names: dict[Graph, str] = {}
         self.table: list[Any] = []  # side table shared by all texts, so that equal text is equal
 
@@ -63,7 +66,16 @@ class _CalleeTable:
     def _representative(self, callee: Graph) -> Graph:
         if callee in self.names:
             return callee
-        text = to_text(callee, table=self.table, sources=True, named=self.names)
-        representative = self.callees.setdefault(f"{callee.name} {text}", callee)
+        key = callee.name, len(callee.params), tuple([node.op.name for node in callee.nodes])
+        alike = self.callees.setdefault(key, callee)
+        if isinstance(alike, Graph):
+            if alike is callee:
+                self.names[callee] = f"#{len(self.names)}"
+                return callee
+            alike = self.callees[key] = {self._text(alike): alike}
+        representative = alike.setdefault(self._text(callee), callee)
         self.names.setdefault(representative, f"#{len(self.names)}")
         return representative
+
+    def _text(self, callee: Graph) -> str:
+        return to_text(callee, table=self.table, sources=True, named=self.names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import types
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -74,11 +74,19 @@ def _find_operators(kind: type) -> Iterator[str]:
 def log_write_operands() -> None:
     """Log writes to the objects with such operators that the active variables hold."""
     seen: set[int] = set()
+    visited: set[int] = set()
+    scopes: set[tuple[types.CodeType, int]] = set()
     for frame in users_frames():
-        globals_read = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)
-        for name, value in itertools.chain(frame.f_locals.items(), globals_read):
-            if type(value) in _PLAIN_TYPES:
+        variables: Iterable[tuple[str, Any]] = frame.f_locals.items()
+        scope = frame.f_code, id(frame.f_globals)
+        if scope not in scopes:
+            scopes.add(scope)
+            globals_read = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)
+            variables = itertools.chain(variables, globals_read)
+        for name, value in variables:
+            if type(value) in _PLAIN_TYPES or id(value) in visited:
                 continue
+            visited.add(id(value))
             if _has_missing_hook(value):
                 log_write(Contents(name, value))
             if isinstance(value, _EXCLUDED_TYPES) or (own := instance_dict(value)) is None:
