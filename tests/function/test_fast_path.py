@@ -13,6 +13,7 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.traces import at_trace
 from wend.base import trees
+from wend.base.errors import NotFiniteError
 
 SHIFT = 1.0
 
@@ -286,3 +287,24 @@ def test_an_input_signature() -> None:
             assert fun(np.ones(n), np.float64(2.0)).tolist() == [3.0] * n
             assert fun(np.ones(n), 2).tolist() == [3.0] * n
     assert fun.trace_count == 1
+
+
+def test_settings_that_affect_compilation_have_fast_paths_of_their_own() -> None:
+    """A fast path of other settings is not taken up again, from the second call on."""
+    x = np.linspace(0.1, 3.0, 1000, dtype=np.float32)
+    f, g = (wend.function(lambda x: np.exp(np.sin(x))) for _ in range(2))
+    plain = [f(x) for _ in range(5)][-1]
+    with wend.config(strict=True):
+        exact = [g(x) for _ in range(5)][-1]
+        assert (exact != plain).any()
+        for _ in range(5):
+            np.testing.assert_array_equal(f(x), exact)
+    np.testing.assert_array_equal([f(x) for _ in range(5)][-1], plain)
+    h = wend.function(lambda x: np.log(x))
+    for _ in range(5):
+        h(x)
+    with wend.config(nans=True):
+        h(x)
+        for _ in range(3):
+            with pytest.raises(NotFiniteError):
+                h(-x)

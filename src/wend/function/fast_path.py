@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from wend.backends.build import kind
 from wend.backends.fastcall import (
     FALLBACK,
     CallArgument,
@@ -188,7 +189,7 @@ class FastPaths:
         """
         static_keys = tuple([(k, key) for k, (_, key) in plan.static.items()])
         structure = plan.tree, plan.leaf_count, tuple(plan.positions)
-        key = id(trace), backend, *structure, static_keys, tuple(map(key_of, plan.defaults))
+        key = id(trace), kind(backend), *structure, static_keys, tuple(map(key_of, plan.defaults))
         fast_path = self._by_key.get(key)
         if fast_path is None:
             run = trace.concrete.compiled.executable(backend)

@@ -8,7 +8,8 @@ of the frame state before it in its region, if there is one, and then only what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from wend.base.errors import TypeMismatchError
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.types import TOKEN, Shape, TokenType, Type
-from wend.ops import control
+from wend.ops import control, creating
 
 # Stands among the numbers of arguments for the number of the element that `vmap` is at; lower
 # numbers are of arrays in containers of the caller
@@ -122,28 +123,62 @@ def needs_state_before(node: Node) -> bool:
     """
     if node.op.may_fail(node) or node.op.effect is Effect.WORLD:
         return True
-    if node.op is control.while_ and first_state(control.WhileParts.of(node).after) is None:
+    if node.op is control.while_ and trip_state(control.WhileParts.of(node)) is None:
         return True
     return any(_needs_state(region) for region in node.regions)
 
 
 def _needs_state(region: Graph) -> bool:
     for node in region.nodes:
-        if node.op is frame_state:
-            return False
-        if needs_state_before(node):
-            return True
+        if node.op is frame_state or needs_state_before(node):
+            return node.op is not frame_state
     return False
 
 
-def first_state(region: Graph) -> Node | None:
-    """Return the state that a region has before anything that may fail."""
+@dataclass(frozen=True, slots=True)
+class TripState:
+    """The contents of arguments before a trip, by the first state of a loop's body.
+
+    Attributes:
+        state: the state.
+        sources: for each of its contents the index of the carry or of the invariant that it is,
+            and which of them; None: it is a constant.
+    """
+
+    state: Node
+    sources: Sequence[tuple[Literal["carry", "invariant"], int] | None]
+
+
+def trip_state(loop: control.WhileParts) -> TripState | None:
+    """Return what a loop tells of the next trip; None if its body begins with no state.
+
+    Nor does it tell anything where the test changes what the body begins with.
+    """
+    state = next((x for x in _until_failure(loop.after) if x.op is frame_state), None)
+    if state is None:
+        return None
+    positions = {param: k for k, param in enumerate(loop.before_carry)}
+    places: dict[Value, tuple[Literal["carry", "invariant"], int]] = {}
+    for param, value in zip(loop.after_forwarded, loop.forwarded, strict=True):
+        if value in positions and param.type == value.type:
+            places[param] = "carry", positions[value]
+    places |= {param: ("invariant", k) for k, param in enumerate(loop.after_invariants)}
+    contents = contents_in(state)
+    if not all(x in places or _is_constant(x) for x in contents):
+        return None
+    return TripState(state, tuple(map(places.get, contents)))
+
+
+def _is_constant(value: Value) -> bool:
+    return value.node is not None and value.node.op is creating.constant
+
+
+def _until_failure(region: Graph) -> Iterator[Node]:
+    """Yield the nodes of a region until one needs the state before it."""
     for node in region.nodes:
-        if node.op is frame_state:
-            return node
-        if needs_state_before(node):
-            return None
-    return None
+        if node.op is not frame_state and needs_state_before(node):
+            return
+        yield node
 
 
 def values_of(state: Node) -> Mapping[int, Value]:

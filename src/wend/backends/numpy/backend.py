@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -16,9 +17,9 @@ from wend.backends.protocol import Executable
 from wend.base.config import settings
 from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step
-from wend.ir.graph import Graph
+from wend.ir.graph import Graph, Node
 from wend.ops.effects import error_note
-from wend.ops.frame_states import chain_of, contents_of
+from wend.ops.frame_states import contents_of
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 from wend.runtime.partial_writes import attach_contents
 
@@ -91,19 +92,21 @@ def _attach_contents(error: BaseException, program: PythonProgram, file: str) ->
         frame = trace.tb_frame
         if frame.f_code.co_filename == file:
             scope = {**frame.f_globals, **frame.f_locals}
-            lines = range(trace.tb_lineno, frame.f_code.co_firstlineno, -1)
-            state = next((program.states[k] for k in lines if k in program.states), None)
-            if trace.tb_lineno in program.trips:
-                node, names = program.trips[trace.tb_lineno]
-                contents = contents_of([(node, partial(_variable, scope, names))])
-            elif state is not None:
-                contents = contents_of(
-                    (node, partial(_variable, scope, program.contents[node]))
-                    for node in chain_of(state)
-                )
+            for line in range(trace.tb_lineno, frame.f_code.co_firstlineno, -1):
+                if line in program.states:
+                    with suppress(KeyError):  # interrupted where a name is bound or deleted
+                        contents = _contents_of(program.states[line], scope)
+                        break
         trace = trace.tb_next
     if contents:
         attach_contents(error, contents)
+
+
+def _contents_of(
+    states: Sequence[tuple[Node, Sequence[str]]], scope: Mapping[str, Any]
+) -> Mapping[int, Any]:
+    """Return the contents of frame states, the latest first, by the names of their contents."""
+    return contents_of((state, partial(_variable, scope, names)) for state, names in states)
 
 
 def _variable(scope: Mapping[str, Any], names: Sequence[str], position: int) -> Any:

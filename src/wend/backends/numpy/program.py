@@ -8,7 +8,7 @@ An observed program calls an `Observer` after each line and at each trip of a lo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -17,7 +17,14 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType
 from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_
-from wend.ops.frame_states import contents_in, first_state, frame_state, last_needs
+from wend.ops.frame_states import (
+    TripState,
+    chain_of,
+    contents_in,
+    frame_state,
+    last_needs,
+    trip_state,
+)
 
 # NumPy's operators run the ufuncs, but are faster on scalars. Complex ones that are NaN they
 # compare otherwise.
@@ -56,19 +63,15 @@ class PythonProgram:
     """The text of a program, its global names, and the node of each line.
 
     Attributes:
-        states: the frame state on each line that has one.
-        contents: the names of the contents of each.
-        trips: for lines between the trips of a loop the first state of its body, and the names of
-            what it tells of the trip that comes.
+        states: the frame states that hold from a line on, the latest first, with the names of their
+            contents.
     """
 
     is_observed: bool = False
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
-    states: dict[int, Node] = field(default_factory=dict)
-    contents: dict[Node, Sequence[str]] = field(default_factory=dict)
-    trips: dict[int, tuple[Node, Sequence[str]]] = field(default_factory=dict)
+    states: dict[int, Sequence[tuple[Node, Sequence[str]]]] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)  # by id(graph)
 
     def add(self, line: str, node: Node | None = None) -> None:
@@ -137,8 +140,7 @@ class _FunctionText:
 
     def node(self, node: Node, dying: Sequence[Value]) -> None:
         if node.op is creating.constant:
-            value = node.attrs["value"][()]
-            self.names[node.results[0]] = self.program.name_for("k", value)
+            self.names[node.results[0]] = self.constant(node.results[0])
             return
         operands = [self.names[operand] for operand in node.operands]
         if node.op is while_:
@@ -148,8 +150,10 @@ class _FunctionText:
         targets = [self.define(result) for result in node.results]
         if node.op is frame_state:
             self.program.add(f"  {targets[0]} = {operands[0]}", node)
-            self.program.states[len(self.program.lines)] = node
-            self.program.contents[node] = [self.names[value] for value in contents_in(node)]
+            self.program.states[len(self.program.lines)] = [
+                (state, [self.names[value] for value in contents_in(state)])
+                for state in chain_of(node)
+            ]
             return
         if len(targets) == 1 and not node.regions:
             self.program.add(f"  {targets[0]} = {text}", node)
@@ -160,6 +164,10 @@ class _FunctionText:
             self.program.add(
                 f"  watch.saw({node_name}, [{operand_text}], [{', '.join(targets)}])", node
             )
+
+    def constant(self, value: Value) -> str:
+        assert value.node is not None
+        return self.program.name_for("k", value.node.attrs["value"][()])
 
     def expression(self, node: Node, operands: Sequence[str]) -> str:
         if node.op in _INFIX and node.operands[0].tensor.dtype.kind != "c":
@@ -202,31 +210,29 @@ class _FunctionText:
         if is_observed:
             add(f"  watch.enter({self.program.name_for('n', node)})")
         add("  while True:")
-        start = len(self.program.lines)
+        first_line = len(self.program.lines)
         add(f"    {', '.join([predicate, *results])}, = {before}({before_args})", node)
         add(f"    if not {predicate}: break")
         add(f"    {''.join(f'{name}, ' for name in carry) or '_'} = {after}({after_args})", node)
-        state = first_state(w.after)
-        if state is not None:
-            names = self.contents_of_trip(w, state, carry, operands[count:])
-            self.program.trips |= dict.fromkeys(range(start, start + 4), (state, names))
         if is_observed:
             add("    watch.next_trip()")
             add("  watch.leave()")
+        told = trip_state(w)
+        if told is not None:
+            forwarded = dict(zip(w.forwarded, results, strict=True))
+            ends = [forwarded.get(param, "") for param in w.before_carry]
+            for line, now in ((first_line, carry), (len(self.program.lines) + 1, ends)):
+                sources = {"carry": now, "invariant": operands[count:]}
+                self.program.states[line] = [(told.state, self.names_of_trip(told, sources))]
         if carry:
             add(f"  del {', '.join(carry)}")
 
-    def contents_of_trip(
-        self, w: WhileParts, state: Node, carry: Sequence[str], invariants: Sequence[str]
-    ) -> Sequence[str]:
-        """Return the names of what a state in the body tells of a trip that has not begun."""
-        starts = dict(zip(w.before_carry, carry, strict=True))
-        names = dict(zip(w.after_invariants, invariants, strict=True))
-        for param, value in zip(w.after_forwarded, w.forwarded, strict=True):
-            if value in starts:
-                names[param] = starts[value]
-        constants = self.program.contents[state]
-        return [names.get(x, constants[k]) for k, x in enumerate(contents_in(state))]
+    def names_of_trip(self, told: TripState, sources: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the names of the contents before a trip; constants are names of the program."""
+        return [
+            sources[source[0]][source[1]] if source is not None else self.constant(value)
+            for value, source in zip(contents_in(told.state), told.sources, strict=True)
+        ]
 
 
 def _last_uses(graph: Graph) -> dict[int, list[Value]]:

@@ -24,10 +24,9 @@ from wend.backends.native.emit.control.short_loops import is_short, max_short_tr
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import TOKEN, ListType, without_maybe
-from wend.ops import creating
+from wend.ir.types import ListType, without_maybe
 from wend.ops.control import WhileParts
-from wend.ops.frame_states import first_state
+from wend.ops.frame_states import contents_in, trip_state
 
 # A loop that carries only scalars first reads the clock after this many trips.
 _SCALAR_LOOP_FIRST_SAFEPOINT = 16
@@ -221,27 +220,18 @@ def _emit_safepoint(loop: _EnteredLoop, carry: Sequence[Registers], first: int) 
 
 
 def _state_of_trip(loop: _EnteredLoop, carry: Sequence[Registers]) -> FrameState | None:
-    """Return what the first state in the body tells of a trip that starts from a carry."""
+    """Return the state before a trip that starts from a carry; None if the loop tells none."""
     low, parts = loop.low, loop.parts
-    node = first_state(parts.after)
-    if node is None or node not in low.traps.states:
+    told = trip_state(parts)
+    if told is None or told.state not in low.traps.states:
         return None
-    position = {value: k for k, value in enumerate(parts.before_carry)}
-    starts = {
-        param: position.get(value) if param.type == value.type else None
-        for param, value in zip(parts.after_forwarded, parts.forwarded, strict=True)
-    }
-    operands: list[Registers] = []
-    for value in node.operands:
-        is_constant = value.node is not None and value.node.op is creating.constant
-        index = starts.get(value)
-        if index is not None:
-            operands.append(carry[index])
-        elif value.type == TOKEN or value in parts.after_invariants or is_constant:
-            operands.append(low.values[value])
-        else:
-            return None
-    return FrameState.of(node, operands, None, frozenset())
+    invariants = [low.values[param] for param in parts.after_invariants]
+    registers_of = {"carry": carry, "invariant": invariants}
+    contents = contents_in(told.state)
+    operands = [low.values[x] for x in told.state.operands[: -len(contents)]]
+    for value, source in zip(contents, told.sources, strict=True):
+        operands.append(low.values[value] if source is None else registers_of[source[0]][source[1]])
+    return FrameState.of(told.state, operands, None, frozenset())
 
 
 def _open_carry(

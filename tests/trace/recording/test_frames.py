@@ -45,7 +45,7 @@ def interrupt(program: Callable[..., Any], backend: str, *arguments: Any, few: f
         function = wend.function(program)
         function(*(x.copy() if isinstance(x, np.ndarray) else x for x in arguments), few)
         with interrupted():
-            function(*arguments, FOREVER)
+            function(*arguments, type(few)(FOREVER))  # of the same trace
 
 
 def one_element(x, y, n):
@@ -100,7 +100,16 @@ def _change(x, y, k):
     y[k % 5] = k
 
 
+def before_the_loop(x, y, n):
+    x[:] = 5.0
+    y[:] = 5.0
+    for _ in range(n):
+        x[1:] += 1.0
+        y[1:] += 1.0
+
+
 PROGRAMS = [
+    before_the_loop,
     one_element,
     positions_that_may_fail,
     nested,
@@ -134,6 +143,43 @@ def test_what_was_written_before_a_loop_stays(backend: str) -> None:
     x = np.zeros(3)
     interrupt(program, backend, x, few=1.5)
     np.testing.assert_array_equal(x, [0.0, 7.0, 0.0])
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+def test_a_test_that_writes(backend: str) -> None:
+    """What stood before the loop stays, at least: no statement is seen by half."""
+
+    def program(x, y, n):
+        x[:] = 5.0
+        y[:] = 6.0
+
+        def bump():
+            x[0] += 1.0
+            return x[0]
+
+        while bump() < n:
+            y[1] += 1.0
+
+    x, y = np.zeros(3), np.zeros(3)
+    interrupt(program, backend, x, y)
+    assert x[1] == 5.0
+    assert y[0] == 6.0
+    assert 0 <= (x[0] - 5) - (y[1] - 6) <= 1
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+def test_what_a_finished_loop_has_written_stays(backend: str) -> None:
+    def program(x, n):
+        for k in range(100):
+            x[0] = k
+        total = np.zeros(400)
+        while total[0] < n:
+            total = np.sort(np.sin(total))
+        return total
+
+    x = np.zeros(2)
+    interrupt(program, backend, x, few=0.0)
+    assert x[0] == 99
 
 
 @pytest.mark.parametrize("backend", ["native", "numpy"])
