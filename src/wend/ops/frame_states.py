@@ -110,39 +110,43 @@ def chain_of(state: Node) -> Iterator[Node]:
 
 def may_fail(node: Node) -> bool:
     """Return whether a run of a node, or of its regions, may end with an error."""
-    if node.op.may_fail(node) or node.op.effect is Effect.WORLD:
+    if _ends_runs(node):
         return True
     return any(may_fail(inner) for region in node.regions for inner in region.nodes)
+
+
+def _ends_runs(node: Node) -> bool:
+    return node.op.may_fail(node) or node.op.effect is Effect.WORLD
 
 
 def needs_state_before(node: Node) -> bool:
     """Return whether a run that ends in a node, or in its regions, needs the state before it.
 
-    It does not where a state of its own stands in each region before what may fail. A loop may be
-    interrupted after a trip: the state at the start of a trip tells what the next one starts from.
+    A region that begins with a state of its own does not, nor does a loop that is interrupted
+    between two trips, where its body begins with one.
     """
-    if node.op.may_fail(node) or node.op.effect is Effect.WORLD:
+    if _ends_runs(node):
         return True
     if node.op is control.while_ and trip_state(control.WhileParts.of(node)) is None:
         return True
-    return any(_needs_state(region) for region in node.regions)
+    firsts = map(_first_state_or_end, node.regions)
+    return any(first is not None and first.op is not frame_state for first in firsts)
 
 
-def _needs_state(region: Graph) -> bool:
-    for node in region.nodes:
-        if node.op is frame_state or needs_state_before(node):
-            return node.op is not frame_state
-    return False
+def _first_state_or_end(region: Graph) -> Node | None:
+    """Return the first node that is a state or needs one before it, if there is one."""
+    nodes = (x for x in region.nodes if x.op is frame_state or needs_state_before(x))
+    return next(nodes, None)
 
 
 @dataclass(frozen=True, slots=True)
 class TripState:
-    """The contents of arguments before a trip, by the first state of a loop's body.
+    """The contents of arguments between two trips of a loop.
 
     Attributes:
-        state: the state.
-        sources: for each of its contents the index of the carry or of the invariant that it is,
-            and which of them; None: it is a constant.
+        state: the state with which the body begins.
+        sources: for each of its contents, whether it is a carry or an invariant, and its index;
+            None: it is a constant.
     """
 
     state: Node
@@ -150,12 +154,12 @@ class TripState:
 
 
 def trip_state(loop: control.WhileParts) -> TripState | None:
-    """Return what a loop tells of the next trip; None if its body begins with no state.
+    """Return the contents of arguments between two trips; None if they are not known.
 
-    Nor does it tell anything where the test changes what the body begins with.
+    They are known where the body begins with a state, and the test changes nothing of it.
     """
-    state = next((x for x in _until_failure(loop.after) if x.op is frame_state), None)
-    if state is None:
+    state = _first_state_or_end(loop.after)
+    if state is None or state.op is not frame_state:
         return None
     positions = {param: k for k, param in enumerate(loop.before_carry)}
     places: dict[Value, tuple[Literal["carry", "invariant"], int]] = {}
@@ -171,14 +175,6 @@ def trip_state(loop: control.WhileParts) -> TripState | None:
 
 def _is_constant(value: Value) -> bool:
     return value.node is not None and value.node.op is creating.constant
-
-
-def _until_failure(region: Graph) -> Iterator[Node]:
-    """Yield the nodes of a region until one needs the state before it."""
-    for node in region.nodes:
-        if node.op is not frame_state and needs_state_before(node):
-            return
-        yield node
 
 
 def values_of(state: Node) -> Mapping[int, Value]:

@@ -18,7 +18,7 @@ FOREVER = 10**12
 DELAY = 0.15  # seconds
 
 
-class InterruptedError_(Exception):
+class Interruption(Exception):
     """What the handler raises."""
 
 
@@ -27,12 +27,12 @@ def interrupted() -> Iterator[None]:
     """Interrupt what runs in the block."""
 
     def handle(*args: object) -> None:
-        raise InterruptedError_
+        raise Interruption
 
     before = signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, DELAY)
     try:
-        with pytest.raises(InterruptedError_):
+        with pytest.raises(Interruption):
             yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

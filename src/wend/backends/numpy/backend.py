@@ -19,7 +19,7 @@ from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step
 from wend.ir.graph import Graph, Node
 from wend.ops.effects import error_note
-from wend.ops.frame_states import contents_of
+from wend.ops.frame_states import chain_of, contents_of
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 from wend.runtime.partial_writes import attach_contents
 
@@ -95,7 +95,7 @@ def _attach_contents(error: BaseException, program: PythonProgram, file: str) ->
             for line in range(trace.tb_lineno, frame.f_code.co_firstlineno, -1):
                 if line in program.states:
                     with suppress(KeyError):  # interrupted where a name is bound or deleted
-                        contents = _contents_of(program.states[line], scope)
+                        contents = _contents_of(program, *program.states[line], scope)
                         break
         trace = trace.tb_next
     if contents:
@@ -103,10 +103,11 @@ def _attach_contents(error: BaseException, program: PythonProgram, file: str) ->
 
 
 def _contents_of(
-    states: Sequence[tuple[Node, Sequence[str]]], scope: Mapping[str, Any]
+    program: PythonProgram, state: Node, names: Sequence[str], scope: Mapping[str, Any]
 ) -> Mapping[int, Any]:
-    """Return the contents of frame states, the latest first, by the names of their contents."""
-    return contents_of((state, partial(_variable, scope, names)) for state, names in states)
+    """Return what a frame state, whose contents have these names, and those before it hold."""
+    names_of = {**program.contents, state: names}
+    return contents_of((x, partial(_variable, scope, names_of[x])) for x in chain_of(state))
 
 
 def _variable(scope: Mapping[str, Any], names: Sequence[str], position: int) -> Any:

@@ -19,7 +19,6 @@ from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_
 from wend.ops.frame_states import (
     TripState,
-    chain_of,
     contents_in,
     frame_state,
     last_needs,
@@ -63,15 +62,16 @@ class PythonProgram:
     """The text of a program, its global names, and the node of each line.
 
     Attributes:
-        states: the frame states that hold from a line on, the latest first, with the names of their
-            contents.
+        states: the frame state that holds from a line on, with the names of its contents there.
+        contents: the names of the contents of each frame state, where it stands.
     """
 
     is_observed: bool = False
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
-    states: dict[int, Sequence[tuple[Node, Sequence[str]]]] = field(default_factory=dict)
+    states: dict[int, tuple[Node, Sequence[str]]] = field(default_factory=dict)
+    contents: dict[Node, Sequence[str]] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)  # by id(graph)
 
     def add(self, line: str, node: Node | None = None) -> None:
@@ -150,10 +150,8 @@ class _FunctionText:
         targets = [self.define(result) for result in node.results]
         if node.op is frame_state:
             self.program.add(f"  {targets[0]} = {operands[0]}", node)
-            self.program.states[len(self.program.lines)] = [
-                (state, [self.names[value] for value in contents_in(state)])
-                for state in chain_of(node)
-            ]
+            names = self.program.contents[node] = [self.names[x] for x in contents_in(node)]
+            self.program.states[len(self.program.lines)] = node, names
             return
         if len(targets) == 1 and not node.regions:
             self.program.add(f"  {targets[0]} = {text}", node)
@@ -166,6 +164,7 @@ class _FunctionText:
             )
 
     def constant(self, value: Value) -> str:
+        """Return a global name for the value of a constant."""
         assert value.node is not None
         return self.program.name_for("k", value.node.attrs["value"][()])
 
@@ -217,21 +216,21 @@ class _FunctionText:
         if is_observed:
             add("    watch.next_trip()")
             add("  watch.leave()")
-        told = trip_state(w)
-        if told is not None:
+        trip = trip_state(w)
+        if trip is not None:
             forwarded = dict(zip(w.forwarded, results, strict=True))
-            ends = [forwarded.get(param, "") for param in w.before_carry]
-            for line, now in ((first_line, carry), (len(self.program.lines) + 1, ends)):
-                sources = {"carry": now, "invariant": operands[count:]}
-                self.program.states[line] = [(told.state, self.names_of_trip(told, sources))]
+            last = [forwarded.get(param, "") for param in w.before_carry]
+            for line, current in ((first_line, carry), (len(self.program.lines) + 1, last)):
+                sources = {"carry": current, "invariant": operands[count:]}
+                self.program.states[line] = trip.state, self.names_of_trip(trip, sources)
         if carry:
             add(f"  del {', '.join(carry)}")
 
-    def names_of_trip(self, told: TripState, sources: Mapping[str, Sequence[str]]) -> Sequence[str]:
-        """Return the names of the contents before a trip; constants are names of the program."""
+    def names_of_trip(self, trip: TripState, sources: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the names of the contents between two trips; constants are globals."""
         return [
             sources[source[0]][source[1]] if source is not None else self.constant(value)
-            for value, source in zip(contents_in(told.state), told.sources, strict=True)
+            for value, source in zip(contents_in(trip.state), trip.sources, strict=True)
         ]
 
 

@@ -149,13 +149,10 @@ def _product(apply: Callable[[str, str, str], str], x: Pair, y: Pair) -> Pair:
 
 
 def emit_absolute(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Emit absolute values of complex numbers: that of a single one by C's `hypot`, as Python."""
-    absolute = _absolute if is_scalar(node.results[0].type) else _absolute_in_array
-    return _to_real(absolute)(low, node, operands)
-
-
-def _absolute_in_array(low: Lowering, kind: Kind, pair: Pair) -> str:
-    return hypot(low, kind, *pair)
+    """Emit absolute values of complex numbers; a single one takes C's `hypot`, as in Python."""
+    if is_scalar(node.results[0].type):
+        return _to_real(_absolute)(low, node, operands)
+    return _to_real(lambda low, kind, pair: hypot(low, kind, *pair))(low, node, operands)
 
 
 def _absolute(low: Lowering, kind: Kind, pair: Pair) -> str:

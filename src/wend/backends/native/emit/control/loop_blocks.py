@@ -210,28 +210,29 @@ def _emit_trips(
     return forwarded, carry
 
 
-def _emit_safepoint(loop: _EnteredLoop, carry: Sequence[Registers], first: int) -> None:
+def _emit_safepoint(loop: _EnteredLoop, carry: Sequence[Registers], first_trip: int) -> None:
     """Emit a safepoint between trips; an interrupt leaves what the next trip starts from."""
-    traps = loop.low.traps
+    traps, safepoints = loop.low.traps, loop.low.safepoints
     outer = traps.state
-    traps.state = _state_of_trip(loop, carry) or outer
-    loop.low.safepoints.count_trip(loop.low.safepoints.new_counter(first))
+    traps.state = _state_between_trips(loop, carry) or outer
+    safepoints.count_trip(safepoints.new_counter(first_trip))
     traps.state = outer
 
 
-def _state_of_trip(loop: _EnteredLoop, carry: Sequence[Registers]) -> FrameState | None:
-    """Return the state before a trip that starts from a carry; None if the loop tells none."""
+def _state_between_trips(loop: _EnteredLoop, carry: Sequence[Registers]) -> FrameState | None:
+    """Return the frame state before a trip that starts from a carry, if it is known."""
     low, parts = loop.low, loop.parts
-    told = trip_state(parts)
-    if told is None or told.state not in low.traps.states:
+    trip = trip_state(parts)
+    if trip is None or trip.state not in low.traps.states:
         return None
     invariants = [low.values[param] for param in parts.after_invariants]
     registers_of = {"carry": carry, "invariant": invariants}
-    contents = contents_in(told.state)
-    operands = [low.values[x] for x in told.state.operands[: -len(contents)]]
-    for value, source in zip(contents, told.sources, strict=True):
+    contents = contents_in(trip.state)
+    tokens = trip.state.operands[: len(trip.state.operands) - len(contents)]
+    operands = [low.values[token] for token in tokens]
+    for value, source in zip(contents, trip.sources, strict=True):
         operands.append(low.values[value] if source is None else registers_of[source[0]][source[1]])
-    return FrameState.of(told.state, operands, None, frozenset())
+    return FrameState.of(trip.state, operands, None, frozenset())
 
 
 def _open_carry(

@@ -238,6 +238,7 @@ class _Replay:
         ended, carry, invariants = self._split(values)
         _, *forwarded = regions.emit(p.before, [*carry, *invariants], regions.flags.literal(True))
         end = w.define(f"add {word.text} {carry[counter]}, {born}")
+        # A lane at the first trip of its element meets the refill there before the next trip
         goes_on = w.define(f"icmp eq {word.text} {end}, {splat(e.low, word, left)}")
         regions.record = tape.record(trip)
         following = regions.emit(p.after, [*forwarded, *invariants], goes_on)

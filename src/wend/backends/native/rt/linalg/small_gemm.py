@@ -112,7 +112,7 @@ class _Kernels:
         by_columns, other, by_depth, by_one, done = map(
             w.new_label, ("columns", "other", "depth", "one", "done")
         )
-        # A single column has no stride: its product is one of the depths
+        # A single column is a dot product, along the depths; its stride means nothing
         y_is_plain = w.define("icmp eq i64 %y.column, 1")
         is_wide = w.define("icmp ne i64 %columns, 1")
         w.branch(w.define(f"and i1 {y_is_plain}, {is_wide}"), by_columns, other)
@@ -202,7 +202,8 @@ class _Kernels:
 
         start, sums = "0", (self.vector.literal(0),) * count
         if count == 1:
-            start, sums = self._dot_in_parts(x, ys[0])
+            start, total = self._dot_in_parts(x, ys[0])
+            sums = (total,)
         start, sums = self._fold_blocks(
             self.vector, start, 1, sums, lambda offset, sums: step(offset, sums, None)
         )
@@ -215,8 +216,12 @@ class _Kernels:
             dot = w.define(f"call reassoc {type} {reduce}({start_value}, {vector.text} {total})")
             self._store_number(dot, self._at(row, str(c)))
 
-    def _dot_in_parts(self, x: str, y: str) -> tuple[str, tuple[str, ...]]:
-        """Emit the sums of whole blocks of vectors, which are added up; return where they end."""
+    def _dot_in_parts(self, x: str, y: str) -> tuple[str, str]:
+        """Emit the dot product of whole blocks of vectors, in partial sums.
+
+        Returns:
+            The offset where the blocks end, and the sum, a vector.
+        """
         lanes = self.vector.lanes
 
         def step(offset: str, sums: tuple[str, ...]) -> list[str]:
@@ -226,7 +231,7 @@ class _Kernels:
 
         zeros = (self.vector.literal(0),) * _PARTIAL_SUMS
         end, sums = self._fold_blocks(self.vector, "0", _PARTIAL_SUMS, zeros, step)
-        return end, (self._add_up(self.vector, sums),)
+        return end, self._add_up(self.vector, sums)
 
     def _strided_dot(self, i: str, j: str) -> None:
         x = self._at("%x", self._times(i, "%x.row"))
@@ -257,7 +262,7 @@ class _Kernels:
         sums: tuple[str, ...],
         step: Callable[[str, tuple[str, ...]], Sequence[str]],
     ) -> tuple[str, tuple[str, ...]]:
-        """Emit a loop over the whole blocks of values that the depth has from an offset on.
+        """Emit a loop over the whole blocks of the depth, from an offset on.
 
         Returns:
             The offset where they end, and the sums.
