@@ -1,12 +1,14 @@
 """Trips and records that nothing reads leave counted loops (Theano: scan's memory saving).
 
-A loop stacks a row a trip. If only some rows are read, and nothing else that the loop computes, the
-trips after the last of them do not run. Rows before the first of them are not kept: the loop is
-split where the first row of a list is read, and the parts before that do not add to the list.
+A loop stacks a row a trip, or writes one into an array. If only some rows are read, and nothing
+else that the loop computes, the trips after the last of them do not run. Rows before the first of
+them are not kept: the loop is split where the first row of a list or an array is read, and the
+parts before that do not add to it. Gradients are trimmed once they are complete (D55).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +20,7 @@ from wend.ops import elementwise, indexing, lists, shaping
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import as_integer, known_values
+from wend.ops.updating import ELEMENT_POSITIONS, scatter_set
 from wend.passes.loop_sequences import Sequences
 
 _MAX_NODES = 500  # of all parts of a loop together
@@ -25,7 +28,7 @@ _MAX_NODES = 500  # of all parts of a loop together
 
 @dataclass(frozen=True, slots=True)
 class _Trimmed:
-    """The rows of a list that remain, and the trip count of the loop before it was trimmed."""
+    """The trips of a loop whose rows are read, and its trip count before it was trimmed."""
 
     rows: range
     trips: int
@@ -48,7 +51,7 @@ def trim_loops(graph: Graph) -> Graph:
         if read is None:
             nodes.append(copy)
             return copy.results
-        trimmed.update(read)
+        trimmed.update((x, of) for x, of in read.items() if isinstance(x.type, ListType))
         starts = {node.results.index(x): of.rows.start for x, of in read.items()}
         remark = Remark(
             trips=next(iter(read.values())).trips,
@@ -63,7 +66,7 @@ def trim_loops(graph: Graph) -> Graph:
 def _rows_read(
     loop: Node, readers: Mapping[Value, Sequence[Node]], results: Iterable[Value]
 ) -> dict[Value, _Trimmed] | None:
-    """Return the rows of each list of a loop that are read; None where nothing is to gain."""
+    """Return the trips whose rows are read, of each list and array; None if nothing is to gain."""
     w = WhileParts.of(loop)
     values = known_values(w)
     trips = len(next(iter(values.values()))) if values else 0
@@ -72,21 +75,33 @@ def _rows_read(
         return None
     outer = {*results}
     read: dict[Value, range] = {}
+    written: dict[Value, range] = {}
     has_others = False
     for k, result in enumerate(loop.results):
         if result not in readers and result not in outer:
             continue
-        rows = _read(result, readers, outer, trips) if _is_record(w, k) else None
-        if rows is not None:
-            read[result] = rows
-        elif isinstance(result.type, ListType):
+        positions = _rows_written(w, k, sequences)
+        rows = None
+        if positions is not None and isinstance(size := result.tensor.dims[0], int):
+            rows = _read(result, readers, outer, size)
+        elif _is_record(w, k):
+            rows = _read(result, readers, outer, trips)
+        if rows is None and isinstance(result.type, ListType):
             return None
-        else:
+        if rows is None:
             has_others = True
+        elif positions is None:
+            read[result] = rows
+        else:
+            written[result] = _trips_of(positions, rows)
+    if not has_others:  # arrays stay as large as they are, so only trips are to gain
+        read.update((x, rows) for x, rows in written.items() if rows)
     if not read:
         return None
     first = min(rows.start for rows in read.values())
     last = trips if has_others else max(rows.stop for rows in read.values())
+    if not has_others:
+        read.update((x, range(last, last)) for x, rows in written.items() if not rows)
     count = len(w.before.nodes) + len(w.after.nodes)
     if count > _MAX_NODES or not {*w.before_carry} <= {*w.forwarded}:
         first = 0
@@ -109,33 +124,76 @@ def _may_fail(w: WhileParts, sequences: Sequences) -> bool:
     return any(
         node.op.effect is not Effect.NONE
         or node.regions
-        or (node.op.may_fail(node) and node.results[0] not in sequences.rows)
+        or (node.op.may_fail(node) and not _is_in_bounds(node, sequences))
         for node in (*w.before.nodes, *w.after.nodes)
     )
 
 
+def _is_in_bounds(node: Node, sequences: Sequences) -> bool:
+    """Return whether what may fail is an access to a row that is within the array in each trip."""
+    if node.results[0] in sequences.rows:
+        return True
+    if node.op not in ELEMENT_POSITIONS:
+        return False
+    positions = node.operands[ELEMENT_POSITIONS[node.op] :]
+    return len(positions) == 1 and _are_rows(positions[0], node.operands[0], sequences)
+
+
+def _are_rows(position: Value, array: Value, sequences: Sequences) -> bool:
+    """Return whether a counter is the number of a row of an array in each trip."""
+    rows, type = sequences.numbers.get(position), array.type
+    if not rows or not isinstance(type, TensorType) or not type.is_static:
+        return False
+    size, ends = type.dims[0], (rows[0], rows[-1])
+    return isinstance(size, int) and min(ends) >= 0 and max(ends) < size
+
+
 def _is_record(w: WhileParts, k: int) -> bool:
     """Return whether result k is a list to which each trip adds an item, and nothing else."""
+    push = _only_update(w, k)
+    if push is None or push.op is not lists.list_push:
+        return False
+    start = w.carry[w.before_carry.index(w.forwarded[k])].node
+    return start is not None and start.op is lists.list_new
+
+
+def _rows_written(w: WhileParts, k: int, sequences: Sequences) -> range | None:
+    """Return the row of result k, an array, that each trip writes; None if it does more with it."""
+    write = _only_update(w, k)
+    if write is None or write.op is not scatter_set or len(write.operands) != 3:
+        return None
+    position = write.operands[2]
+    return sequences.numbers[position] if _are_rows(position, write.results[0], sequences) else None
+
+
+def _trips_of(positions: range, rows: range) -> range:
+    """Return the trips in which a position is among the rows."""
+    is_up = positions.step > 0
+    ascending = positions if is_up else positions[::-1]
+    first, last = bisect_left(ascending, rows.start), bisect_left(ascending, rows.stop)
+    return range(first, last) if is_up else range(len(positions) - last, len(positions) - first)
+
+
+def _only_update(w: WhileParts, k: int) -> Node | None:
+    """Return the only node of a loop that reads result k, and makes its next value."""
     forwarded = w.forwarded[k]
     if forwarded not in w.before_carry or w.forwarded.count(forwarded) > 1:
-        return False
-    position = w.before_carry.index(forwarded)
-    start, push = w.carry[position].node, w.next_carry[position].node
+        return None
+    update = w.next_carry[w.before_carry.index(forwarded)].node
     received = w.after_forwarded[k]
-    if start is None or start.op is not lists.list_new or push is None:
-        return False
-    if push.op is not lists.list_push or push.operands[0] is not received:
-        return False
-    others = [node for node in (*w.before.nodes, *w.after.nodes) if node is not push]
-    read = {x for node in others for x in node.operands}
-    is_result_once = w.next_carry.count(push.results[0]) == 1 and received not in w.next_carry
-    return read.isdisjoint((forwarded, received, push.results[0])) and is_result_once
+    if update is None or not update.operands or update.operands[0] is not received:
+        return None
+    others = [node for node in (*w.before.nodes, *w.after.nodes) if node is not update]
+    read = {x for node in others for x in node.operands} | {*update.operands[1:]}
+    is_result_once = w.next_carry.count(update.results[0]) == 1 and received not in w.next_carry
+    is_only = read.isdisjoint((forwarded, received, update.results[0])) and is_result_once
+    return update if is_only else None
 
 
 def _read(
     value: Value, readers: Mapping[Value, Sequence[Node]], results: Iterable[Value], trips: int
 ) -> range | None:
-    """Return the least range of the rows of a list or a stack that are read."""
+    """Return the least range of the rows of a list or an array that are read."""
     if value in results:
         return None
     read: list[range] = []
@@ -158,7 +216,7 @@ def _read_by(
     match node.op:
         case lists.list_stack | shaping.refine:
             return _read(node.results[0], readers, results, trips)
-        case lists.list_get | indexing.gather if len(node.operands) == 2:
+        case lists.list_get | indexing.gather:
             position = as_integer(node.operands[1])
             if position is None or not -trips <= position < trips:
                 return None
@@ -209,7 +267,7 @@ def _parts_of_loop(
     for end in sorted({*starts.values(), stop} - {0}):
         last, empty = [*w.next_carry], list[int]()
         for k, forwarded in enumerate(w.forwarded):
-            if _is_record(w, k) and starts.get(k, stop) > begin:
+            if (k in starts or _is_record(w, k)) and starts.get(k, stop) > begin:
                 empty.append(w.before_carry.index(forwarded))
                 last[empty[-1]] = w.after_forwarded[k]
         after = Graph(w.after.name, w.after.params, w.after.nodes, tuple(last))
