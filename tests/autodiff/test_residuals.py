@@ -9,7 +9,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
-from tests.helpers.graphs import gradient, loops, pushes
+from tests.helpers.graphs import gradient, loops, pushes, traced
 from wend.autodiff import residuals, split_residuals
 
 
@@ -96,6 +96,48 @@ def test_a_list_that_is_there_is_not_recorded_again():
     graph = gradient(fun, 0.3, xs, argnums=(0, 1))
     assert len(pushes(graph)) == 1  # the carry; not the rows
     assert len(loops(graph)) == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        (lambda c, w, key: np.tanh(w @ np.tanh(w @ c)), "dot_general"),
+        (lambda c, w, key: np.tanh(c * wend.random.normal(key, (4,))), "random_bits"),
+        (lambda c, w, key: np.sin(wend.fori_loop(0, 3, lambda i, v: np.sin(v), c)), "while"),
+    ],
+)
+def test_what_takes_long_is_never_computed_again(step, name):
+    """Products, random numbers and inner loops run once in the loop, and are not run again."""
+    key = wend.random.key(0)
+
+    def value(c, w):
+        for k in range(5):
+            c = step(c, w, wend.random.fold_in(key, k))
+        return np.sum(np.sin(c))
+
+    c, w = np.linspace(0.1, 0.9, 4), np.eye(4) * 0.5 + 0.1
+    forward, gradients = (
+        [node.op.name for node in traced(fun, c, w, optimize=True).walk()].count(name)
+        for fun in (value, wend.value_and_grad(value))
+    )
+    backward = {"dot_general": 2, "random_bits": 0, "while": 2}[name]
+    assert forward > 0
+    assert gradients == forward + backward
+
+
+@pytest.mark.parametrize("is_called", [False, True])
+def test_a_value_without_its_pullback_keeps_no_tape(is_called):
+    """The accumulators of a forward function are dead where only its value is read."""
+
+    def layers(c, xs):
+        for x in xs:
+            c = np.tanh(c * 0.9 + x)
+        return c
+
+    inner = wend.function(layers) if is_called else layers
+    graph = traced(lambda c, xs: wend.vjp(inner, c, xs)[0] * 2.0, 0.3, np.ones(5), optimize=True)
+    assert len(loops(graph)) == 1
+    assert not pushes(graph)
 
 
 def sizes_kept(fun, *args):

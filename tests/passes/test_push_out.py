@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import wend
-from wend.backends.build import executable
+from wend.backends.build import executable, passes_of
 from wend.ir import Graph, to_text
 from wend.ir.types import TOKEN
 from wend.passes import push_out_sums
@@ -146,6 +146,7 @@ def orders(f: Callable[..., Any], args: Sequence[Any]) -> list[Callable[..., Any
 
 
 def compare(seed: int, count: int = 3, backend: str = "numpy") -> None:
+    """Compare a program after all passes of a backend with the interpreter after none."""
     text, f = program(seed)
     args = arguments(seed)
     for order, function in enumerate(orders(f, args)[:count]):
@@ -153,8 +154,8 @@ def compare(seed: int, count: int = 3, backend: str = "numpy") -> None:
         arrays = iter([*args, *concrete.captured_inputs])
         inputs = [None if x.type == TOKEN else next(arrays) for x in concrete.graph.params]
         with np.errstate(all="ignore"):
-            results, *effects = run(concrete.graph, OPTIMIZE, inputs, backend)
-            expected, *expected_effects = run(concrete.graph, REQUIRED, inputs, backend)
+            results, *effects = run(concrete.graph, passes_of(backend), inputs, backend)
+            expected, *expected_effects = run(concrete.graph, REQUIRED, inputs, "numpy")
         message = f"seed {seed}, order {order}\n{text}"
         assert effects == expected_effects, message
         for result, other in zip(results, expected, strict=True):
@@ -165,6 +166,21 @@ def compare(seed: int, count: int = 3, backend: str = "numpy") -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_random_loops_are_equal_with_and_without_the_passes(seed: int) -> None:
     compare(seed)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "count"),
+    [
+        (range(100, 104), 2),
+        *(
+            pytest.param(range(k, k + 50), 3, marks=(pytest.mark.slow, pytest.mark.timeout(1800)))
+            for k in range(10_000, 11_000, 50)
+        ),
+    ],
+)
+def test_random_loops_are_equal_in_machine_code(seeds: range, count: int) -> None:
+    for seed in seeds:
+        compare(seed, count, "native")
 
 
 @pytest.mark.parametrize("trips", [1, 2, 4])
