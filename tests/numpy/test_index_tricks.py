@@ -40,6 +40,31 @@ def test_traced_ends(fun: Any, backend: str) -> None:
                 np.testing.assert_array_equal(a, b, strict=True)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize(
+    ("fun", "arguments"),
+    [
+        (lambda n, m: np.mgrid[0:n, 0:m], [(-2, 2), (2, -1), (-1, -1), (0, 2), (-0.5, 2)]),
+        (lambda n, m: np.mgrid[n:0:-1, 0:m], [(-2, 2), (2, -3)]),
+        (lambda n, m: np.mgrid[0:m, 0 : n + 0.5 : 0.5, 0:2:3j], [(-1, 2), (-0.75, 2)]),
+        (lambda n, m: np.mgrid[0:n,], [(-1, 2)]),
+        (lambda n, m: np.mgrid[0:n], [(-1, 2)]),
+        (lambda n, m: np.ogrid[0:n, 0:m], [(-1, 2)]),
+    ],
+)
+def test_negative_sizes(fun: Any, arguments: Any, backend: str) -> None:
+    compiled = wend.function(fun, backend=backend)
+    for args in arguments:
+        try:
+            expected = fun(*args)
+        except ValueError as error:
+            with pytest.raises(ValueError, match=str(error)):
+                compiled(*args)
+        else:
+            for a, b in zip(compiled(*args), expected, strict=True):
+                np.testing.assert_array_equal(a, b, strict=True)
+
+
 def test_gradient_with_respect_to_an_end() -> None:
     def fun(x: Any) -> Any:
         return np.sum(np.mgrid[x:4:5j, 0:3] ** 2)

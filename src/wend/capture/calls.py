@@ -325,6 +325,7 @@ def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any
     if type(callee) is np.ufunc and not kwargs and len(args) <= callee.nin:
         return fun(*args)
     one_shot_iterators.consume(getattr(callee, "__self__", None))
+    one_shot_iterators.check_change(callee)
     arguments = (*args, *kwargs.values())
     log_write_mutated_by(callee, args)
     log_write_arrays_mutated_by(callee, args, kwargs)

@@ -10,6 +10,7 @@ from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.eager.promotion import is_weak, result_dtype
 from wend.numpy import creating, elementwise, ranges, shaping
+from wend.numpy.operands import require
 
 # The classes of `np.r_` and `np.c_`, and of `np.mgrid` and `np.ogrid`
 _CONCATENATOR, _GRID = (type(x).__mro__[1] for x in (np.r_, np.mgrid))
@@ -33,8 +34,13 @@ def _grid(grid: Any, key: Any) -> Any:
     ]
     if grid.sparse:
         return tuple(open_grid)
-    whole = shaping.stack(shaping.broadcast_arrays(*open_grid))
-    return shaping.astype(whole, dtype)
+    whole = shaping.astype(shaping.stack(shaping.broadcast_arrays(*open_grid)), dtype)
+    for part in key:
+        start, stop, step = _bounds(part)
+        if not _is_count(part.step):  # an open grid is empty there, and so is that of one slice
+            is_negative = elementwise.true_divide(stop - start, step) <= -1
+            whole = require(whole, is_negative, ValueError, "negative dimensions are not allowed")
+    return whole
 
 
 def _is_count(step: Any) -> bool:

@@ -152,3 +152,42 @@ def test_refused_by_name(fun: Any, text: str) -> None:
     with pytest.raises((wend.WendError, TypeError), match=text):
         wend.function(fun)(a, 1)
     np.testing.assert_array_equal(a, np.arange(6.0).reshape(2, 3))
+
+
+def twice_in_a_while(a: Any, n: Any) -> Any:
+    b = a * 2
+    while n > 0:
+        b.shape = (3, 2)
+        b.shape = (2, 3)
+        n = n - 1
+    return b
+
+
+def once_in_a_loop(a: Any, n: Any) -> Any:
+    b = a * 2
+    for k in range(n):
+        b.shape = 6
+        b[k] += 1
+    return b
+
+
+def back_and_forth_in_a_branch(a: Any, n: Any) -> Any:
+    b = a * 2
+    if n > 0:
+        b.shape = (3, 2)
+        rows = b.shape[0]
+        b[0, 1] = rows
+        b.shape = (2, 3)
+    return b
+
+
+@pytest.mark.parametrize(
+    "fun", [twice_in_a_while, once_in_a_loop, back_and_forth_in_a_branch], ids=lambda f: f.__name__
+)
+def test_arrays_from_before_a_loop_or_branch(fun: Any) -> None:
+    compiled = wend.function(fun)
+    for n in (2, 0, 3):
+        a = np.arange(6.0).reshape(2, 3)
+        np.testing.assert_array_equal(compiled(a, n), fun(a, n), strict=True)
+    with pytest.raises(wend.WendError, match=r"is set at .*, in a loop or branch"):
+        wend.function(twice_in_a_while)(np.arange(6.0).reshape(2, 3), np.array(100))

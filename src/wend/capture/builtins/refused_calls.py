@@ -38,6 +38,10 @@ CLOCK = (
         "time.perf_counter(), which are read in each run."
     ),
 )
+FOREIGN = (
+    "runs code in C that may read and change whatever it likes",
+    "call it before and pass the result as an argument, or call it in wend.py_function(…).",
+)
 INPUT = ("waits for input", "ask before the call, and pass the answer as an argument.")
 
 

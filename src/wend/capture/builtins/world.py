@@ -8,6 +8,7 @@ keyboard) or draws one from a hidden state is refused by name.
 from __future__ import annotations
 
 import builtins
+import ctypes
 import datetime as dt
 import dis
 import io
@@ -27,6 +28,7 @@ from wend.capture.builtins.refused_calls import (
     CLOCK,
     DRAW,
     FILE,
+    FOREIGN,
     PATH_FILES,
     REFUSED_FAMILIES,
     SYSTEM,
@@ -306,6 +308,11 @@ def _of_system(fun: Any, module: str, name: str) -> Call | None:
     return None if reason is None else refusing(f"{prefix}{name}", reason)
 
 
+def _of_ctypes(fun: Any, module: str, name: str) -> Call | None:
+    is_foreign = isinstance(fun, ctypes._CFuncPtr)  # type: ignore[attr-defined]
+    return refusing(f"{name} of ctypes", FOREIGN) if is_foreign else None
+
+
 def _of_json(fun: Any, module: str, name: str) -> Call | None:
     if name not in ("dump", "dumps"):
         return None
@@ -337,6 +344,7 @@ _FAMILIES: dict[str, Callable[[Any, str, str], Call | None]] = {
     "_warnings": host_calls.of_warnings,
     "_py_warnings": host_calls.of_warnings,
     "pprint": _of_pprint,
+    "ctypes": _of_ctypes,
     "json": _of_json,
     "scipy": of_scipy,
     **dict.fromkeys(REFUSED_FAMILIES, _of_system),

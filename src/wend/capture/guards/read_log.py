@@ -6,9 +6,15 @@ import types
 from typing import Any
 
 from wend.backends.fastcall import MISSING
-from wend.capture.guards.kinds import UNOBSERVED, is_library_module, is_users_class
+from wend.capture.guards.kinds import (
+    UNOBSERVED,
+    is_library_module,
+    is_settings,
+    is_users_class,
+)
 from wend.capture.guards.reads import (
     AttributeRead,
+    CallRead,
     ContentsRead,
     KeysRead,
     Read,
@@ -52,6 +58,9 @@ class ReadLog:
             return False
         self._outside[id(value)] = label
         self._keep(value)
+        if is_settings(type(value)):
+            state = snapshot(value.__reduce__())
+            self._note(CallRead, value, ("__reduce__", (), ()), state, f"the settings of {label}")
         return True
 
     def _keep(self, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 import weakref
 from abc import ABC, abstractmethod
@@ -21,6 +22,7 @@ from wend.capture.guards.checks import (
     global_check,
     item_check,
 )
+from wend.capture.heap.buffers import shows_memory
 from wend.capture.heap.containers import containers_in
 from wend.capture.heap.places import (
     AttributePlace,
@@ -58,11 +60,10 @@ class Read(ABC):
 
     def __init__(self, name: str, owner: Any, key: Any, snapshot: Snapshot) -> None:
         self.name, self.key, self.snapshot = name, key, snapshot
-        self.owner: Callable[[], Any]
-        try:
-            self.owner = weakref.ref(owner)
-        except TypeError:
-            self.owner = lambda: owner
+        self.owner: Callable[[], Any] = lambda: owner
+        if not shows_memory(owner):  # one that does is made anew by each read of it
+            with contextlib.suppress(TypeError):
+                self.owner = weakref.ref(owner)
 
     def __repr__(self) -> str:
         return f"{self.name} = {self.snapshot}"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from wend.base import trees
+from wend.capture.heap.buffers import BUFFERS, assign_bytes, restorable_bytes
 from wend.trace.control.tensor_list import TensorList
 
-_BYTE_TYPES = (bytearray, array)
-CONTAINER_TYPES = (list, dict, set, deque, *_BYTE_TYPES)
+CONTAINER_TYPES = (list, dict, set, deque, *BUFFERS)
 
 # Methods that mutate their container
 _MUTATING_METHODS = frozenset(
@@ -60,8 +59,8 @@ def copy_containers(value: Any) -> Any:
 
 def contents(container: Any) -> Any:
     """Return a container's contents in a plain container; nested containers are copied too."""
-    if isinstance(container, _BYTE_TYPES):
-        return bytes(container)
+    if isinstance(container, BUFFERS):
+        return restorable_bytes(container)
     if isinstance(container, OrderedDict):
         return OrderedDict((key, copy_containers(item)) for key, item in container.items())
     if isinstance(container, dict):
@@ -119,11 +118,8 @@ def assign_contents(container: Any, value: Any, nested: NestedContainers | None 
     nested = nested or {}
     if isinstance(container, TensorList):
         container.become(value)
-    elif isinstance(container, bytearray):
-        container[:] = value
-    elif isinstance(container, array):
-        del container[:]
-        container.frombytes(value)
+    elif isinstance(container, BUFFERS):
+        assign_bytes(container, value)
     elif isinstance(container, set):
         container.clear()
         container.update(value)

@@ -7,7 +7,6 @@ import inspect
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from array import array
 from collections import OrderedDict, deque
 from collections.abc import Hashable
 from types import MemberDescriptorType, ModuleType
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.capture.heap.buffers import BUFFERS, assign_bytes, restorable_bytes
 from wend.capture.heap.outliving import is_node
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 
@@ -122,7 +122,7 @@ class ItemsPlace(Place):
         if isinstance(owner, dict):
             kind = OrderedDict if isinstance(owner, OrderedDict) else dict
             return [x for pair in kind.items(owner) for x in pair]
-        return bytes(owner) if isinstance(owner, (bytearray, array)) else [*owner]
+        return restorable_bytes(owner) if isinstance(owner, BUFFERS) else [*owner]
 
     def adds_to(self, old: Any) -> bool:
         owner = self.container
@@ -138,11 +138,8 @@ class ItemsPlace(Place):
             kind.clear(owner)
             for name, item in zip(value[::2], value[1::2], strict=True):
                 kind.__setitem__(owner, name, item)
-        elif isinstance(owner, array):
-            del owner[:]
-            owner.frombytes(value)
-        elif isinstance(owner, bytearray):
-            owner[:] = value
+        elif isinstance(owner, BUFFERS):
+            assign_bytes(owner, value)
         elif isinstance(owner, list):
             list.__setitem__(owner, slice(None), value)
         else:

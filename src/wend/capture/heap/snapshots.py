@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import itertools
 import types
 import weakref
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.capture.heap.buffers import BUFFERS, bytes_of
 from wend.eager.dispatch import Staged
 from wend.runtime.array_boundary import to_host
 
@@ -131,10 +131,10 @@ class BufferSnapshot(Snapshot):
     __slots__ = ("contents", "kind", "text")
 
     def __init__(self, value: Any) -> None:
-        self.kind, self.contents, self.text = type(value), bytes(value), _describe(value)
+        self.kind, self.contents, self.text = type(value), bytes_of(value), _describe(value)
 
     def matches(self, value: Any) -> bool:
-        return type(value) is self.kind and bytes(value) == self.contents
+        return type(value) is self.kind and bytes_of(value) == self.contents
 
     def __str__(self) -> str:
         return self.text
@@ -212,7 +212,7 @@ def snapshot(value: Any, around: tuple[int, ...] = ()) -> Snapshot | None:
         return ValueSnapshot(value)
     if issubclass(kind, Staged):
         return None
-    if kind in (bytearray, array.array, memoryview):
+    if kind is memoryview or issubclass(kind, BUFFERS):
         return BufferSnapshot(value)
     base = container_kind(kind)
     if base is None or id(value) in around:

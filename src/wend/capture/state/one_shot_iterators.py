@@ -1,8 +1,9 @@
-"""Iterators and files, which yield each item once.
+"""Iterators and files, which yield each item once, and other objects with a hidden state.
 
 A recorded loop or branch is traced once, however often it will run. Taking items from an iterator
 that existed before would take them once, so it is refused. An iterator that is created inside
-is created, and consumed, in every run.
+is created, and consumed, in every run. The same holds for what a hash object or another state that
+only its own methods see is given.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from wend.base.context_values import scoped
 from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
+from wend.capture.heap.hidden_state import changes, has_hidden_state
 from wend.capture.heap.places import PositionPlace, named
 from wend.capture.heap.trace_log import HOLDERS, is_trace_logged, note_write
 from wend.capture.state import unsure_iterators
@@ -67,9 +69,9 @@ def current_region() -> Recording | None:
 
 
 def register(value: Any) -> Any:
-    """Note an iterator that captured code creates, and return it."""
+    """Note an iterator or hidden state that captured code creates, and return it."""
     recording = current()
-    if recording is not None and is_iterator(value):
+    if recording is not None and (is_iterator(value) or has_hidden_state(value)):
         _created.setdefault(recording, _Created()).add(value)
         trip = _peeled_trip.get()
         if trip is not None and trip[0] is recording:
@@ -96,13 +98,9 @@ def consume(value: Any) -> Any:
     """
     if is_iterator(value):
         unsure_iterators.check_sure(value)
-        region, trip = current_region(), _peeled_trip.get()
-        if region is None:
+        if current_region() is None:
             _note_advance(value)
-        is_outer = region is not None and value not in _created.get(region, ())
-        if trip is not None and trip[0] is current():
-            is_outer = value not in trip[1]
-        if is_outer:
+        if _is_from_outside(value):
             raise StructureError(
                 explain(
                     f"a {value.__class__.__name__} gives its items once; it is advanced"
@@ -112,6 +110,32 @@ def consume(value: Any) -> Any:
                 )
             )
     return value
+
+
+def check_change(method: Any) -> None:
+    """Check that a method which changes a hidden state may be called.
+
+    Raises:
+        StructureError: the object is from outside the loop or branch that is recorded.
+    """
+    if changes(method) and _is_from_outside(method.__self__):
+        what = f"{type(method.__self__).__name__}.{method.__name__}"
+        raise StructureError(
+            explain(
+                f"{what}{at(user_source())} changes a state that only this object sees, in a loop "
+                "or branch that is recorded once.",
+                cure="make the object in the loop or branch, or let Python run the loop: "
+                "wend.unroll(...).",
+            )
+        )
+
+
+def _is_from_outside(value: Any) -> bool:
+    """Return whether an object existed before the loop, branch or first trip that is recorded."""
+    region, trip = current_region(), _peeled_trip.get()
+    if trip is not None and trip[0] is current():
+        return value not in trip[1]
+    return region is not None and value not in _created.get(region, ())
 
 
 def _note_advance(iterator: Any) -> None:

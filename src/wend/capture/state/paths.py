@@ -94,7 +94,7 @@ class TracedPath:
             return None
         value, recording = _outermost(integer)
         position = None if recording is None else _position(value, recording)
-        if recording is None or position not in self._positions:
+        if recording is None or position not in self._positions or _has_effects(recording):
             return None
         number = self._positions[position]
         decision = [*self.decisions.values()][number]
@@ -175,12 +175,12 @@ def decided(
         return record()
     site = path.next_site()
     outcome = path.decisions.get(site)
-    if outcome is not None:
+    is_eligible = not _has_effects(recording)
+    if outcome is not None and is_eligible:  # outside may have changed since it was decided
         number = [*path.decisions].index(site)
         is_other = logical_not(holds()) if outcome else holds()
         recording.emit_raise(PathChanged, str(number), is_other, [])
         return (then if outcome else other)()
-    is_eligible = not _has_effects(recording)
     try:
         return record()
     except Exception as error:
@@ -199,9 +199,11 @@ def decided_truth(test: Any) -> tuple[bool | None, Site | None]:
     if path is None or recording is None or not _runs_once(recording):
         return None, None
     site = path.next_site()
+    if _has_effects(recording):
+        return None, None
     outcome = path.decisions.get(site)
     if outcome is None:
-        return None, None if _has_effects(recording) else site
+        return None, site
     number = [*path.decisions].index(site)
     recording.emit_raise(PathChanged, str(number), logical_not(test) if outcome else test, [])
     return bool(outcome), None

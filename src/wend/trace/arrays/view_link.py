@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from wend.base.errors import AliasError, explain
+from wend.base.errors import AliasError, StructureError, explain
 from wend.base.source import Source, at, user_source
 from wend.eager.dispatch import Staged, recorder
 from wend.numpy import indexing, shaping
@@ -173,7 +173,16 @@ class ViewLink(Staged):
 
         Raises:
             AliasError: parts of the array are held, or it is a part of another.
+            StructureError: it was made outside of the loop or branch that is recorded.
         """
+        if recorder.get() is not self.recording:
+            raise StructureError(
+                explain(
+                    f"the shape of {self!r} is set{at(user_source())}, in a loop or branch that "
+                    "may not be run, or more than once.",
+                    cure="make an array of that shape: y = x.reshape(shape).",
+                )
+            )
         views = [view for reference in self._views if (view := reference()) is not None]
         part = next((view for view in views if view._part is not None), None)
         new = shaping.reshape(self, shape)
