@@ -25,6 +25,7 @@ from wend.capture.heap.locations import (
     log_write,
     write_log,
 )
+from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_
 from wend.capture.stage.cleanup import Cleanup
@@ -154,6 +155,7 @@ class _Statement(raises.Extent):
         while True:
             try:
                 with write_log(self.log), raises.extent(self):
+                    log_write_operands()
                     end = self._record(body)
             except BaseException as error:  # handlers may catch any
                 self._hand_on(error)

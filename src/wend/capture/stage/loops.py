@@ -15,6 +15,7 @@ from wend.base.memory import Memory, memory_text, shown
 from wend.base.source import at, user_source
 from wend.capture.guards.outside import entered_items
 from wend.capture.heap.locations import Location, WriteLog, write_log
+from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_
 from wend.capture.stage.first_trip import FirstTrip
@@ -316,6 +317,8 @@ class _StagingAttempt:
         self.locations = locations
         state.extend(locations, is_private=True)
         self.log: WriteLog = {}
+        with write_log(self.log):
+            log_write_operands()
         self.where = f"{kind}{at(user_source())}"
         self.start = state.get()
         self.effects = outer.effects()
