@@ -26,7 +26,7 @@ from wend.base.config import settings
 from wend.function.closures.shared_traces import forget_shared_traces
 from wend.ir.graph import Graph
 
-hypothesis.settings.register_profile("ci", max_examples=10, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("ci", max_examples=5, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("long", max_examples=300, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
@@ -34,8 +34,8 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # print -> parse -> print; in the others caches are used that verification turns off. It takes as
 # long as the tests themselves: `make test-long` does it in all.
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-VERIFIED_SHARE = 1 if IS_LONG else 8
-SAMPLED_SHARE = 1 if IS_LONG else 4
+VERIFIED_SHARE = 1 if IS_LONG else 32
+SAMPLED_SHARE = 1 if IS_LONG else 6
 
 # These ask what a program means, not how fast it is: LLVM's passes run for one in so many of their
 # tests, and with `make test-long` for all. What emits code is tested with them, and so is bench/.
@@ -43,10 +43,11 @@ QUICK = [
     *("autodiff", "function", "interop", "numpy", "programs", "saving", "semantics", "sequence"),
     *("tape", "trace", "laws/test_derivatives_at_ties.py", "laws/test_exact_derivatives.py"),
     *("laws/test_exact_derivatives_of_arrays.py", "laws/test_updates_in_loops.py"),
-    *("backends/native/expand", "backends/native/scalarize"),
+    *("backends/native/expand", "backends/native/scalarize", "backends/native/test_cases.py"),
+    *("backends/native/emit", "backends/native/rt", "backends/test_strict.py"),
     "backends/native/run/test_list_buffers.py",
 ]
-OPTIMIZED_SHARE = 1 if IS_LONG else 4
+OPTIMIZED_SHARE = 1 if IS_LONG else 8
 
 # A test makes many objects in cycles, among a million that stay: fewer collections.
 gc.set_threshold(20_000, 20, 20)

@@ -42,6 +42,7 @@ def set_segment(monkeypatch: pytest.MonkeyPatch, trips: int) -> None:
     monkeypatch.setattr(checkpoints, "_MAX_TAPE", 16 * trips if trips > 1 else 0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", POINTS)
 @on_backends(POLICIES, [wend.Checkpoints(1), wend.Checkpoints(3)])  # one slot is never replaced
 def test_policies_give_the_same_derivatives(
@@ -51,6 +52,7 @@ def test_policies_give_the_same_derivatives(
     check_policy(program, policy, backend)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", POINTS)
 @on_backends(POLICIES, [wend.Checkpoints(2)])
 def test_segments_give_the_same_derivatives(
@@ -183,6 +185,7 @@ def inner(x: Any) -> Any:
     return x
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", [in_place, growing, reading_a_list, inner])
 def test_arrays_in_place_lists_and_loops_in_the_state(

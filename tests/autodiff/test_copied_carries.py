@@ -55,6 +55,7 @@ def test_copies_of_what_some_branches_change_are_refused() -> None:
     assert "it changes an array in place at test_copied_carries.py" in str(caught.value)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", ["thin", wend.Every(1200), *map(wend.Checkpoints, (1, 2, 4))])
 @pytest.mark.parametrize("program", [recurrence(300), sometimes], ids=["recurrence", "sometimes"])
 @pytest.mark.parametrize("backend", ["numpy", "native"])

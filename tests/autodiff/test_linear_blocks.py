@@ -317,7 +317,7 @@ def test_guards_in_a_row_are_one():
     assert backward.count("any_nonzero") == 0
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(programs(depth=1), programs(depth=1))
 def test_guards_change_no_number(first, second):
     def fun(x, y, v):

@@ -128,6 +128,7 @@ def assert_same(actual: list[Any], expected: list[Any]) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", POINTS)
 @on_backends(POLICIES, ["recompute", wend.Every(3)])
 def test_policies_give_the_same_derivatives(program: Any, policy: Memory, backend: str) -> None:

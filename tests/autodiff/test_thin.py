@@ -30,6 +30,7 @@ from tests.autodiff.test_strip_mine import (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", POINTS)
 def test_it_gives_the_same_derivatives(program: Any, backend: str) -> None:
@@ -66,6 +67,7 @@ def test_each_trip_runs_once_more_and_few_states_are_kept() -> None:
             assert states <= max(8, math.sqrt(2 * trips))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", [in_place, growing, reading_a_list, inner])
 def test_arrays_in_place_lists_and_loops_in_the_state(program: Any, backend: str) -> None:

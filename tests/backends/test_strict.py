@@ -135,6 +135,7 @@ def exact_graphs() -> Iterator[Graph]:
                     yield b.finish(node.results)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("graph", [*exact_graphs()], ids=lambda graph: graph.name)
 def test_exact_operations_of_special_numbers(graph: Graph) -> None:
     args = [special(p.tensor.dtype, 257 + k) for k, p in enumerate(graph.params)]
@@ -159,6 +160,7 @@ def on_both(fun: Callable[..., Any], args: Sequence[Any]) -> None:
     assert_bits(*found, role=f"{fun}")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_programs(program: Program) -> None:
     every = tuple(range(len(program.args)))

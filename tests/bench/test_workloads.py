@@ -31,6 +31,7 @@ def answer(name, peer, measure):
     return found, off, worker.program
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "measure"), WARM)
 def test_wend(name, measure):
     found, off, program = answer(name, "wend", measure)

@@ -36,7 +36,7 @@ def check(text: str) -> None:
 
 
 NORMAL = settings(
-    max_examples=150,
+    max_examples=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

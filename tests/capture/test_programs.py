@@ -25,7 +25,7 @@ def check(text: str, static: tuple[int, ...]) -> None:
 
 STATICS = st.sampled_from([(), (0,), (1, 2), (0, 1, 2)])
 NORMAL = settings(
-    max_examples=100,
+    max_examples=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

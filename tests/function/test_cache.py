@@ -20,6 +20,7 @@ from tests.helpers.traces import at_trace
 from wend import TensorSpec
 from wend.base.errors import ShapeError
 from wend.base.keys import shape_key
+from wend.function import retraces
 
 
 def twice():
@@ -355,21 +356,22 @@ def test_whatever_is_thrown_away_leaves_nothing(throw_away):
     assert left_by(throw_away, 150) < 5 * 150  # a graph has many times that
 
 
-def test_functions_of_code_that_is_thrown_away():
-    """A record is kept of each, of the last thousand only."""
+def test_functions_of_code_that_is_thrown_away(monkeypatch):
+    """A record is kept of each, of the last ones only."""
 
     def run(k):
         names = {}
         exec(f"def fun{k}(x): return x * {k}", names)
         wend.function(names[f"fun{k}"], backend="numpy")(1.0)  # LLVM has no part in the records
 
-    assert left_by(run, 900) < 12 * 900
-    assert left_by(run, 150) < 5 * 150
+    monkeypatch.setattr(retraces, "_MAX_TRACKED_CODES", 300)
+    assert left_by(run, 200, warm_up=50) < 12 * 200
+    assert left_by(run, 100) < 5 * 100
 
 
-def test_functions_that_are_thrown_away_leave_nothing():
-    # Records of the last thousand are full by then.
-    assert left_by(a_product, 700, warm_up=1000) < 500  # less than one for each
+def test_functions_that_are_thrown_away_leave_nothing(monkeypatch):
+    monkeypatch.setattr(retraces, "_MAX_TRACKED_CODES", 200)
+    assert left_by(a_product, 300) < 200  # less than one for each
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from wend.ops.build import Build
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(graphs())
 def test_round_trip(graph):
     again = check_graph(graph)
@@ -25,7 +25,7 @@ def test_round_trip(graph):
     assert digest(graph) == digest(again)
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(programs(depth=2))
 def test_round_trip_of_programs(program):
     args = (0.4, -0.7, np.ones(3))

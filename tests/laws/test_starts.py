@@ -1,4 +1,4 @@
-"""How much a process runs until it has started: calls of Python functions, which no load changes."""
+"""How much a process runs until it has started, in calls of Python functions."""
 
 from __future__ import annotations
 

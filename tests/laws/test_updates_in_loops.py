@@ -253,6 +253,7 @@ def bytes_moved(fun, n):
     return sum(line.bytes for line in p.lines())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_work_grows_linearly(name, form):

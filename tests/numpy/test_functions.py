@@ -61,6 +61,7 @@ def test_recorded_through_numpy(sample: Sample) -> None:
     arrays.check_through(sample)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=[s for s in TRACED if arrays.is_differentiable(s)], **NAMED)
 def test_gradients(sample: Sample) -> None:
     arrays.check_gradient(sample)

@@ -140,7 +140,7 @@ def test_interrupts(slope: Any) -> None:
 def test_kills(slope: Any, tmp_path: Path) -> None:
     expected = slope(X, TRIPS)
     rng = np.random.default_rng(0)
-    for _ in range(REPEATS):
+    for _ in range(REPEATS // 4):
         child = os.fork()
         if not child:
             while True:

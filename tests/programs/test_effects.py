@@ -50,7 +50,7 @@ def under_a_tape(fun: Any) -> Any:
 
 
 def test_they_mean_what_plain_python_does(arrays: str) -> None:
-    count = 100 if arrays == "host" else 60
+    count = 40 if arrays == "host" else 20
     options = settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
     options(given(effect_programs, many_calls)(check_meaning))()
 

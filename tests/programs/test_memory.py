@@ -34,14 +34,13 @@ WITH_LOOPS = [program for program in PROGRAMS if program.name not in _WITHOUT_LO
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 
 
-def on_native(program: Program) -> list[Memory]:
-    """Policies for machine code: that of other numbers of slots has other constants only, so each
-    program has one of them; in long runs all.
-    """
+def policies_for(program: Program, form: str, backend: str) -> list[Memory]:
+    """Two policies, other ones for other programs, forms and backends; in long runs all."""
+    policies = [*POLICIES, "spill"] if backend == "native" else POLICIES
     if IS_LONG:
-        return [*POLICIES, "spill"]
-    slots = SLOTS[crc32(program.name.encode()) % len(SLOTS)]
-    return ["recompute", "thin", "spill", wend.Every(slots), wend.Checkpoints(slots)]
+        return policies
+    first = crc32(f"{program.name} {form} {backend}".encode())
+    return [policies[(first + k) % len(policies)] for k in (0, len(policies) // 2)]
 
 
 def derivatives(fun: Callable[..., Any], program: Program) -> list[Any]:
@@ -68,7 +67,7 @@ def test_policies_give_the_derivatives_of_keep(
     fun = program.fun if form == "functional" else PLAIN[program.name]
     with wend.config(backend=backend):
         expected = derivatives(fun, program)
-        for policy in on_native(program) if backend == "native" else POLICIES:
+        for policy in policies_for(program, form, backend):
             # Two and three slots are of segments of a few trips, others of a trip each.
             is_segmented = policy in (wend.Checkpoints(2), wend.Checkpoints(3))
             monkeypatch.setattr(checkpoints, "_MAX_TAPE", 80 if is_segmented else 0)
@@ -157,9 +156,9 @@ def peak_bytes(fun: Callable[..., Any], backend: str, *args: Any) -> int:
     ("backend", "policy", "share", "times"),
     [
         ("numpy", "thin", 0.1, 3),
-        ("numpy", wend.Every(32), 0.1, 3),
-        ("numpy", wend.Checkpoints(16), 0.06, 3),
-        ("numpy", wend.Checkpoints(32), 0.08, 3),
+        pytest.param("numpy", wend.Every(32), 0.1, 3, marks=pytest.mark.slow),
+        pytest.param("numpy", wend.Checkpoints(16), 0.06, 3, marks=pytest.mark.slow),
+        pytest.param("numpy", wend.Checkpoints(32), 0.08, 3, marks=pytest.mark.slow),
         ("native", "recompute", 1.01, 3),
         ("native", "thin", 0.07, 3),
         ("native", wend.Every(32), 0.07, 3),

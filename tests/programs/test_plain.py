@@ -83,6 +83,7 @@ def test_graph_of_the_gradient(pair: Pair) -> None:
     check_same(pair.program.name, *forms, *pair.program.args)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_numbers(pair: Pair, backend: str) -> None:
     """Value, gradient, gradient of the gradient; native where the graph is not one that it ran."""

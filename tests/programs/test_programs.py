@@ -106,6 +106,7 @@ def of_gradient(fun: Callable[..., Any], count: int) -> Callable[..., Any]:
     )
 
 
+@pytest.mark.sampled
 def test_gradient_of_gradient(program, backend):
     count = len(program.args)
     second = wend.grad(of_gradient(program.fun, count), every(program))

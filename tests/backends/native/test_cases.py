@@ -111,6 +111,7 @@ def test_values_of_unknown_sizes(case: Case) -> None:
         check(graph, [value_of(x) for x in operands])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_derivatives(case: Case) -> None:
     for operands in case.smooth[:2]:
@@ -124,6 +125,7 @@ def test_derivatives(case: Case) -> None:
             check(graph, args, cancels=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_tangents(case: Case) -> None:
     for operands in case.smooth[:1]:
@@ -134,6 +136,7 @@ def test_tangents(case: Case) -> None:
         check(ahead, [*args, *given], cancels=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     argvalues=[case for case in DERIVED if not {"dtype", "type", "function"} & set(case.attrs)],
     **NAMED,
@@ -149,6 +152,7 @@ def test_derivatives_in_32_bits(case: Case) -> None:
             check(back, [*low, *lowered(cotangents(graph, low))], cancels=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=[case for case in DERIVED if case.symbolic], **NAMED)
 def test_derivatives_of_unknown_sizes(case: Case) -> None:
     for operands in case.smooth[:1]:

@@ -352,6 +352,7 @@ def _total(tree):
     return sum(((k + 1.5) * leaf**2).sum() for k, leaf in enumerate(_leaves(tree)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("fun", [f for f in EQUAL if f is not parts], ids=lambda fun: fun.__name__)
 def test_gradients_through_them(fun) -> None:
     def loss(v, x):

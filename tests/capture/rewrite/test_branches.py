@@ -14,7 +14,7 @@ from wend.capture.rewrite import branches
 from wend.capture.rewrite.branches import balance_elif_chains
 from wend.capture.syntax.nodes import walk
 
-COUNT = 24
+COUNT = 18
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,8 @@ BODIES = {
         "k == #", "if x > 1.0:\n    y = x * #\nelif x > 0.5:\n    y = x\nelse:\n    y = -x", "y = x"
     )
     + "\nreturn y",
-    "in arms of one": chain("k < # * 3", SIMPLE, "y = x", 11) + "\nreturn y",
+    "in arms of one": chain("k < # * 3", chain("k == #", "y = x * #", "y = -x", 11), "y = x", 11)
+    + "\nreturn y",
     "in an arm": f"if x > 0.5:\n{indented(SIMPLE)}\nelse:\n    y = x\nreturn y",
     "in a try": f"try:\n{indented(SIMPLE)}\nfinally:\n    x = x + 1.0\nreturn y + x",
     "two": f"{SIMPLE}\n{chain('k == # + 1', 'y = y + #')}\nreturn y",

@@ -23,9 +23,10 @@ def test_bits_are_those_of_wend(name: str) -> None:
         assert np.asarray(call(WEIGHTS, INPUTS)).tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LAYERS)
-def test_derivatives_to_the_third_order(name: str) -> None:
-    check_grads(as_jax(LAYERS[name]), (WEIGHTS, INPUTS), order=3, atol=1e-4, rtol=1e-4)
+def test_derivatives(name: str, order: int) -> None:
+    check_grads(as_jax(LAYERS[name]), (WEIGHTS, INPUTS), order=order, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -159,10 +159,9 @@ class XlaProgram:
         values = jax.tree.unflatten(self._structure, leaves)
         arguments = []
         for x, param in zip(values, self._graph.params, strict=True):
+            x = ZERO if x is None and isinstance(param.type, MaybeType) else x
             ctx.bind(param.type, x)
-            is_list = isinstance(x, DeviceList)
-            x = ctx.fit_result(x, param) if is_list else x
-            arguments.append(ZERO if x is None and isinstance(param.type, MaybeType) else x)
+            arguments.append(ctx.fit_result(x, param) if isinstance(x, DeviceList) else x)
         return arguments
 
     @property

@@ -122,6 +122,7 @@ def longest_part(text: str) -> int:
     return max(part.count("\n") for part in functions(text) if "@wend_run" not in part[:40])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lines", [3, 12, 40])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_parts_compute_what_the_whole_does(

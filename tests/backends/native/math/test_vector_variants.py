@@ -220,7 +220,7 @@ def test_error_is_within_four_ulp(name: str, dtype: np.dtype) -> None:
     assert worst <= MAX_ULP, f"{name}{at} off by {worst} ulp"
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=50)
 @given(x=st.floats(allow_nan=False), y=st.floats(allow_nan=False))
 def test_error_is_within_four_ulp_wherever_hypothesis_looks(x: float, y: float) -> None:
     for name, dtype in itertools.product(NAMES, DTYPES):

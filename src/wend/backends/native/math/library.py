@@ -71,6 +71,11 @@ def _general_pow(symbol: str) -> str:
 
 def cold_names() -> tuple[str, ...]:
     """Return the functions that are not inlined, which modules only declare."""
+    return _cold_names(platform())
+
+
+@cache
+def _cold_names(target: Platform) -> tuple[str, ...]:
     inlined = inlined_variants()
     return (
         *("exp.edge", "log.edge", "sincos.far"),

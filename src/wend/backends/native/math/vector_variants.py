@@ -62,6 +62,11 @@ def _vector_variants(target: Platform) -> Mapping[str, tuple[str, ...]]:
 
 def inlined_variants() -> frozenset[str]:
     """Return the vector variants that are inlined into loops."""
+    return _inlined_variants(platform())
+
+
+@cache
+def _inlined_variants(target: Platform) -> frozenset[str]:
     return frozenset(
         variant
         for symbol, variants in vector_variants().items()

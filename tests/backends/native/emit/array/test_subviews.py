@@ -121,6 +121,7 @@ def arrays(dtype: str = "f8") -> list[np.ndarray]:
     return [rng.standard_normal(SIZES[name]).astype(dtype) for name in "abcv"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(24))
 def test_parts_in_loops(seed: int, tmp_path: Path) -> None:
     plain = program(seed, tmp_path)

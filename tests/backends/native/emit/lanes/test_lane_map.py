@@ -147,6 +147,7 @@ def test_functions_are_within_rounding(lanes: int) -> None:
     assert in_lanes(vmapped)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 1000])
 @pytest.mark.parametrize("fun", [root, lambda a: grow(a)[0], lambda a: branching(a)[0]])
 def test_gradients_are_those_of_elements(fun: Any, count: int, lanes: int) -> None:

@@ -96,6 +96,7 @@ def alone(fun: Any, *columns: Any) -> Any:
     return [np.array(x) for x in zip(*rows, strict=True)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", [7, COUNT])
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_values_and_gradients_have_the_bits_of_elements(fun: Any, count: int) -> None:

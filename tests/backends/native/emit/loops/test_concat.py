@@ -35,6 +35,7 @@ def test_is_one_nest(name: str) -> None:
     assert len(nests(ONE_NEST[name], X)) == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ONE_NEST)
 def test_of_unknown_sizes(name: str) -> None:
     for spec in ((None, 30), (20, None), (None, None)):
@@ -50,6 +51,7 @@ def test_of_nothing(name: str) -> None:
         same(ONE_NEST[name], x, input_signature=[wend.TensorSpec((None, None), np.float64)])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ONE_NEST)
 def test_gradients(name: str) -> None:
     def total(x: Any) -> Any:
