@@ -176,7 +176,9 @@ def minor(a: np.ndarray, rows: tuple[int, ...], columns: tuple[int, ...]) -> flo
     return float(signs[0] * signs[1] * np.linalg.det(a[np.ix_(*others)]))
 
 
-@pytest.mark.parametrize("innermost", [wend.jacfwd, wend.jacrev])
+@pytest.mark.parametrize(
+    "innermost", [pytest.param(wend.jacfwd, marks=pytest.mark.slow), wend.jacrev]
+)
 def test_det_of_singular_matrices(innermost: Any) -> None:
     """Every derivative up to the third, at any rank, in all modes."""
     singular = [

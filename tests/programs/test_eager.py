@@ -65,6 +65,7 @@ def expected_second(program: Program, arrays: str) -> Any:
     return _expected[key]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", ["functional", "python"])
 def test_eager_value_and_gradient(program, expected, form):
     fun = program.fun if form == "functional" else plain(program)

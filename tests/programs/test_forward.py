@@ -79,6 +79,7 @@ def test_linear_part(program):
     np.testing.assert_allclose(both, 2 * f_lin(*tangents) - f_lin(*others), rtol=EXACT, atol=EXACT)
 
 
+@pytest.mark.sampled
 def test_jacobians_are_the_gradient(program):
     expected = wend.grad(program.fun, every(program))(*program.args)
     for transform in (wend.jacfwd, wend.jacrev):

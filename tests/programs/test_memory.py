@@ -102,6 +102,7 @@ def by_other_transforms(x: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(
     "policy", ["recompute", "thin", wend.Every(3), wend.Checkpoints(3)], ids=str

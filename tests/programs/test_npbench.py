@@ -34,6 +34,7 @@ def test_the_arguments_make_it_do_something(kernel) -> None:
     check_something_happens(kernel)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kernel", [k for k in KERNELS if k.smooth], ids=str)
 def test_gradient(kernel) -> None:
     check_gradient(kernel)

@@ -10,7 +10,7 @@ from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.subscripts import key_expression
 from wend.capture.rewrite.syntax import all_arguments, is_runtime, name, runtime, thunk
-from wend.capture.rewrite.walrus import NO_NAMES, Names, walrus_targets
+from wend.capture.rewrite.walrus import NO_NAMES, Names
 from wend.capture.syntax.nodes import Transformer, walk
 
 
@@ -89,7 +89,7 @@ class Expressions(Transformer):
         ast.copy_location(following, remaining[0])
         definite = self.scope.definitely_bound(first)[0 if is_and else 1]
         left = self.rewritten(first)
-        if not _binds(following):
+        if not self.scope.binds(following):
             right: list[ast.expr] = [thunk(self.rewritten_where_bound(following, definite))]
         elif self.can_hoist:
             right = [*self.hoist((following, definite))]
@@ -137,13 +137,13 @@ class Expressions(Transformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         holds, fails = self.scope.definitely_bound(node.test)
         test = self.rewritten(node.test)
-        if self.can_hoist and (_binds(node.body) or _binds(node.orelse)):
+        if self.can_hoist and (self.scope.binds(node.body) or self.scope.binds(node.orelse)):
             return runtime(
                 "if_expression", test, *self.hoist((node.body, holds), (node.orelse, fails))
             )
         body = self.rewritten_where_bound(node.body, holds)
         orelse = self.rewritten_where_bound(node.orelse, fails)
-        if _binds(node.body) or _binds(node.orelse):
+        if self.scope.binds(node.body) or self.scope.binds(node.orelse):
             return ast.copy_location(ast.IfExp(runtime("decided", test), body, orelse), node)
         return runtime("if_expression", test, thunk(body), thunk(orelse))
 
@@ -286,10 +286,6 @@ def _iterated(value: ast.expr) -> ast.expr:
     if isinstance(value, (ast.List, ast.Tuple, ast.Constant)):
         return value
     return ast.copy_location(runtime("gone_through", value), value)
-
-
-def _binds(value: ast.expr) -> bool:
-    return bool(walrus_targets(value))
 
 
 def strip_annotations(arguments: ast.arguments, expressions: Expressions) -> ast.arguments:

@@ -12,7 +12,6 @@ from wend.capture.rewrite.jumps import LoopFlags, has_exit, lower_body
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import assign, at_first_line, located, name, runtime, thunk
-from wend.capture.rewrite.walrus import walrus_targets
 from wend.capture.syntax.names import contains, has_early_exit, live_at_end, live_before, read
 from wend.capture.syntax.nodes import StatementTransformer, cloned
 
@@ -32,7 +31,7 @@ class Loops(Blocks):
             return self.loop(stmt, leading, continues, trailing, after, always=True)
         flags = flags or self.loop_flags(stmt)
         reports_break = bool(stmt.orelse) or (flags is not None and flags.broken in after)
-        if flags is not None and not reports_break and walrus_targets(stmt.test):
+        if flags is not None and not reports_break and self.scope.binds(stmt.test):
             # The names that the test binds stay bound when a `break` ends the loop.
             exit_if = ast.If(ast.UnaryOp(ast.Not(), stmt.test), [ast.Break()], [])
             endless = ast.While(ast.Constant(True), located([exit_if], stmt) + stmt.body, [])

@@ -8,7 +8,13 @@ from typing import NamedTuple, TypeVar
 
 from wend.capture.rewrite.definite_assignment import possibly_unbound
 from wend.capture.rewrite.syntax import all_arguments, definition, empty_arguments
-from wend.capture.rewrite.walrus import NO_NAMES, Names, definitely_bound, maybe_bound
+from wend.capture.rewrite.walrus import (
+    NO_NAMES,
+    Names,
+    definitely_bound,
+    maybe_bound,
+    walrus_targets,
+)
 from wend.capture.syntax.names import PREFIX, changes, read
 from wend.capture.syntax.nodes import Kinds, Transformer, cloned, inner_statements
 
@@ -131,6 +137,10 @@ class Scope:
             self.locals.add(identifier)
             self.flags.append(identifier)
         return identifier
+
+    def binds(self, node: ast.AST) -> bool:
+        """Return whether `:=` binds one of the function's names in an expression."""
+        return self.has_walrus and bool(walrus_targets(node))
 
     def maybe_bound(self, nodes: Iterable[ast.AST]) -> Names:
         """Return the names that `:=` binds in operands that a traced value may skip."""

@@ -207,6 +207,7 @@ def samples(name: str, dtype: np.dtype) -> list[np.ndarray]:
         return [x, y.astype(dtype)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_error_is_within_four_ulp(name: str, dtype: np.dtype) -> None:

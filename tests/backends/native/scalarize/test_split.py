@@ -171,6 +171,7 @@ def every_order(fun: Any, *args: Any) -> list[tuple[Graph, list[Any]]]:
     return [of(f, *args) for f in (fun, *gradients)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_programs(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     for graph, args in every_order(program.fun, *program.args):
