@@ -108,7 +108,7 @@ def _run_arrays(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _conjugate(x: Any) -> Any:
+def conjugate(x: Any) -> Any:
     """Return the conjugate: PyTorch's gradients are those of wend and JAX, conjugated."""
     return torch.conj_physical(x) if x.is_complex() else x
 
@@ -128,10 +128,10 @@ def _pull_back(
     seeded = tuple(k for k, i in enumerate(positions) if cts[i] is not None)
     gradients: list[Any] = [None] * len(operands)
     if wrt and seeded:
-        seeds = [_conjugate(cts[positions[k]]) for k in seeded]
+        seeds = [conjugate(cts[positions[k]]) for k in seeded]
         pulled = call(function.cotangents(wrt, seeded), [*operands, *seeds])
         for k, gradient in zip(wrt, pulled, strict=True):
-            gradients[k] = _conjugate(gradient)
+            gradients[k] = conjugate(gradient)
     return gradients
 
 
