@@ -24,9 +24,13 @@ from wend.capture.guards.outside import (
     read_method,
 )
 from wend.capture.guards.reads import class_attribute
+from wend.capture.heap import locations
+from wend.capture.heap.locations import write_log
 from wend.capture.heap.places import instance_dict
 from wend.capture.libraries import is_library
 from wend.capture.replacements import is_plain_function
+from wend.capture.stage import raises
+from wend.capture.state import one_shot_iterators
 from wend.capture.state.assignments import IN_PLACE, note_attribute_write
 from wend.capture.state.unbound_attributes import (
     note_first_read,
@@ -81,6 +85,40 @@ def method(owner: Any, name: str, /) -> Any:
     if type(owner) is np.ndarray:
         owner = entered_items(owner)
     return getattr(owner, name) if isinstance(owner, Staged) else attribute(owner, name)
+
+
+def peek(owner: Any, name: str, /) -> Any:
+    """Return `owner.name`, of which something is about to be written.
+
+    The code reads it once more: what a getter of the user's has done here is undone.
+    """
+    recording = current()
+    if recording is None or isinstance(owner, Staged) or not _runs_getter(owner, name):
+        return getattr(owner, name)
+    effects, rests = recording.effects(), raises.mark()
+    with write_log() as log, one_shot_iterators.peeled_trip():
+        try:
+            return attribute(owner, name)
+        finally:
+            for location, old in reversed(log.values()):
+                location.write(old)
+            raises.reinstate(rests)
+            recording.restore_effects(effects)
+
+
+locations.peek = peek
+
+
+def _runs_getter(owner: Any, name: str) -> bool:
+    """Return whether code of the user's class finds an attribute."""
+    descriptor, subject, _ = _descriptor(owner, name)
+    if isinstance(descriptor, property):
+        return subject is not None and is_plain_function(descriptor.fget)
+    getter = getattr(type(descriptor), "__get__", None)
+    if is_plain_function(getter):
+        return _takes_precedence(descriptor, subject, name)
+    is_missing = descriptor is MISSING and name not in (instance_dict(owner) or ())
+    return is_missing and is_plain_function(getattr(type(owner), "__getattr__", None))
 
 
 def _descriptor(owner: Any, name: str) -> tuple[Any, Any, type]:

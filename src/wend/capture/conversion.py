@@ -36,9 +36,9 @@ from wend.capture.replacements import is_plain_function
 from wend.capture.rewrite.jumps import exit_of_finally
 from wend.capture.rewrite.scope import mangled
 from wend.capture.rewrite.statements import rewrite_function
-from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, fill_positions
+from wend.capture.rewrite.syntax import THUNK, definition, fill_positions
 from wend.capture.source import FunctionNode, function_node
-from wend.capture.syntax.names import PREFIX
+from wend.capture.syntax.names import PREFIX, RUNTIME
 from wend.capture.uncaptured import (
     MARKED,
     NOT_CAPTURED,

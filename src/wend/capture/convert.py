@@ -15,6 +15,7 @@ from wend.capture.attributes import (
     attribute_target,
     change_attribute,
     method,
+    peek,
     set_attribute,
 )
 from wend.capture.builtins import strings
@@ -185,6 +186,7 @@ vars(RUNTIME_FUNCTIONS).update(
     made=one_shot_iterators.register,
     matched_part=patterns.matched_part,
     method=method,
+    peek=peek,
     read_held=read_held,
     not_=not_,
     or_=or_,

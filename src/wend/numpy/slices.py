@@ -88,13 +88,19 @@ def _as_int64(number: Any) -> Any:
     return cast(number, INT64)
 
 
-def as_position(index: Any) -> Any:
-    """Return an index as 64 bits with a sign; a number that does not fit raises OverflowError."""
+def as_position(index: Any, *, of_list: bool = False) -> Any:
+    """Return an index as 64 bits with a sign.
+
+    A number that does not fit raises OverflowError; IndexError, if it is that of a list or tuple.
+    """
     if not isinstance(index, Staged):
         return np.int64(index)
     if index.type.dtype == np.uint64 and index.type.shape == ():  # NumPy wraps those of arrays
+        error: type[Exception] = OverflowError
         text = "Python int too large to convert to C long"
-        index = checked(index, (ew.greater(index, _LARGEST), OverflowError, text))
+        if of_list:
+            error, text = IndexError, "cannot fit 'numpy.uint64' into an index-sized integer"
+        index = checked(index, (ew.greater(index, _LARGEST), error, text))
     return cast(index, INT64)
 
 

@@ -136,3 +136,40 @@ def test_lists_of_other_things_need_the_index(items):
 
     with pytest.raises(ConcreteValueError, match="the integer of"):
         store(np.int64(0))
+
+
+def of_a_tuple(x, k):
+    return (x, 2 * x)[k]
+
+
+def of_a_list(x, k):
+    return [x, 2 * x][k]
+
+
+def of_a_grown_list(x, k):
+    items = []
+    for i in range(3):
+        items.append(x * i)
+    return items[k]
+
+
+def put_beyond(x, k):
+    items = [x, 2 * x]
+    items[k] = 3 * x
+    return items
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("fun", [of_a_tuple, of_a_list, of_a_grown_list, put_beyond])
+def test_positions_beyond_64_bits_with_a_sign(fun, backend):
+    """Lists raise IndexError there, arrays OverflowError."""
+    compiled = wend.function(fun, backend=backend)
+    for k in (1, 2**63, 2**64 - 1):
+        k = np.uint64(k)
+        try:
+            expected = fun(1.5, k)
+        except IndexError as error:
+            with pytest.raises(IndexError, match=str(error)):
+                compiled(1.5, k)
+        else:
+            np.testing.assert_array_equal(compiled(1.5, k), expected)

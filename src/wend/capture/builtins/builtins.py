@@ -23,7 +23,7 @@ from wend.capture.stage.branches import if_value
 from wend.capture.stage.item_comparisons import compare_items, compares_items
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.capture.stage.truth import as_test, truth
-from wend.capture.syntax.names import PREFIX
+from wend.capture.syntax.names import RUNTIME
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
@@ -297,7 +297,6 @@ def _check_binds_nothing(name: str, xs: Any) -> None:
 
 
 _END = object()
-_RUNTIME = f"{PREFIX}_"  # the name of the functions that captured code calls
 
 
 def _computes_by_calls(xs: Any) -> bool:
@@ -310,7 +309,7 @@ def _computes_by_calls(xs: Any) -> bool:
 def _has_calls(code: types.CodeType) -> bool:
     """Return whether captured code, or code in it, calls something."""
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return (_RUNTIME in code.co_freevars and "call" in code.co_names) or any(map(_has_calls, inner))
+    return (RUNTIME in code.co_freevars and "call" in code.co_names) or any(map(_has_calls, inner))
 
 
 def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:

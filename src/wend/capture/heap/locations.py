@@ -106,10 +106,26 @@ class Attribute(Location):
         self.owner, self.name = owner, name
 
     def read(self) -> Any:
-        descriptor = inspect.getattr_static(type(self.owner), self.name, None)
+        value = self.stored()
+        kind = type(self.owner)
+        # Where setters of the user's keep it elsewhere, what `__getattr__` finds is not stored.
+        if (
+            value is UNBOUND
+            and _has_hook(kind, "__getattr__")
+            and not _has_hook(kind, "__setattr__")
+        ):
+            return evaluate(lambda: peek(self.owner, self.name))
+        return value
+
+    def stored(self) -> Any:
+        """Return the attribute if no `__getattr__` has to find it; else `UNBOUND`."""
+        kind: Any = type(self.owner)
+        descriptor = inspect.getattr_static(kind, self.name, None)
         if isinstance(descriptor, functools.cached_property):
             return vars(self.owner).get(self.name, UNBOUND)  # without computing it
-        return getattr(self.owner, self.name, UNBOUND)
+        if not _has_hook(kind, "__getattr__"):
+            return getattr(self.owner, self.name, UNBOUND)
+        return evaluate(lambda: kind.__getattribute__(self.owner, self.name))
 
     def write(self, value: Any) -> None:
         has_own_setter = isinstance(self.owner, (type, ModuleType))
@@ -122,6 +138,10 @@ class Attribute(Location):
 
     def places(self) -> Iterator[Place]:
         yield AttributePlace(self.label, self.owner, self.name)
+
+
+def _has_hook(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), FunctionType)
 
 
 class AttributeNames:
@@ -278,6 +298,10 @@ class Global(Location):
 
     def places(self) -> Iterator[Place]:
         yield GlobalPlace(self.label, self.variables)
+
+
+# Reads an attribute, as far as code of the user does so, without its effects
+peek: Callable[[Any, str], Any] = getattr
 
 
 def evaluate(thunk: Callable[[], Any]) -> Any:

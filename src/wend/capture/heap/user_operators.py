@@ -20,6 +20,7 @@ from wend.capture.heap.places import ItemsPlace, instance_dict
 from wend.capture.heap.trace_log import is_first_use, note_write
 from wend.capture.heap.unseen_code import note_object
 from wend.capture.libraries import is_library
+from wend.capture.syntax.names import RUNTIME
 from wend.trace.aliasing.referrers import users_frames
 
 _NOT_OPERATORS = frozenset(
@@ -84,7 +85,7 @@ def log_write_operands() -> None:
             globals_read = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)
             variables = itertools.chain(variables, globals_read)
         for name, value in variables:
-            if type(value) in _PLAIN_TYPES or id(value) in visited:
+            if type(value) in _PLAIN_TYPES or id(value) in visited or name == RUNTIME:
                 continue
             visited.add(id(value))
             if _has_missing_hook(value):

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from wend.capture.rewrite.scope import Scope
-from wend.capture.rewrite.syntax import definition, expression, name, runtime, strings, thunk
-from wend.capture.syntax.names import PREFIX, changes
+from wend.capture.rewrite.syntax import definition, name, peeked, runtime, strings, thunk
+from wend.capture.syntax.names import PREFIX, changes, path_of
 from wend.capture.syntax.nodes import cloned
 
 
@@ -66,7 +66,7 @@ def _heap_entry(kind: str, label: str, owner: str, attribute: str | None = None)
     fields = [
         ast.Constant(kind),
         ast.Constant(label),
-        thunk(expression(owner)),
+        thunk(peeked(owner)),
         ast.Constant(attribute),
     ]
     return ast.Tuple(fields, ast.Load())
@@ -77,15 +77,16 @@ def write_log_calls(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
     effects = changes(head_expressions(stmt))
     calls: list[ast.expr] = []
     if isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Attribute):
-        owner = cloned(stmt.target.value)
-        calls.append(runtime("read_held", thunk(owner), ast.Constant(stmt.target.attr)))
+        held_by = path_of(stmt.target.value)
+        holder = cloned(stmt.target.value) if held_by is None else peeked(held_by)
+        calls.append(runtime("read_held", thunk(holder), ast.Constant(stmt.target.attr)))
     for path in effects.bound:
         owner, _, attribute = path.rpartition(".")
         if owner:
             calls.append(
                 runtime(
                     "log_write_attribute",
-                    thunk(expression(owner)),
+                    thunk(peeked(owner)),
                     ast.Constant(attribute),
                     ast.Constant(path),
                 )
@@ -94,9 +95,7 @@ def write_log_calls(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
             calls.append(runtime("log_write_variable", thunk(name(path)), ast.Constant(path)))
     for path in effects.mutated:
         how = [ast.Constant(path in effects.stores), ast.Constant(effects.stores.get(path, False))]
-        calls.append(
-            runtime("log_write_contents", thunk(expression(path)), ast.Constant(path), *how)
-        )
+        calls.append(runtime("log_write_contents", thunk(peeked(path)), ast.Constant(path), *how))
     return [ast.copy_location(ast.Expr(call), stmt) for call in calls]
 
 

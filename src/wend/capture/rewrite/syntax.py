@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wend.capture.syntax.names import PREFIX
+from wend.capture.syntax.names import PREFIX, RUNTIME
 from wend.capture.syntax.nodes import children
 
-RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"
 _POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
@@ -72,6 +71,14 @@ def expression(path: str, context: ast.expr_context | None = None) -> ast.expr:
     if not owner:
         return ast.Name(attribute, context)
     return ast.Attribute(expression(owner), attribute, context)
+
+
+def peeked(path: str) -> ast.expr:
+    """Build the expression that looks at a path, as code will do itself."""
+    owner, _, attribute = path.rpartition(".")
+    if not owner:
+        return name(path)
+    return runtime("peek", peeked(owner), ast.Constant(attribute))
 
 
 def declare_locals(names: Sequence[str]) -> list[ast.stmt]:

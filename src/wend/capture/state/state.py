@@ -129,11 +129,12 @@ class State:
                 self.extend([variable_location(thunk, label)])
                 continue
             owner = evaluate(thunk)
-            if kind == "holder" and is_ref(getattr(owner, attribute or "", None)):
-                continue  # arrays are updated in place
             if kind in ("attribute", "holder") and owner is not UNBOUND:
-                if not has_custom_setter(owner, attribute or ""):
-                    self.extend([Attribute(label, owner, attribute or "")])
+                if has_custom_setter(owner, attribute or ""):
+                    continue
+                location = Attribute(label, owner, attribute or "")
+                if kind == "attribute" or not _stays(location):
+                    self.extend([location])
             elif is_container(owner):
                 is_variable = label in self.variables
                 self.extend(
@@ -272,6 +273,12 @@ class State:
         for location, value in written:
             if isinstance(location, AttributeOrder):  # of those that were unbound, too
                 location.write(value)
+
+
+def _stays(location: Attribute) -> bool:
+    """Return whether an attribute holds an array, updated in place, or `__getattr__` finds it."""
+    value = location.read()
+    return is_ref(value) or (value is not UNBOUND and location.stored() is UNBOUND)
 
 
 def is_ref(value: Any) -> bool:

@@ -16,6 +16,7 @@ from wend.eager.promotion import PYTHON_SCALARS, cast, result_dtype
 from wend.ir.graph import Value
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
+from wend.numpy.slices import as_position
 from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.recording.arguments import (
     LeafType,
@@ -52,7 +53,7 @@ def item_at(items: Sequence[Any], index: Any) -> Any:
     if not all(_fits(type, types[0], dtype) for type in types):
         return _concrete_lookup(items, index, types)
     weak = all(type.weak for type in types)
-    count = len(items)
+    index, count = _position(index), len(items)
     text = f"{type(items).__name__} index out of range"
     if raising.divert(lambda: (index < -count) | (index >= count), IndexError, lambda: text):
         with raising.checked():
@@ -78,7 +79,7 @@ def set_item_at(items: list[Any], index: Any, value: Any) -> None:
     if counts_trips or not is_of_arrays or len(items) > _MAX_STORED or not _are_alike(items, value):
         items[index] = value  # raises the error of an unknown number, or takes its known value
         return
-    count, text = len(items), "list assignment index out of range"
+    index, count, text = _position(index), len(items), "list assignment index out of range"
     raising.may_raise("items[k] = value", (IndexError,))
     is_outside = ew.logical_or(index < -count, index >= count)
     _set_item_at(items, checked(index, (is_outside, IndexError, text)), value, recording)
@@ -118,6 +119,10 @@ def _are_tuples_of_one_length(items: Sequence[Any]) -> bool:
 
 def _is_traced_integer(x: Any) -> bool:
     return isinstance(x, Staged) and x.type.shape == () and x.type.dtype.kind in "iu"
+
+
+def _position(index: Any) -> Any:
+    return as_position(index, of_list=True) if index.type.dtype == np.uint64 else index
 
 
 def _is_array(item: Any) -> bool:

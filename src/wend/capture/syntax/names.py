@@ -13,6 +13,7 @@ from wend.capture.syntax.nodes import Visitor, children, inner_statements, walk
 PathSet = dict[str, None]  # an ordered set of paths
 
 PREFIX = "_wend_"
+RUNTIME = f"{PREFIX}_"  # the functions that captured code calls
 # Set by a `return` in a loop
 RETURNED = f"{PREFIX}returned"
 RETURN_VALUE = f"{PREFIX}value"

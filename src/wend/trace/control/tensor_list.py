@@ -253,7 +253,7 @@ class TensorList:
 
     def _position(self, index: Any) -> Any:
         """Return an index as an operand; lists count negative ones from the end by themselves."""
-        return as_position(index)
+        return as_position(index, of_list=True)
 
     def stack(self, axis: int = 0) -> Any:
         """Stack the items along a new axis."""
