@@ -114,7 +114,8 @@ def _with_residuals(
     scratch = Build("")
     scratch.source = node.source
     body = transposed.with_residuals(p.body.name, recorded)
-    return scratch.parallel_map(p.mapped, p.starts, p.invariants, body, [*p.forms, *forms])
+    forms = [*p.forms, *forms]
+    return scratch.parallel_map(p.mapped, p.starts, p.invariants, body, forms, **p.limits)
 
 
 def _append_backward(
@@ -145,6 +146,7 @@ def _append_backward(
             *(LIST if isinstance(operands[j].type, ListType) else STACK for j in elements),
             *(SUM for _ in fixed),
         ],
+        **p.limits,
     )
     for j, ct in zip([*elements, *fixed], backward.results, strict=True):
         bwd.cts.add(b, operands[j], ct)

@@ -124,7 +124,10 @@ def mapped(graphs: Sequence[Graph]) -> list[str]:
     for node in (node for graph in graphs for node in graph.walk()):
         if node.remark is not None and node.remark.chunk is not None:
             size = f"{node.remark.chunk:,} elements"
-            lines.append(f"runs vmap{at(node.source)} in chunks of {size}, on several threads")
+            threads = {None: "several threads", 1: "one thread"}.get(
+                node.remark.threads, f"up to {node.remark.threads} threads"
+            )
+            lines.append(f"runs vmap{at(node.source)} in chunks of {size}, on {threads}")
         if node.remark is None or node.remark.lanes is None:
             continue
         if node.remark.lanes > 1:

@@ -51,6 +51,7 @@ class Remark:
         trips: how many trips the program has of a loop; nothing reads what the others compute.
         unread_bytes: the size of the rows that such a loop does not keep.
         chunk: so many elements of a `vmap` are computed by one thread at a time.
+        threads: how many threads compute chunks at most, where the caller says.
         is_distributed: what its trips do by loops of their own is computed before, for all trips.
     """
 
@@ -61,6 +62,7 @@ class Remark:
     trips: int | None = None
     unread_bytes: int = 0
     chunk: int | None = None
+    threads: int | None = None
     is_distributed: bool = False
 
 

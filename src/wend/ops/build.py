@@ -491,11 +491,12 @@ class Build(Builder):
         invariants: Sequence[Value],
         body: Graph,
         forms: Sequence[str],
+        **limits: int,
     ) -> Node:
         """A region applied to each element of the mapped values; a form for each of its results."""
         operands, count = (*mapped, *starts, *invariants), len(mapped)
         op, results = parallel_map.parallel_map, tuple(forms)
-        return self.emit_node(op, operands, (body,), mapped=count, results=results)
+        return self.emit_node(op, operands, (body,), mapped=count, results=results, **limits)
 
     def chunked_map(
         self,
@@ -504,10 +505,12 @@ class Build(Builder):
         body: Graph,
         chunk: int,
         rows: Sequence[bool],
+        threads: int | None = None,
     ) -> Node:
         """A region applied to chunks of the mapped values; which results have a row an element."""
         count, op = len(mapped), chunked_map.chunked_map
-        attrs = {"mapped": count, "chunk": chunk, "rows": tuple(rows)}
+        attrs: dict[str, Any] = {"mapped": count, "chunk": chunk, "rows": tuple(rows)}
+        attrs |= {} if threads is None else {"threads": threads}
         return self.emit_node(op, (*mapped, *invariants), (body,), **attrs)
 
     def linear_block(

@@ -22,7 +22,12 @@ from wend.ops.parallel_map import is_stackable
 
 
 def _infer(
-    *types: Type, mapped: int, chunk: int, rows: tuple[bool, ...], regions: Sequence[Graph]
+    *types: Type,
+    mapped: int,
+    chunk: int,
+    rows: tuple[bool, ...],
+    regions: Sequence[Graph],
+    threads: int | None = None,
 ) -> tuple[Type, ...]:
     (body,) = regions
     size, chunks = _sizes(types[:mapped], chunk)
@@ -71,6 +76,7 @@ class ChunkedMapParts:
         chunk: how many elements a chunk has, but the last.
         rows: which results have a row for each element; others have one for each chunk.
         source: the user's line.
+        threads: how many threads may compute them at most; None: all.
     """
 
     mapped: tuple[Value, ...]
@@ -79,6 +85,7 @@ class ChunkedMapParts:
     chunk: int
     rows: tuple[bool, ...]
     source: Source | None = None
+    threads: int | None = None
 
     @staticmethod
     def of(node: Node) -> ChunkedMapParts:
@@ -90,4 +97,5 @@ class ChunkedMapParts:
             node.attrs["chunk"],
             node.attrs["rows"],
             node.source,
+            node.attrs.get("threads"),
         )

@@ -3,12 +3,14 @@
 Its operands are the mapped ones, where the sums start, and the invariants. A mapped operand is an
 array, whose first axis counts the elements, or a list of them. The region takes an element of each
 mapped operand, then the invariants.
+
+Who records it may say how many lanes and threads there are at most. Both change no result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from wend.base.errors import ShapeError, TypeMismatchError
 from wend.base.source import Source
@@ -20,6 +22,8 @@ from wend.ops.control import as_seen_outside, check_arguments, outer_symbols
 # How a result is made of those of the elements: an array with a new first axis, a list, or where
 # the sum starts plus all of them, in the order of the elements
 STACK, LIST, SUM = "stack", "list", "sum"
+# The attributes that say how many of them there are at most
+LIMITS = ("lanes", "threads")
 
 
 def element_type(type: Type) -> Type:
@@ -51,7 +55,12 @@ def _common_size(mapped: Sequence[Type]) -> Dim:
 
 
 def _infer(
-    *types: Type, mapped: int, results: tuple[str, ...], regions: Sequence[Graph]
+    *types: Type,
+    mapped: int,
+    results: tuple[str, ...],
+    regions: Sequence[Graph],
+    lanes: int | None = None,
+    threads: int | None = None,
 ) -> tuple[Type, ...]:
     (body,) = regions
     starts = types[mapped : mapped + results.count(SUM)]
@@ -104,7 +113,8 @@ parallel_map = Op(
 class ParallelMapParts:
     """The parts of a `parallel_map` node.
 
-    `forms` tells of each result whether it is a stack, a list or a sum.
+    `forms` tells of each result whether it is a stack, a list or a sum; `limits` has how many
+    `lanes` and `threads` there are at most, where that is said.
     """
 
     mapped: tuple[Value, ...]
@@ -113,6 +123,7 @@ class ParallelMapParts:
     body: Graph
     forms: tuple[str, ...]
     source: Source | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
     def of(node: Node) -> ParallelMapParts:
@@ -126,6 +137,7 @@ class ParallelMapParts:
             node.regions[0],
             forms,
             node.source,
+            {name: node.attrs[name] for name in LIMITS if name in node.attrs},
         )
 
     @property

@@ -38,10 +38,26 @@ MAX_VALUE_ELEMENTS = 4
 _WAITING_SHARE = 4  # one in so many lanes may wait
 
 
-def may_have_lanes(w: WhileParts, size: Dim) -> bool:
+@dataclass(frozen=True, slots=True)
+class LaneTarget:
+    """Which loops have lanes, and how many.
+
+    Attributes:
+        in_registers: whether the backend has lanes in registers, for loops of numbers.
+        count: how many there are at most, where the program says.
+    """
+
+    in_registers: bool = False
+    count: int | None = None
+
+    def suits(self, w: WhileParts, size: Dim) -> bool:
+        """Return whether a loop for so many elements has lanes that are arrays."""
+        is_few = isinstance(size, int) and size < MIN_ELEMENTS
+        return not (is_few and self.count is None) and may_have_lanes(w)
+
+
+def may_have_lanes(w: WhileParts) -> bool:
     """Return whether a loop is made of small numbers, and nothing in it can fail."""
-    if isinstance(size, int) and size < MIN_ELEMENTS:
-        return False
     values = [*w.before_carry, *w.forwarded]
     nodes = [*w.before.walk(), *w.after.walk()]
     return all(map(is_small, values)) and all(map(is_harmless, nodes))
@@ -70,20 +86,22 @@ class Lanes:
         c: the builder for all elements.
         size: the number of lanes as a dimension.
         count: that number.
+        most: how many there are for many elements.
     """
 
     c: BatchBuild
     size: Dim
     count: Value
+    most: int
 
     @staticmethod
-    def of(c: BatchBuild) -> Lanes:
+    def of(c: BatchBuild, most: int) -> Lanes:
         """Return so many lanes as there are elements, or the most."""
         if isinstance(c.size, int):
-            size = min(LANES, c.size)
-            return Lanes(c, size, c.b.integer(size))
-        count = c.b.emit(elementwise.minimum, c.count, c.b.integer(LANES))
-        return Lanes(c, new_symbol(), count)
+            size = min(most, c.size)
+            return Lanes(c, size, c.b.integer(size), most)
+        count = c.b.emit(elementwise.minimum, c.count, c.b.integer(most))
+        return Lanes(c, new_symbol(), count, most)
 
     def append(
         self,
@@ -113,7 +131,7 @@ class Lanes:
         layout = _LaneRegions(self, before, after, len(starts), flags, len(outs))
         regions = [layout.before(entry, outer), layout.after(entry, outer)]
         loop = c.b.while_(entry, outer, *regions)
-        loop.remark = Remark(lanes=LANES)
+        loop.remark = Remark(lanes=self.most)
         results = loop.results
         first = 1 + len(entry) - len(outs) - 1
         return [self._filled(x) for x in results[first : first + len(outs)]]

@@ -17,6 +17,7 @@ from wend.ops import contracting, shaping
 from wend.ops.batching import BatchBuild
 from wend.ops.build import Build
 from wend.ops.parallel_map import LIST, STACK, SUM, ParallelMapParts, is_stackable, parallel_map
+from wend.passes.batch_lanes import LaneTarget
 from wend.passes.batch_nodes import Batcher
 from wend.passes.lane_maps import runs_in_lanes
 
@@ -50,9 +51,10 @@ class _BatchedMap:
     """A `parallel_map` that is being batched into a list of nodes."""
 
     def __init__(self, nodes: list[Node], node: Node, *, in_registers: bool) -> None:
-        self.b, self.in_registers = Build(""), in_registers
+        self.b = Build("")
         self.b.nodes, self.b.source = nodes, node.source
         self.node, self.p = node, ParallelMapParts.of(node)
+        self.target = LaneTarget(in_registers, self.p.limits.get("lanes"))
         self.listed = {
             inner: outer
             for inner, outer in zip(self.p.elements, self.p.mapped, strict=True)
@@ -95,7 +97,7 @@ class _BatchedMap:
         p = self.p
         first = next(x for x in p.mapped if isinstance(x.type, TensorType))
         build = BatchBuild(b, b.size_of(first, 0), first.tensor.dims[0])
-        batcher = Batcher(build, in_registers=self.in_registers)
+        batcher = Batcher(build, self.target)
         for inner, outer in zip(p.elements, p.mapped, strict=True):
             if inner not in self.listed:
                 batcher.states[inner] = outer, True
@@ -167,7 +169,7 @@ class _BatchedMap:
         mapped = [self.listed[x] if x in self.listed else states[x][0] for x in elements]
         fixed = [states[x][0] for x in shared]
         graph = inner.finish([mapping[x] for x in (*stacks, *(p.body.results[k] for k in numbers))])
-        if self.in_registers and self._append_lanes(mapped, fixed, graph, stacks, numbers):
+        if self.target.in_registers and self._append_lanes(mapped, fixed, graph, stacks, numbers):
             return
         node = self.b.parallel_map(
             mapped,
@@ -175,6 +177,7 @@ class _BatchedMap:
             fixed,
             graph,
             [*(STACK for _ in stacks), *(p.forms[k] for k in numbers)],
+            **p.limits,
         )
         states.update((x, (y, True)) for x, y in zip(stacks, node.results, strict=False))
         self.done.update(zip(numbers, node.results[len(stacks) :], strict=True))
@@ -193,7 +196,8 @@ class _BatchedMap:
         forms = {p.forms[k] for k in numbers}
         if SUM not in forms or LIST in forms:
             return False
-        node = b.parallel_map(mapped, [], fixed, graph, [STACK] * len(graph.results))
+        forms_of_all = [STACK] * len(graph.results)
+        node = b.parallel_map(mapped, [], fixed, graph, forms_of_all, **p.limits)
         if not runs_in_lanes(node):
             return False
         self.b.nodes += b.nodes

@@ -19,7 +19,7 @@ from wend.ops.batching import BatchBuild
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, WhileParts, if_, while_
 from wend.ops.shapes import size_of
-from wend.passes.batch_lanes import Lanes, may_have_lanes
+from wend.passes.batch_lanes import LANES, Lanes, LaneTarget
 from wend.passes.lane_maps import is_elementwise, is_loop_of_numbers
 
 # A value, and whether it has those of all elements
@@ -45,12 +45,11 @@ class Batcher:
         states: the state of each value of the graph that has one.
         is_whole: whether every node has a rule.
         has_lanes: whether a loop that elements leave at different trips may have lanes.
-        in_registers: whether the backend has lanes for loops of numbers, which stay as they are.
+        target: which of these have lanes; loops whose lanes are in registers stay as they are.
     """
 
-    def __init__(self, c: BatchBuild, *, in_registers: bool = False) -> None:
-        self.c = c
-        self.in_registers = in_registers
+    def __init__(self, c: BatchBuild, target: LaneTarget = LaneTarget()) -> None:  # noqa: B008
+        self.c, self.target = c, target
         self.states: dict[Value, State] = {}
         self.is_whole = self.has_lanes = True
 
@@ -110,7 +109,7 @@ class Batcher:
             return None
         params = [b.param(type) for type in types if type is not None]
         count = b.param(self.c.count.type)
-        inner = Batcher(BatchBuild(b, count, self.c.size), in_registers=self.in_registers)
+        inner = Batcher(BatchBuild(b, count, self.c.size), self.target)
         inner.states.update(zip(graph.params, zip(params, flags, strict=True), strict=True))
         inner.has_lanes = self.has_lanes
         inner.is_whole = all(map(inner.append, graph.nodes))
@@ -181,11 +180,11 @@ class Batcher:
         self, w: WhileParts, values: Sequence[Value], flags: Sequence[bool]
     ) -> Sequence[Value] | None:
         """Append a loop that each element leaves at another trip."""
-        if not self.has_lanes or not may_have_lanes(w, self.c.size):
+        if not self.has_lanes or not self.target.suits(w, self.c.size):
             return None
-        if self.in_registers and is_loop_of_numbers(w):
+        if self.target.in_registers and is_loop_of_numbers(w):
             return None
-        count, lanes = len(w.carry), Lanes.of(self.c)
+        count, lanes = len(w.carry), Lanes.of(self.c, self.target.count or LANES)
         starts = self.expanded(
             list(zip(values[:count], flags[:count], strict=True)), [True] * count
         )
@@ -238,7 +237,7 @@ class Batcher:
             return None
         sides: list[list[Value]] = []
         for branch in parts.branches:
-            inner = Batcher(self.c, in_registers=self.in_registers)
+            inner = Batcher(self.c, self.target)
             operands = zip(values[1:], flags[1:], strict=True)
             inner.states.update(zip(branch.params, operands, strict=True))
             if not all(isinstance(x.type, TensorType) for x in branch.results):

@@ -22,7 +22,7 @@ from wend.passes.batch_lanes import MIN_IN_LANES
 from wend.passes.batch_maps import batch_maps_around_lanes
 from wend.passes.batch_nodes import may_run_once
 from wend.passes.dce import dce
-from wend.passes.lane_maps import lane_count, refilled_loops, runs_in_lanes
+from wend.passes.lane_maps import refilled_loops, runs_in_lanes, suitable_lanes
 
 # The least elements of a chunk that runs in loops, not in lanes
 _MIN_IN_LOOPS = 16
@@ -84,7 +84,7 @@ def _least_elements(node: Node) -> int:
     if not runs_in_lanes(node):
         return _MIN_IN_LOOPS
     body = node.regions[0]
-    return (_MIN_REFILLS if refilled_loops(body) else _MIN_LANE_GROUPS) * lane_count(body)
+    return (_MIN_REFILLS if refilled_loops(body) else _MIN_LANE_GROUPS) * suitable_lanes(body)
 
 
 def _is_ranked(type: Type) -> bool:
@@ -122,14 +122,21 @@ def _append_chunks(b: Build, node: Node, p: ParallelMapParts, chunk: int) -> lis
     starts = [inner.param(x.type) for x in p.starts]
     invariants = [inner.param(x.type) for x in fixed]
     zeros = [inner.zeros_like(x) for x in starts]
-    map_of_chunk = inner.parallel_map(mapped, zeros, invariants, body, p.forms)
+    map_of_chunk = inner.parallel_map(mapped, zeros, invariants, body, p.forms, **p.limits)
     results = [
         inner.insert_axes(x, axes=(0,)) if form == SUM else x
         for form, x in zip(p.forms, map_of_chunk.results, strict=True)
     ]
     rows = [form == STACK for form in p.forms]
-    new = b.chunked_map(p.mapped, [*p.starts, *fixed], inner.finish(results), chunk, rows)
-    new.remark = Remark(chunk=chunk)
+    new = b.chunked_map(
+        p.mapped,
+        [*p.starts, *fixed],
+        inner.finish(results),
+        chunk,
+        rows,
+        p.limits.get("threads"),
+    )
+    new.remark = Remark(chunk=chunk, threads=p.limits.get("threads"))
     return [
         b.refine(_total(b, p.start_of(k), x) if form == SUM else x, old.type)
         for k, (form, x, old) in enumerate(zip(p.forms, new.results, node.results, strict=True))

@@ -63,7 +63,7 @@ def _pair(graph: Graph, i: int, j: int) -> _Pair | None:
     sizes = {x.type.dims[0] for x in (*p.mapped, *q.mapped) if isinstance(x.type, TensorType)}
     sums = {x for x, form in zip(first.results, p.forms, strict=True) if form == SUM}
     is_elementwise = not results.isdisjoint(q.mapped) and sums.isdisjoint(q.mapped)
-    if len(sizes) != 1 or not is_elementwise:
+    if len(sizes) != 1 or not is_elementwise or p.limits != q.limits:
         return None
     between = graph.nodes[i + 1 : j]
     needed = {x for x in second.operands if x not in results}
@@ -105,6 +105,7 @@ def _fuse_pair(graph: Graph, pair: _Pair) -> Graph:
         shared,
         inner.finish([*forward, *backward]),
         [*p.forms, *q.forms],
+        **p.limits,
     )
     old = (*first.results, *second.results)
     new = [b.refine(x, y.type) for x, y in zip(node.results, old, strict=True)]

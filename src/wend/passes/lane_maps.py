@@ -25,12 +25,16 @@ NARROW, WIDE, _MAX_WIDE_NODES = 8, 16, 32
 
 
 def runs_in_lanes(node: Node) -> bool:
-    """Return whether the elements of a map can be computed side by side in vectors."""
+    """Return whether the elements of a map can be computed side by side in vectors.
+
+    That holds for one lane, too: what is computed, and in which order, does not depend on how many
+    the program asks for.
+    """
     if node.op is not parallel_map:
         return False
     p = ParallelMapParts.of(node)
     size = p.mapped[0].tensor.dims[0] if isinstance(p.mapped[0].type, TensorType) else 0
-    if isinstance(size, int) and size < MIN_ELEMENTS:
+    if "lanes" not in p.limits and isinstance(size, int) and size < MIN_ELEMENTS:
         return False
     if any(form != STACK for form in p.forms):
         return False
@@ -51,8 +55,14 @@ def is_elementwise(node: Node) -> bool:
     return node.op.batch is elementwise.add.batch
 
 
-def lane_count(body: Graph) -> int:
-    """Return how many elements are computed side by side."""
+def lane_count(node: Node) -> int:
+    """Return how many elements of a map are computed side by side; 1: it is a loop over them."""
+    p = ParallelMapParts.of(node)
+    return p.limits.get("lanes") or suitable_lanes(p.body)
+
+
+def suitable_lanes(body: Graph) -> int:
+    """Return how many lanes suit a body."""
     nodes = sum(node.op is not creating.constant for node in body.walk())
     return WIDE if nodes <= _MAX_WIDE_NODES else NARROW
 

@@ -31,9 +31,12 @@ def _lowered(graph: Graph, *, in_registers: bool) -> Graph:
     def lower(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         regions = [_lowered(region, in_registers=in_registers) for region in node.regions]
         copy = with_operands(node, operands, regions)
-        if node.op is not parallel_map or (in_registers and runs_in_lanes(copy)):
-            if node.op is parallel_map:
-                copy.remark = Remark(lanes=lane_count(copy.regions[0]))
+        if node.op is not parallel_map:
+            nodes.append(copy)
+            return copy.results
+        lanes = lane_count(copy) if in_registers and runs_in_lanes(copy) else 1
+        if lanes > 1:
+            copy.remark = Remark(lanes=lanes)
             nodes.append(copy)
             return copy.results
         b = Build(graph.name)

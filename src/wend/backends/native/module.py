@@ -104,7 +104,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     for k, (chunk, p) in enumerate(zip(chunks, detached.maps, strict=True)):
         chunk.low.join_module(low)
         chunk.emit()
-        threads_of_chunk = 1 if chunk.low.slow_nodes else chunk.threads
+        limit = 1 if chunk.low.slow_nodes else p.threads or chunk.threads
         low.chunk_functions.append(
             ChunkFunction(
                 f"@wend_chunk{k}",
@@ -113,7 +113,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
                 chunk.layout.headers,
                 chunk.layout.python,
                 words,
-                threads_of_chunk,
+                min(limit, chunk.threads),
             )
         )
         programs.append(ChunkProgram(chunk.program(()), words, chunk.threads))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,13 @@ from wend.function.mapping.axes import axes_of_leaves, axis_within, check_axes, 
 from wend.function.signature.signature import Arguments, Signature, argument_paths
 from wend.ir.types import TensorType
 from wend.numpy.shaping import moveaxis
+from wend.ops.parallel_map import LIMITS
 from wend.trace.control.parallel_map import MappedCall
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import current
 from wend.trace.trace_function import trace_function
+
+_LANES = (1, 2, 4, 8, 16, 32, 64)
 
 
 def vmap(
@@ -30,6 +33,9 @@ def vmap(
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     chunk_size: int | None = None,
+    *,
+    lanes: int | None = None,
+    threads: int | None = None,
 ) -> Function:
     """Return a function that applies `fun` to each element of axes of its arguments.
 
@@ -50,6 +56,11 @@ def vmap(
         spmd_axis_name: not supported: there are no devices to spread the elements over.
         chunk_size: how many elements to compute together at most; None: all. It bounds the memory,
             and changes no result.
+        lanes: how many elements a loop that they leave at different trips computes side by side: a
+            power of two up to 64, or 1 for one after the other; None: as many as suit the loop.
+            Bodies that cannot run so ignore it.
+        threads: how many threads compute such loops at most; None: as many as
+            `config(threads=…)` allows.
 
     Returns:
         A function of the same arguments, with one axis more in those that are mapped.
@@ -57,6 +68,7 @@ def vmap(
     Raises:
         ShapeError: the mapped axes have different sizes.
         StructureError: `in_axes` or `out_axes` do not fit the arguments or the result.
+        ValueError: a number of elements, lanes or threads is none.
         VariableError: `fun` assigns to a variable, or draws from a `Generator`.
 
     Example:
@@ -85,10 +97,18 @@ def vmap(
         )
     _check_count("axis_size", axis_size, 0)
     _check_count("chunk_size", chunk_size, 1)
+    _check_count("threads", threads, 1)
+    if lanes is not None and (isinstance(lanes, bool) or lanes not in _LANES):
+        raise ValueError(f"vmap: lanes is a power of two from 1 to {_LANES[-1]}, not {lanes!r}")
+    limits = {
+        name: int(count)
+        for name, count in zip(LIMITS, (lanes, threads), strict=True)
+        if count is not None
+    }
 
     def record(*args: Any, **kwargs: Any) -> Any:
         call = _VmapCall(what, fun, in_axes, axis_size, args, kwargs)
-        return call.results(out_axes, chunk_size)
+        return call.results(out_axes, chunk_size, limits)
 
     functools.update_wrapper(record, fun, updated=())
     del record.__wrapped__  # type: ignore[attr-defined]  # keywords are mapped over axis 0
@@ -209,7 +229,7 @@ class _VmapCall:
                 )
             )
 
-    def results(self, out_axes: Any, chunk_size: int | None) -> Any:
+    def results(self, out_axes: Any, chunk_size: int | None, limits: Mapping[str, int]) -> Any:
         """Record the call, and return its result."""
         recording = current()
         assert recording is not None
@@ -229,7 +249,7 @@ class _VmapCall:
             for leaf, axis in zip(self.arguments.arrays, axes, strict=True)
         ]
         is_mapped = [axis is not None for axis in axes]
-        call = MappedCall(self.what, traced, leaves, is_mapped, self.axis_size, chunk_size)
+        call = MappedCall(self.what, traced, leaves, is_mapped, self.axis_size, chunk_size, limits)
         numbered = trees.numbered(traced.result_tree)
         after = axes_of_leaves(out_axes, numbered, self.what, "out_axes", "the result")
         paths = trees.paths(traced.result_tree, "result")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.base.errors import ShapeError, TypeMismatchError, VariableError, explain
@@ -33,6 +33,7 @@ class MappedCall:
         is_mapped: which of the leaves are mapped.
         size: the number of elements, where no leaf is mapped.
         chunk_size: how many elements to compute together at most.
+        limits: how many lanes and threads there are at most, where the caller says.
 
     Raises:
         VariableError: the function assigns to a variable.
@@ -47,6 +48,7 @@ class MappedCall:
         is_mapped: Sequence[bool],
         size: int | None,
         chunk_size: int | None,
+        limits: Mapping[str, int],
     ) -> None:
         outer = current()
         assert outer is not None
@@ -54,7 +56,7 @@ class MappedCall:
         self.is_mapped = is_mapped
         self._refuse_changes()
         self.size, self.leaves = self._common_size(leaves, size)
-        self.chunk_size = chunk_size
+        self.chunk_size, self.limits = chunk_size, limits
 
     def _refuse_changes(self) -> None:
         for variable in self.traced.assigned:
@@ -165,7 +167,7 @@ class MappedCall:
             next(remaining) if flag else leaf
             for leaf, flag in zip(self.leaves, self.is_mapped, strict=True)
         ]
-        return MappedCall(self.what, self.traced, leaves, self.is_mapped, size, None)
+        return MappedCall(self.what, self.traced, leaves, self.is_mapped, size, None, self.limits)
 
     def _record_shared(self, shared: Sequence[int]) -> list[Tracer]:
         if not shared:
@@ -225,7 +227,7 @@ class MappedCall:
         body = region.finish_region([*values, *shapes], invariants, has_world=False)
         forms = [LIST if k in ragged else STACK for k in range(len(values))]
         node = outer.b.parallel_map(
-            mapped, [], invariants, body, [*forms, *(STACK for _ in shapes)]
+            mapped, [], invariants, body, [*forms, *(STACK for _ in shapes)], **self.limits
         )
         stacked = list(node.results[: len(values)])
         for k, sizes in zip(ragged, node.results[len(values) :], strict=True):

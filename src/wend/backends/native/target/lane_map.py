@@ -55,9 +55,10 @@ def detach_lanes(graph: Graph, has_code: Callable[[Node], bool]) -> Graph:
         copy = with_operands(
             node, operands, [detach_lanes(region, has_code) for region in node.regions]
         )
-        if runs_in_lanes(copy) and all(map(has_code, copy.regions[0].walk())):
+        lanes = lane_count(copy) if runs_in_lanes(copy) else 1
+        if lanes > 1 and all(map(has_code, copy.regions[0].walk())):
             types = tuple(x.type for x in copy.results)
-            body = ElementProgram(copy.regions[0], lane_count(copy.regions[0]))
+            body = ElementProgram(copy.regions[0], lanes)
             attrs = {"mapped": copy.attrs["mapped"], "body": body, "results": types}
             copy = Node(lane_map, operands, attrs, (), types, node.source)
         nodes.append(copy)
