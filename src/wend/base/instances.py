@@ -1,8 +1,9 @@
-"""Instances of dataclasses and attrs classes as nodes of pytrees.
+"""Instances of classes as nodes of pytrees.
 
 Their attributes are the children; no code of their classes runs. The classes are not registered
 with optree, which would keep them alive: an `InstanceNode` represents an instance while a pytree is
-flattened.
+flattened. Instances of dataclasses and attrs classes are nodes everywhere, those of ordinary
+classes in the results of functions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class InstanceStructure(NamedTuple):
     def __repr__(self) -> str:
         return str(self.cls.__name__)
 
-    def make(self, values: Sequence[Any]) -> Any:
+    def make(self, values: Sequence[Any] = ()) -> Any:
         """Return an instance with these attributes; no code of its class runs."""
         instance = object.__new__(self.cls)
         set_attributes(instance, dict(zip(self.names, values, strict=True)))
@@ -111,16 +112,31 @@ def is_instance(x: Any) -> bool:
     cls: Any = type(x)
     if not (hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__attrs_attrs__")):
         return False
-    is_tree = _are_trees.get(cls)
-    if is_tree is None:
-        is_tree = _are_trees[cls] = (
+    return _is_rebuildable(cls)
+
+
+def is_ordinary_object(x: Any) -> bool:
+    """Return whether a value is an instance of an ordinary class that results may hold.
+
+    Its class is neither a dataclass nor an attrs class, and is written in Python: attributes are
+    all that the instance holds.
+    """
+    cls: Any = type(x)
+    return cls.__flags__ & _IS_HEAP_TYPE != 0 and _is_rebuildable(cls) and not is_instance(x)
+
+
+def _is_rebuildable(cls: Any) -> bool:
+    """Return whether `InstanceStructure.make` can make any instance of a class."""
+    is_rebuildable = _are_rebuildable.get(cls)
+    if is_rebuildable is None:
+        is_rebuildable = _are_rebuildable[cls] = (
             cls.__module__.partition(".")[0] != "wend"
             and not issubclass(cls, (Enum, type, BaseException))
             and is_plain_class(cls)
             and len(slots_for(cls)) == len(slots_of(cls))
             and not has_array_protocol(cls)
         )
-    return is_tree
+    return is_rebuildable
 
 
 def has_fields(x: Any) -> bool:
@@ -148,6 +164,7 @@ def note_registered(cls: Any, static: Iterable[str] | None) -> None:
     _static_fields[cls] = None if static is None else frozenset(static)
 
 
+_IS_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
 # The static fields of registered classes; None: functions of the user's give the children.
 _static_fields: weakref.WeakKeyDictionary[Any, frozenset[str] | None] = weakref.WeakKeyDictionary()
-_are_trees: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+_are_rebuildable: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()

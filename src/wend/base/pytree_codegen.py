@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from wend.base.instances import is_unregistered, slots_for
+from wend.base.instances import is_ordinary_object, is_unregistered, slots_for
 from wend.base.keys import attributes_of, is_equal
 
 Unflatten = Callable[[Any], Any]
@@ -50,23 +50,42 @@ def compile_flatten(numbered: Any, checks: Mapping[int, Check] | None = None) ->
     return flatten
 
 
-def compile_unflatten(numbered: Any) -> Unflatten | None:
+class ReferencedPart:
+    """A part of a pytree that is no leaf, and that a function returns."""
+
+    def __init__(self, get: Callable[[], Any]) -> None:
+        self.get = get
+
+
+def compile_unflatten(
+    numbered: Any, converted: Mapping[int, Callable[[Any], Any]] | None = None
+) -> Unflatten | None:
     """Return a function from leaves to a pytree; None if the structure is not supported.
+
+    An object that the structure holds several times is one in each pytree.
+
+    Args:
+        numbered: a pytree of the structure, with numbers from 0 for leaves.
+        converted: functions of some leaves that stand in their places.
 
     Example:
         >>> from wend.base.pytree_codegen import compile_unflatten
         >>> compile_unflatten({"w": 1, "b": (0, None)})([2.0, 0.5])
         {'w': 0.5, 'b': (2.0, None)}
     """
-    plan = _CodeBuilder()
-    text = plan.text(numbered)
+    plan = _CodeBuilder(converted)
+    try:
+        text = plan.text(numbered)
+    except RecursionError:  # an object that holds itself
+        return None
     return None if text is None else plan.function([*plan.lines, f"return {text}"])
 
 
 class _CodeBuilder:
     """Generated code for one structure, and the objects that it refers to, such as dict keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, converted: Mapping[int, Callable[[Any], Any]] | None = None) -> None:
+        self._converted = converted or {}
         self.lines: list[str] = []
         self.leaves: dict[int, str] = {}
         self._scope: dict[str, Any] = {
@@ -74,6 +93,7 @@ class _CodeBuilder:
             "attribute": object.__getattribute__,
             "new": object.__new__,
         }
+        self._names: dict[int, str] = {}  # of the nodes that there are variables for, by id
         self._count = 0
 
     def function(self, lines: list[str]) -> Callable[[Any], Any]:
@@ -134,12 +154,25 @@ class _CodeBuilder:
     def text(self, tree: Any) -> str | None:
         """Return an expression for the tree, with leaves from `x`; lines may precede it."""
         if _is_leaf(tree):
-            return f"x[{tree}]"
+            convert = self._converted.get(tree)
+            return f"x[{tree}]" if convert is None else f"{self.name_of(convert)}(x[{tree}])"
+        if isinstance(tree, ReferencedPart):
+            return f"{self.name_of(tree.get)}()"
         if tree is None:
             return "None"
         if type(tree) in (str, bytes):
             return self.name_of(tree)
-        if is_unregistered(tree):
+        if id(tree) in self._names:
+            return self._names[id(tree)]
+        text = self._text_of_node(tree)
+        if text is None or type(tree) is tuple:
+            return text
+        name = self._names[id(tree)] = self._name("y")  # one object, where it stands again
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def _text_of_node(self, tree: Any) -> str | None:
+        if is_unregistered(tree) or is_ordinary_object(tree):
             return self._instance_text(tree)
         parts = [(key, self.text(part)) for key, part in self._parts(tree)]
         if type(tree) not in (tuple, list, dict) or any(part is None for _, part in parts):

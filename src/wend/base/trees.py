@@ -14,6 +14,7 @@ from wend.base.instances import (
     InstanceStructure,
     StaticField,
     is_instance,
+    is_ordinary_object,
     is_unregistered,
     structure_of,
 )
@@ -42,7 +43,9 @@ def flatten(tree: Tree) -> tuple[list[Any], TreeDef]:
     return leaves, treedef
 
 
-def flatten_deep(tree: Tree, *, keeps_static: bool = False) -> tuple[list[Any], TreeDef]:
+def flatten_deep(
+    tree: Tree, *, keeps_static: bool = False, is_result: bool = False
+) -> tuple[list[Any], TreeDef]:
     """Return leaves and structure with dataclasses and attrs classes as nodes, too.
 
     Captured code keeps their instances whole, as objects that it may change: `flatten`. At the
@@ -52,19 +55,24 @@ def flatten_deep(tree: Tree, *, keeps_static: bool = False) -> tuple[list[Any], 
         tree: the pytree.
         keeps_static: whether texts, functions and classes in fields of instances are parts of
             the structure; else they are leaves.
+        is_result: whether instances of ordinary classes are nodes, too, as in results.
 
     Raises:
         NestingError: it is a thousand levels deep, or contains itself.
     """
+
+    def is_node(leaf: Any) -> bool:
+        return is_instance(leaf) or (is_result and is_ordinary_object(leaf))
+
     leaves, treedef = flatten(tree)
-    if not any(map(is_instance, leaves)):
+    if not any(map(is_node, leaves)):
         return leaves, treedef
 
     def flattened(leaf: Any) -> tuple[list[Any], TreeDef]:
-        if not is_instance(leaf):
+        if not is_node(leaf):
             return [leaf], _LEAF
         fields = InstanceNode(leaf, keeps_static=keeps_static)
-        return flatten_deep(fields, keeps_static=keeps_static)
+        return flatten_deep(fields, keeps_static=keeps_static, is_result=is_result)
 
     try:
         parts = [*map(flattened, leaves)]
@@ -147,7 +155,7 @@ def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
         return []  # of gradients, for one, this is None
     if not isinstance(structure, InstanceStructure):
         parts = treedef.one_level().flatten_up_to(tree)  # type: ignore[union-attr]
-    elif is_instance(tree) and structure_of(tree) == structure:
+    elif type(tree) is structure.cls and structure_of(tree) == structure:
         parts, *_ = InstanceNode(tree).flattened()
     else:
         raise ValueError(f"{structure} expected, not {type(tree).__name__}")
@@ -159,6 +167,17 @@ def _has_instances(treedef: TreeDef) -> bool:
     """Return whether instances of dataclasses or attrs classes, or their fields, are nodes."""
     nodes: Sequence[Any] = treedef.__getstate__()[0]  # type: ignore[index]  # as it is pickled
     return any(type(part) in (InstanceStructure, StaticField) for _, _, part, *_ in nodes)
+
+
+def leaves_under(treedef: TreeDef, cls: type, start: int = 0) -> list[int]:
+    """Return the indices of the leaves that stand in nodes of a class, at any depth."""
+    if treedef.type is cls:
+        return [*range(start, start + treedef.num_leaves)]
+    indices = []
+    for child in treedef.children():
+        indices += leaves_under(child, cls, start)
+        start += child.num_leaves
+    return indices
 
 
 def is_same_structure(treedef: TreeDef, other: TreeDef) -> bool:

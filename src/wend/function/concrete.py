@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from wend.autodiff.forward_backward import ForwardBackward
 from wend.backends.compiled_graph import CompiledGraph
-from wend.base import trees
 from wend.base.cached_property import cached_property
 from wend.base.config import settings
 from wend.base.errors import SaveError, explain, listed
@@ -72,7 +71,7 @@ class ConcreteFunction:
         self.input_types = arguments.types
         self.input_names = arguments.names()
         self.inputs = TraceInputs(name, arguments, binding)
-        self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
+        self.structured_outputs = traced.rebuild(traced.result_types)
 
     def for_call(self) -> ConcreteFunction:
         """Return what a call runs: once that of the first call, then this."""

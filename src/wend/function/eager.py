@@ -16,6 +16,9 @@ from wend.ir.graph import Value
 from wend.numpy import creating
 from wend.runtime.array_boundary import HOST
 from wend.tape.eager_tape import EagerTape
+from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.aliasing.rebuilt_containers import rebuilt
+from wend.trace.control.returned_containers import with_identity
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
 from wend.trace.trace_function import check_results
@@ -29,12 +32,15 @@ def runs_eagerly() -> bool:
 
 def run_python(name: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     """Call a Python function, and return its result as a compiled function does."""
-    leaves, tree = trees.flatten_deep(fun(*args, **kwargs))
+    own = trees.flatten_deep((list(args), kwargs))[0]
+    passed = PassedContainers(args, kwargs, own)
+    result = fun(*args, **kwargs)  # keeps the objects in it alive until they are returned
+    leaves, tree = trees.flatten_deep(with_identity(passed, result))
     check_results(name, leaves, trees.paths(tree, "result"))
     results = [as_array(leaf) if isinstance(leaf, Staged) else leaf for leaf in leaves]
     results = [x if isinstance(x, (Staged, np.ndarray)) else np.asarray(x)[()] for x in results]
     results = [x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in results]
-    return trees.unflatten(tree, HOST.unshare(results, trees.flatten_deep((list(args), kwargs))[0]))
+    return rebuilt(tree, HOST.unshare(results, own), passed)
 
 
 class RecordedRun:

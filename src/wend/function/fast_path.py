@@ -25,11 +25,12 @@ from wend.base import trees
 from wend.base.config import Settings, settings, settings_storage
 from wend.base.errors import VariableError
 from wend.base.keys import check_of, key_of, match_of
-from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten
+from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten
 from wend.eager.dispatch import recorder
 from wend.runtime.partial_writes import attach_contents, take_contents
 from wend.runtime.storage import Storage
 from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.control.returned_containers import unflatten_compiled
 
 if TYPE_CHECKING:
     from wend.function.cache import Trace
@@ -254,7 +255,7 @@ def _build_fast_path(
         CallArgument(next(variable_positions)) if isinstance(x, Storage) else CallConstant(x)
         for x in traced.captured
     ]
-    tree = traced.result_tree
+    tree = traced.rebuilt_tree
     guards = (_NOT_RECORDED, Guard(*settings_storage(), None))  # until `_set_guards`
     is_single = tree.is_leaf() and not traced.written
     result_count = len(traced.result_types) + len(traced.written)
@@ -279,7 +280,7 @@ def _build_fast_path(
     if tree.is_leaf() and traced.written:
         call = _with_structure(call, operator.itemgetter(0))
     elif not tree.is_leaf() and tree != trees.flatten_deep((0,) * tree.num_leaves)[1]:
-        call = _with_structure(call, compile_unflatten(trees.numbered(tree)) or tree.unflatten)
+        call = _with_structure(call, unflatten_compiled(tree))
     if plan.tree is None:
         return FastPath(
             trace, fast_call, call, is_direct=call is fast_call.call and trace.accepts_zero_one

@@ -12,6 +12,7 @@ from wend.base.source import OUTERMOST, at, raised_at
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
 from wend.runtime.storage import Storage
+from wend.trace.aliasing.rebuilt_containers import SharedResult
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.failed_traces import attach_recorded, has_effects, record_error, result_of
 from wend.trace.recording.arguments import LeafType, is_array_leaf
@@ -86,6 +87,9 @@ def _traced(
             if not record_error(error) and not has_effects(recording):
                 raise
             result, failure = result_of(recording), error
+        shared_tree = None
+        if isinstance(result, SharedResult):
+            shared_tree, result = trees.flatten_deep(result.shared)[1], result.result
         result_leaves, result_tree = trees.flatten_deep(result)
         check_results(name, result_leaves, trees.paths(result_tree, "result"))
         values = [recording.lift(leaf) for leaf in result_leaves]
@@ -136,6 +140,7 @@ def _traced(
         tuple(no_alias),
         tuple(recording.raises.items()),
         states,
+        shared_tree,
     )
     if failure is not None:
         if creation is None or not creation.created:  # else the next call initializes them

@@ -100,6 +100,8 @@ class Traced:
             changed before the second is read or changed. Captures are counted after the leaves.
         raises: the exceptions that a run may raise, with the operations that do.
         states: the structures of the lists, dicts and instances of the caller in frame states.
+        shared_tree: the structure of its result with nodes for what it holds several times; None
+            if it holds all once.
     """
 
     graph: Graph
@@ -115,6 +117,7 @@ class Traced:
     no_alias: tuple[tuple[int, int], ...] = ()
     raises: tuple[tuple[type[BaseException], str], ...] = ()
     states: tuple[ContainerState, ...] = ()
+    shared_tree: trees.TreeDef | None = None
     _copies: dict[Any, Graph] = field(default_factory=dict)
     _facts: _CalleeFacts = field(default_factory=lambda: _CalleeFacts())
 
@@ -131,6 +134,11 @@ class Traced:
     def assigned(self) -> tuple[Any, ...]:
         """The variables that it assigns to."""
         return tuple([storage.owner for storage in self.stored])
+
+    @property
+    def rebuilt_tree(self) -> trees.TreeDef:
+        """The structure by which a call rebuilds its result: objects are one again."""
+        return self.result_tree if self.shared_tree is None else self.shared_tree
 
     @property
     def has_passed_containers(self) -> bool:
@@ -341,10 +349,7 @@ class Traced:
 
     def rebuild(self, results: Sequence[Any], caller: PassedContainers | None = None) -> Any:
         """Return the function's result from the results of the graph."""
-        leaves = list(results[: len(self.result_types)])
-        if self.has_passed_containers:
-            return rebuilt(self.result_tree, leaves, caller)
-        return trees.unflatten(self.result_tree, leaves)
+        return rebuilt(self.rebuilt_tree, results[: len(self.result_types)], caller)
 
     def _check_caller(self, caller: PassedContainers | None) -> None:
         """Refuse a run that changes containers which no caller has passed."""

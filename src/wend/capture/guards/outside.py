@@ -106,6 +106,15 @@ def look(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     return recorder.read_call(owner, (name, args, (*kwargs.items(),)), result)
 
 
+def is_returned_whole(value: Any) -> bool:
+    """Return whether a result is an object of outside itself; the trace depends on which it is."""
+    recorder = active_recorder()
+    if recorder is None or not recorder.is_of_outside(value):
+        return False
+    recorder.read_identity(value)
+    return True
+
+
 def read_finalizer(owner: Any) -> None:
     """Note that captured code looks at a `weakref.finalize`, whose state is in a dict."""
     recorder = active_recorder()

@@ -63,6 +63,10 @@ class ReadLog:
             self._note(CallRead, value, ("__reduce__", (), ()), state, f"the settings of {label}")
         return True
 
+    def is_of_outside(self, value: Any) -> bool:
+        """Return whether an object is one that the trace has found outside."""
+        return id(value) in self._outside
+
     def _keep(self, value: Any) -> None:
         """Keep an object of outside alive; a class may be one that the trace has made."""
         if not issubclass(type(value), type) or "<locals>" not in value.__qualname__:

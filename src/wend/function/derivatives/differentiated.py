@@ -20,6 +20,7 @@ from wend.function.function import Function
 from wend.function.signature.signature import Arguments, Signature
 from wend.function.specialization import trace_specialized
 from wend.ir.types import TensorType, is_differentiable
+from wend.trace.aliasing.rebuilt_containers import numbered
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current
@@ -227,18 +228,18 @@ def refuse_objects(what: str, arguments: Arguments, positions: Collection[int]) 
         raise NotDifferentiableError(explain(problem, cure=cure))
 
 
-def differentiated_part(what: str, tree: trees.TreeDef, count: int, has_aux: bool) -> Any:
-    """Return the structure of the value without the aux, with each of the `count` leaves numbered.
+def differentiated_part(what: str, tree: trees.TreeDef, has_aux: bool) -> Any:
+    """Return the structure of the value without the aux, with its leaves numbered.
 
     Raises:
         StructureError: there is an aux, and the value is not a pair.
     """
-    numbered = trees.unflatten(tree, list(range(count)))
+    value = numbered(tree)
     if not has_aux:
-        return numbered
-    if not isinstance(numbered, tuple) or len(numbered) != 2:
+        return value
+    if not isinstance(value, tuple) or len(value) != 2:
         raise StructureError(f"{what}: has_aux=True takes a pair (value, aux)")
-    return numbered[0]
+    return value[0]
 
 
 def is_number(part: Any, count: int) -> bool:

@@ -127,7 +127,7 @@ def _run_grad(call: DifferentiatedCall) -> tuple[Any, Any]:
 
 def _scalar_result(call: DifferentiatedCall, tree: trees.TreeDef, types: Sequence[LeafType]) -> int:
     """Return the index of the result to differentiate, which must be a real scalar."""
-    index = differentiated_part(call.what, tree, len(types), call.has_aux)
+    index = differentiated_part(call.what, tree, call.has_aux)
     if not isinstance(index, int):
         raise NotDifferentiableError(
             explain(

@@ -88,8 +88,10 @@ class _EagerPullback:
         """Return what `vjp` returns."""
         leaves, tree = self.run.leaves(self.name)
         result = self.run.result
-        differentiated_part(f"vjp of {self.name}", tree, len(leaves), has_aux)
-        self.outputs, self.output_tree = trees.flatten_deep(result[0] if has_aux else result)
+        differentiated_part(f"vjp of {self.name}", tree, has_aux)
+        self.outputs, self.output_tree = trees.flatten_deep(
+            result[0] if has_aux else result, is_result=True
+        )
         value = trees.unflatten(tree, [as_value(leaf) for leaf in leaves])
         return (value[0], self, value[1]) if has_aux else (value, self)
 

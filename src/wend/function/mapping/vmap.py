@@ -17,6 +17,7 @@ from wend.function.signature.signature import Arguments, Signature, argument_pat
 from wend.ir.types import TensorType
 from wend.numpy.shaping import moveaxis
 from wend.ops.parallel_map import LIMITS
+from wend.trace.aliasing.rebuilt_containers import numbered
 from wend.trace.control.parallel_map import MappedCall
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import current
@@ -250,8 +251,17 @@ class _VmapCall:
         ]
         is_mapped = [axis is not None for axis in axes]
         call = MappedCall(self.what, traced, leaves, is_mapped, self.axis_size, chunk_size, limits)
-        numbered = trees.numbered(traced.result_tree)
-        after = axes_of_leaves(out_axes, numbered, self.what, "out_axes", "the result")
+        numbers = numbered(traced.result_tree)
+        parts = trees.flatten_deep(numbers, is_result=True)[0]
+        after = [  # constants in the result have no axes
+            axis
+            for part, axis in zip(
+                parts,
+                axes_of_leaves(out_axes, numbers, self.what, "out_axes", "the result"),
+                strict=True,
+            )
+            if type(part) is int and part < len(traced.result_types)
+        ]
         paths = trees.paths(traced.result_tree, "result")
         after = [
             None

@@ -17,6 +17,7 @@ from wend.base.config import traced_settings
 from wend.base.errors import NestingError, StructureError, TypeMismatchError, explain, listed
 from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
 from wend.base.refusals import refusal
+from wend.capture.guards.outside import is_returned_whole
 from wend.capture.state.paths import Decision, IntegerReached, Site
 from wend.eager.dispatch import Staged
 from wend.function.signature.bound_arguments import bound_arguments
@@ -141,7 +142,7 @@ class Arguments:
         leaves, args, kwargs = self._rebuilt(arrays)
         result = call_with(fun, args, kwargs)
         self._check_unchanged(leaves, (args, kwargs))
-        return with_nodes(result, leaves)
+        return with_nodes(result, lambda x: any(x is leaf for leaf in leaves))
 
     def call_for_caller(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """Call a function in a trace whose results change lists and dicts of the caller, too."""
@@ -156,7 +157,7 @@ class Arguments:
             if not reached.integer.is_reachable():
                 raise refusal(reached.integer.leaked()) from None
             return reached.integer
-        return with_changes(passed, result)
+        return with_changes(passed, result, is_returned_whole)
 
     def _rebuilt(self, arrays: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:
         """Return the leaves with `arrays` in place of the traced ones, and (args, kwargs)."""
@@ -202,8 +203,7 @@ class Arguments:
 
     def numbered(self) -> tuple[Any, ...]:
         """Return the positional arguments with each leaf replaced by its index."""
-        args, _ = trees.unflatten(self.treedef, list(range(len(self.leaves))))
-        return tuple(args)
+        return tuple(trees.unflatten(self.treedef, range(len(self.leaves)))[0])
 
 
 def argument_paths(treedef: trees.TreeDef, parameters: Sequence[str]) -> list[str]:

@@ -13,9 +13,13 @@ from wend.base.instances import static_fields
 from wend.ir.graph import Value
 from wend.trace.aliasing.containers import items_of
 from wend.trace.aliasing.passed_containers import PassedContainers
-from wend.trace.aliasing.rebuilt_containers import ContainerState, PassedContainer, PassedItem
+from wend.trace.aliasing.rebuilt_containers import (
+    ContainerState,
+    PassedContainer,
+    PassedItem,
+    ReturnedObject,
+)
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.control.returned_constants import ReturnedObject
 from wend.trace.control.returned_containers import ContainerEncoder
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import is_array_leaf

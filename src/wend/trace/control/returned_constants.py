@@ -6,7 +6,6 @@ import copy
 from typing import Any
 
 from wend.base import trees
-from wend.base.keys import identity_of
 from wend.base.marked_text import has_marks
 
 
@@ -48,14 +47,4 @@ def _rebuilt(value: Any, children: Any) -> Any:
     return copy.copy(value) if isinstance(value, (set, Exception)) else value
 
 
-class ReturnedObject:
-    """A static leaf of the arguments in an instance that is returned, such as a function."""
-
-    def __init__(self, value: Any) -> None:
-        self.identity = identity_of(value)
-
-
-trees.register_node(
-    ReturnedObject, lambda x: ((), x.identity), lambda identity, _: identity.reference()
-)
 trees.register_node(ReturnedConstant, lambda node: ((), node.value), _rebuilt)
