@@ -112,16 +112,25 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn_explicit(text, category, file, line)
 
 
-# The code that calls the traced function; frames outside it are not searched. By identity: the
-# hash of a code is computed from all its constants, each time.
-OUTERMOST: list[CodeType] = []
+# The code that calls the traced function, by its id; frames outside it are not searched. The hash
+# of a code is computed from all its constants, each time.
+OUTERMOST: set[int] = set()
 
 
 def frames() -> Iterator[FrameType]:
     """Yield the frames of all code that the current trace has called."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not any(frame.f_code is code for code in OUTERMOST):
+    while frame is not None and id(frame.f_code) not in OUTERMOST:
         yield frame
+        frame = frame.f_back
+
+
+def users_frames() -> Iterator[FrameType]:
+    """Yield those of them that are not wend's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and id(frame.f_code) not in OUTERMOST:
+        if not is_wend_file(frame.f_code.co_filename):
+            yield frame
         frame = frame.f_back
 
 

@@ -184,7 +184,7 @@ def _with_variables(
     return arguments, tuple(passed)
 
 
-OUTERMOST.append(trace_function.__code__)
+OUTERMOST.add(id(trace_function.__code__))
 
 
 def _tensor(value: Value) -> TensorType:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from wend.base.errors import StructureError, explain
-from wend.base.source import frames
+from wend.base.source import frames, users_frames
 from wend.trace.aliasing.passed_containers import passed_containers
-from wend.trace.aliasing.referrers import Predicate, find_referrers, is_held, users_frames
+from wend.trace.aliasing.referrers import Predicate, find_referrers, is_held
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.trace_function import call_with
 

@@ -15,13 +15,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from wend.base.source import users_frames
 from wend.capture.heap.locations import Cell, Contents, log_write, log_write_attributes
 from wend.capture.heap.places import ItemsPlace, instance_dict
 from wend.capture.heap.trace_log import is_first_use, note_write
 from wend.capture.heap.unseen_code import note_object
 from wend.capture.libraries import is_library
 from wend.capture.syntax.names import RUNTIME
-from wend.trace.aliasing.referrers import users_frames
 
 _NOT_OPERATORS = frozenset(
     {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__post_init__"}

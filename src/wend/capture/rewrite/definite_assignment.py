@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from wend.capture.rewrite.walrus import bound_by_all, maybe_bound
+from wend.capture.rewrite.walrus import NO_NAMES, bound_by_all, maybe_bound
 from wend.capture.syntax.names import read
 from wend.capture.syntax.nodes import children, inner_statements, walk
 
@@ -19,17 +19,23 @@ State = Names | None  # the names that are bound; None where control never comes
 
 
 def possibly_unbound(
-    body: Sequence[ast.stmt], params: Iterable[str], variables: Iterable[str]
+    body: Sequence[ast.stmt],
+    params: Iterable[str],
+    variables: Iterable[str],
+    *,
+    has_walrus: bool,
 ) -> Names:
     """Return the variables of which some read may find them unbound, in nested functions too.
 
     Those that a class body or a function without source rewriting reads are left out, and those
     that `:=` binds in an operand that may be skipped: they are resolved where they are bound.
     """
-    analysis = _Analysis(frozenset(variables))
+    analysis = _Analysis(frozenset(variables), has_walrus)
     analysis.block(body, frozenset(params))
     opaque = [stmt for stmt in _statements(body) if isinstance(stmt, ast.ClassDef)]
-    return frozenset(analysis.unbound) - read(opaque) - maybe_bound(body)
+    return (
+        frozenset(analysis.unbound) - read(opaque) - (maybe_bound(body) if has_walrus else NO_NAMES)
+    )
 
 
 def _statements(stmts: Iterable[ast.AST]) -> list[ast.AST]:
@@ -48,8 +54,8 @@ def _common(states: Iterable[State]) -> State:
 class _Analysis:
     """A forward analysis of one function; `unbound` collects what may be read too early."""
 
-    def __init__(self, variables: Names) -> None:
-        self.variables = variables
+    def __init__(self, variables: Names, has_walrus: bool) -> None:
+        self.variables, self.has_walrus = variables, has_walrus
         self.unbound: set[str] = set()
         self.breaks: list[State] = []
 
@@ -58,6 +64,9 @@ class _Analysis:
 
     def evaluate(self, nodes: Sequence[ast.AST], bound: Names) -> Names:
         """Read expressions; return what is bound after them."""
+        if not self.has_walrus:
+            self.reads(nodes, bound)
+            return bound
         for node in nodes:
             self.reads([node], bound | bound_by_all([node]))
         return bound | bound_by_all(nodes)

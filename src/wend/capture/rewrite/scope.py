@@ -92,7 +92,9 @@ class Scope:
         self.possibly_unbound = NO_NAMES
         if not kinds.keys().isdisjoint(_BRANCHING):
             variables = self.locals.difference(self.params, self.shared)
-            self.possibly_unbound = possibly_unbound(node.body, self.params, variables)
+            self.possibly_unbound = possibly_unbound(
+                node.body, self.params, variables, has_walrus=self.has_walrus
+            )
 
     def inner(self) -> Enclosing:
         """Return what a nested function has around it."""

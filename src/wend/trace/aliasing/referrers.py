@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import CellType, FrameType, FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from wend.base.source import frames, is_wend_file
+from wend.base.source import users_frames
 from wend.eager.dispatch import Staged
 
 _MAX_DEPTH = 3
@@ -38,11 +38,6 @@ def find_referrers(predicate: Predicate, excluding: Any = None) -> Iterator[tupl
 def is_held(value: Any, predicate: Predicate, excluding: Any = None) -> bool:
     """Return whether a value matches, or holds a match at some depth, except in `excluding`."""
     return _holds(value, predicate, _MAX_DEPTH, {id(excluding)})
-
-
-def users_frames() -> Iterator[FrameType]:
-    """Return the frames of user code that the current trace has called."""
-    return (frame for frame in frames() if not is_wend_file(frame.f_code.co_filename))
 
 
 def bound_cells(function: FunctionType) -> list[Any]:

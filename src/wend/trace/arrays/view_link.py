@@ -117,6 +117,11 @@ class ViewLink(Staged):
             return False if self.type.is_static else None
         return whole.is_contiguous() if step in (None, 1) else None
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether its base has changed since it was taken."""
+        return self._stale_since is not None
+
     def current(self: A) -> A:
         """Return this array as of here: a part of an array that has changed is taken again.
 

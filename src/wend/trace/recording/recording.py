@@ -290,10 +290,9 @@ class Recording(Recorder):
         return outer is not None and outer.is_open
 
     def _lift_tracer(self, tracer: Tracer) -> Value:
-        with self.active():
-            current = tracer.current()
-        if current is not tracer:
-            return self.lift(current)
+        if tracer.is_stale:
+            with self.active():
+                return self.lift(tracer.current())
         changed = self.mutations.outer_value(tracer)
         if changed is not None:
             return changed
