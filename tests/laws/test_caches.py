@@ -21,7 +21,7 @@ KNOWN = {
     "base/source.py:_line_tables": "the last long functions",
     "base/handling/handler_blocks.py:_indexes": "the last files",
     "base/keys.py:_layouts": "weak: goes with the class",
-    "base/instances.py:_are_trees": "weak: goes with the class",
+    "base/instances.py:_are_rebuildable": "weak: goes with the class",
     "base/instances.py:_static_fields": "weak: goes with the class",
     "base/reporting/dump.py:_dumps": "weak: goes with the graph",
     "backends/native/jit/llvm.py:_dropped": "emptied when the next library is compiled",
