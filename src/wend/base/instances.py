@@ -149,6 +149,11 @@ def is_unregistered(x: Any) -> bool:
     return is_instance(x) and type(x) not in _static_fields
 
 
+def is_replaceable(x: Any) -> bool:
+    """Return whether a value is an instance that loops and branches may replace by another."""
+    return is_unregistered(x) or is_ordinary_object(x)
+
+
 def is_unregistered_class(cls: Any) -> bool:
     """Return whether the instances of a class are pytrees without being registered."""
     return isinstance(cls, type) and is_unregistered(object.__new__(cls))

@@ -44,7 +44,7 @@ def flatten(tree: Tree) -> tuple[list[Any], TreeDef]:
 
 
 def flatten_deep(
-    tree: Tree, *, keeps_static: bool = False, is_result: bool = False
+    tree: Tree, *, keeps_static: bool = False, with_objects: bool = False
 ) -> tuple[list[Any], TreeDef]:
     """Return leaves and structure with dataclasses and attrs classes as nodes, too.
 
@@ -55,14 +55,14 @@ def flatten_deep(
         tree: the pytree.
         keeps_static: whether texts, functions and classes in fields of instances are parts of
             the structure; else they are leaves.
-        is_result: whether instances of ordinary classes are nodes, too, as in results.
+        with_objects: whether instances of ordinary classes are nodes, too, as in results.
 
     Raises:
         NestingError: it is a thousand levels deep, or contains itself.
     """
 
     def is_node(leaf: Any) -> bool:
-        return is_instance(leaf) or (is_result and is_ordinary_object(leaf))
+        return is_instance(leaf) or (with_objects and is_ordinary_object(leaf))
 
     leaves, treedef = flatten(tree)
     if not any(map(is_node, leaves)):
@@ -72,7 +72,7 @@ def flatten_deep(
         if not is_node(leaf):
             return [leaf], _LEAF
         fields = InstanceNode(leaf, keeps_static=keeps_static)
-        return flatten_deep(fields, keeps_static=keeps_static, is_result=is_result)
+        return flatten_deep(fields, keeps_static=keeps_static, with_objects=with_objects)
 
     try:
         parts = [*map(flattened, leaves)]

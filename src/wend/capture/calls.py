@@ -87,6 +87,8 @@ def call(fun: Any) -> Any:
     if isinstance(fun, type) and is_traced_now() and _is_initialized_by_users_code(fun):
         return functools.partial(_construct, fun)
     callee = resolved = _resolve_callee(fun)
+    if container_phis.any_phis() and _looks_at_identity(fun):
+        callee = functools.partial(_call_with_known_objects, callee)
     may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
     if (
         is_write_logged() or one_shot_iterators.current_region() is not None
@@ -203,6 +205,28 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
             guard.refuse_foreign_error(error, _CALLERS)
         raise
     return Text.adopted(result) if isinstance(result, str) else result
+
+
+# Methods of containers that compare or hash their arguments
+_COMPARING_METHODS = frozenset(
+    {
+        *("index", "remove", "count", "get", "pop", "setdefault", "add", "discard"),
+        *("__contains__", "__getitem__", "__setitem__", "__delitem__"),
+    }
+)
+
+
+def _looks_at_identity(fun: Any) -> bool:
+    """Return whether a builtin function tells objects apart, as a method of a dict does."""
+    if fun is hash or fun is id:
+        return True
+    is_method = isinstance(fun, types.BuiltinMethodType)
+    return is_method and is_container(fun.__self__) and fun.__name__ in _COMPARING_METHODS
+
+
+def _call_with_known_objects(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    container_phis.check_identity(*args)
+    return fun(*args, **kwargs)
 
 
 def _may_read_memory(fun: Any) -> bool:

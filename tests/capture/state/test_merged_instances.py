@@ -46,6 +46,38 @@ class Pair(NamedTuple):
     v: Any
 
 
+class Plain:
+    def __init__(self, x: Any, v: Any) -> None:
+        self.x = x
+        self.v = v
+
+
+class PlainSlotted:
+    __slots__ = ("v", "x")
+
+    def __init__(self, x: Any, v: Any) -> None:
+        self.x, self.v = x, v
+
+
+class WithTexts(Plain):
+    def __repr__(self) -> str:
+        return f"WithTexts({self.x}, {self.v})"
+
+
+class WithOperators(Plain):
+    def __init__(self, x: Any, v: Any) -> None:
+        self.x, self.v = x, v
+
+    def __add__(self, other: Any) -> WithOperators:
+        return WithOperators(self.x + other.x, self.v + other.v)
+
+    def __mul__(self, k: Any) -> WithOperators:
+        return WithOperators(self.x * k, self.v * k)
+
+
+ORDINARY = [Plain, PlainSlotted, WithTexts, WithOperators]
+
+
 @dataclass(frozen=True)
 class World:
     ball: Ball
@@ -56,6 +88,8 @@ class World:
 def _replaced(b, **fields):
     if isinstance(b, tuple):
         return b._replace(**fields)
+    if isinstance(b, (Plain, PlainSlotted)):
+        return type(b)(fields.get("x", b.x), fields.get("v", b.v))
     return attrs.evolve(b, **fields) if isinstance(b, Attrs) else replace(b, **fields)
 
 
@@ -113,7 +147,7 @@ def _in_a_tuple(b):
     return both
 
 
-@pytest.mark.parametrize("cls", [Ball, Open, Slotted, Attrs, Pair])
+@pytest.mark.parametrize("cls", [Ball, Open, Slotted, Attrs, Pair, *ORDINARY])
 @pytest.mark.parametrize(
     "fun",
     [_while, _for, _branch_in_loop, _first_bound, _returned, _copy_is_kept, _in_a_tuple],
@@ -131,7 +165,7 @@ def test_a_loop_replaces_an_instance(cls, fun, kind):
 def _leaves(value):
     if isinstance(value, tuple):
         return [leaf for part in value for leaf in _leaves(part)]
-    if isinstance(value, (Ball, Open, Slotted, Attrs)):
+    if isinstance(value, (Ball, Open, Slotted, Attrs, Plain, PlainSlotted)):
         return [value.x, value.v]
     return [value]
 
@@ -198,6 +232,51 @@ def test_the_gradient_is_that_of_the_unrolled_loop():
     np.testing.assert_allclose(wend.grad(fun)(1.2, 6), expected, rtol=1e-8)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("cls", ORDINARY)
+def test_objects_of_ordinary_classes(cls, backend):
+    def fun(x, n):
+        b = cls(x, 0.3)
+        for _ in range(n):
+            if b.x > 2.0:
+                b = cls(b.x * 0.5, b.v + 0.1)
+            b = cls(b.x + b.v * np.sin(b.x), 0.9 * b.v)
+            b.v = b.v * 1.1
+        b.x = b.x * 1.5
+        return b.x * b.v
+
+    for n in (0, 1, 6):
+        traced = wend.function(fun, backend=backend)
+        assert traced(1.2, np.int64(n)) == pytest.approx(fun(1.2, n), rel=1e-14)
+        slope = (fun(1.2 + 1e-6, n) - fun(1.2 - 1e-6, n)) / 2e-6
+        np.testing.assert_allclose(wend.grad(traced)(1.2, np.int64(n)), slope, rtol=1e-7)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_operators_make_the_next_object(backend):
+    def fun(x, n):
+        position, velocity = WithOperators(x, 0.0), WithOperators(0.5, 1.0)
+        for _ in range(n):
+            velocity = velocity + position * -0.1
+            position = position + velocity * 0.2
+        return position.x * position.v
+
+    for n in (0, 5):
+        traced = wend.function(fun, backend=backend)
+        assert traced(1.2, np.int64(n)) == pytest.approx(fun(1.2, n), rel=1e-14)
+
+
+def test_an_object_that_a_branch_replaces():
+    def fun(x):
+        b = Plain(x, 1.0)
+        if x > 2.0:
+            b = Plain(x * 3.0, 2.0)
+        return b.x * b.v
+
+    traced = wend.function(fun)
+    assert [traced(x) for x in (1.5, 4.0)] == [fun(x) for x in (1.5, 4.0)]
+
+
 def test_one_that_was_merged_is_changed_where_nobody_else_holds_it():
     def fun(x):
         b = Open(x, 0.0)
@@ -210,12 +289,13 @@ def test_one_that_was_merged_is_changed_where_nobody_else_holds_it():
     assert wend.function(fun)(1.0) == fun(1.0)
 
 
-def test_a_change_that_another_holder_may_see_is_refused():
+@pytest.mark.parametrize("make", [Open, *ORDINARY])
+def test_a_change_that_another_holder_may_see_is_refused(make):
     def fun(x):
-        b = Open(x, 0.0)
+        b = make(x, 0.0)
         other = b
         while b.v < x:
-            b = replace(b, v=b.v + 1.0)
+            b = _replaced(b, v=b.v + 1.0)
         b.x = 5.0
         return other.x, b.v
 
@@ -223,25 +303,27 @@ def test_a_change_that_another_holder_may_see_is_refused():
         wend.function(fun)(1.0)
 
 
-def test_a_change_in_the_loop_that_another_holder_may_see_is_refused():
+@pytest.mark.parametrize("make", [Open, *ORDINARY])
+def test_a_change_in_the_loop_that_another_holder_may_see_is_refused(make):
     def fun(x):
-        b = Open(x, 0.0)
+        b = make(x, 0.0)
         other = b
         while b.v < x:
             b.x = 5.0
-            b = replace(b, v=b.v + 1.0)
+            b = _replaced(b, v=b.v + 1.0)
         return other.x, b.v
 
     with pytest.raises(AliasError, match="`b` is changed"):
         wend.function(fun)(1.0)
 
 
-def test_a_change_through_the_other_name_is_refused():
+@pytest.mark.parametrize("make", [Open, *ORDINARY])
+def test_a_change_through_the_other_name_is_refused(make):
     def fun(x):
-        b = Open(x, 0.0)
+        b = make(x, 0.0)
         other = b
         while b.v < x:
-            b = replace(b, v=b.v + 1.0)
+            b = _replaced(b, v=b.v + 1.0)
         other.x = 5.0
         return other.x, b.v
 
@@ -249,11 +331,12 @@ def test_a_change_through_the_other_name_is_refused():
         wend.function(fun)(1.0)
 
 
-def test_whether_it_is_the_first_one_is_refused():
+@pytest.mark.parametrize("make", [Ball, *ORDINARY])
+def test_whether_it_is_the_first_one_is_refused(make):
     def fun(x):
-        b = first = Ball(x, 0.0)
+        b = first = make(x, 0.0)
         while b.v < x:
-            b = replace(b, v=b.v + 1.0)
+            b = _replaced(b, v=b.v + 1.0)
         return 1.0 if b is first else 2.0
 
     with pytest.raises(AliasError, match="known only at run time"):
@@ -282,7 +365,7 @@ def test_texts_that_change_are_refused():
         wend.function(fun)(1.0)
 
 
-@pytest.mark.parametrize("make", [Open, lambda x, v: [x, v]])
+@pytest.mark.parametrize("make", [Open, lambda x, v: [x, v], *ORDINARY])
 def test_what_inner_branches_merge_may_be_one_of_outside(make):
     def fun(x, y):
         b = make(x, 0.5)

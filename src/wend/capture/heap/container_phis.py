@@ -17,8 +17,8 @@ from typing import Any
 
 from wend.base import trees
 from wend.base.context_values import scoped
-from wend.base.errors import AliasError, explain
-from wend.base.instances import is_unregistered
+from wend.base.errors import AliasError, NestingError, explain
+from wend.base.instances import is_replaceable, is_unregistered
 from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.aliases import find_holder
@@ -107,6 +107,8 @@ def enter_region(originals: Row, copies: Row) -> None:
     if phis is None:
         return
     for original, copy in zip(originals, copies, strict=False):
+        if copy is original:
+            continue
         for new, old in _paired_containers(copy, original):
             if new is not old:
                 phis.add_alias(new, old, next(phis.merge_ids))
@@ -209,8 +211,13 @@ def check_mutation(value: Any, label: str = "") -> None:
             )
 
 
-def is_same_object(a: Any, b: Any) -> bool:
+def is_same_object(a: Any, b: Any, subject: str = "`is`") -> bool:
     """Return `a is b`.
+
+    Args:
+        a: a value.
+        b: another one.
+        subject: what asks, for the message.
 
     Raises:
         AliasError: whether one is the other is known only at run time.
@@ -227,18 +234,51 @@ def is_same_object(a: Any, b: Any) -> bool:
     else:
         may_be = isinstance(a, Tracer) and isinstance(b, Tracer) and may_alias(a, b)
     if may_be:
-        raise AliasError(
-            explain(
-                f"`is`{at(user_source())}: whether the two are one object is known only at "
-                "run time.",
-                cure="keep a flag that says which it is, and test that.",
-            )
-        )
+        raise _unknown_identity(subject)
     return False
 
 
+def check_identity(*values: Any) -> None:
+    """Check that it is known which objects these are, where they are told apart by identity.
+
+    Raises:
+        AliasError: one is known only at run time.
+    """
+    phis = _phis.get()
+    if phis is None or not phis.containers:
+        return
+    for value in values:
+        is_phi = id(value) in phis.containers and _is_told_by_identity(value)
+        if is_phi and next(phis.may_aliases(value), None) is not None:
+            raise _unknown_identity("a comparison or key")
+
+
+def are_told_by_identity(a: Any, b: Any) -> bool:
+    """Return whether `==` of two values means `is`, and either is known only at run time."""
+    return any_phis() and _is_told_by_identity(a) and _is_told_by_identity(b)
+
+
+def _is_told_by_identity(value: Any) -> bool:
+    eq: Any = getattr(type(value), "__eq__", None)
+    return is_replaceable(value) and eq is object.__eq__
+
+
+def _unknown_identity(subject: str) -> AliasError:
+    return AliasError(
+        explain(
+            f"{subject}{at(user_source())}: whether the two are one object is known only at "
+            "run time.",
+            cure="keep a flag that says which it is, and test that.",
+        )
+    )
+
+
 def _copy_of(container: Any, name: str) -> str:
-    return f"dataclasses.replace({name})" if is_unregistered(container) else f"{name}.copy()"
+    if is_replaceable(container):
+        return (
+            f"dataclasses.replace({name})" if is_unregistered(container) else f"copy.copy({name})"
+        )
+    return f"{name}.copy()"
 
 
 def _is_object(target: Any) -> Callable[[Any], bool]:
@@ -251,13 +291,21 @@ def _is_one_of(targets: Sequence[Any]) -> Callable[[Any], bool]:
 
 
 def _is_created_inside(container: Any, outer: Recording) -> bool:
-    leaves, _ = trees.flatten_deep(container)
+    try:
+        leaves, _ = trees.flatten_deep(container, with_objects=True)
+    except NestingError:
+        return False
     return any(isinstance(x, Tracer) and not outer.can_lift(x) for x in leaves)
 
 
+def _is_phi(value: Any) -> bool:
+    phis = _phis.get()
+    return phis is not None and id(value) in phis.containers
+
+
 def _has_identity(value: Any) -> bool:
-    """Return whether a value is a container, or an instance that is a pytree."""
-    return isinstance(value, CONTAINER_TYPES) or is_unregistered(value)
+    """Return whether a value is a container, or an instance that may be replaced."""
+    return isinstance(value, CONTAINER_TYPES) or is_replaceable(value)
 
 
 def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
@@ -266,11 +314,14 @@ def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
         yield new, old
     if type(new) is not type(old):
         return
-    if is_unregistered(new):
+    if is_replaceable(new):
         yield new, old
-        parts = dict(attributes_of(old))
-        for name, part in attributes_of(new):
-            yield from _paired_containers(part, parts.get(name))
+        # What an object of an ordinary class holds may be large, or the object itself. Where it is
+        # none that a region has copied, what it holds is none either.
+        if is_unregistered(new) or new is not old or _is_phi(new):
+            parts = dict(attributes_of(old))
+            for name, part in attributes_of(new):
+                yield from _paired_containers(part, parts.get(name))
     if type(new) in (list, tuple, deque):
         for new_item, old_item in zip(new, old, strict=False):
             yield from _paired_containers(new_item, old_item)

@@ -475,7 +475,7 @@ class StagedIf:
         both = [[row[k] for row in rows] for k in (0, 1)]
         flat, treedefs = [], []
         for region, values in zip(regions, both, strict=True):
-            leaves, treedef = trees.flatten_deep(values, keeps_static=True)
+            leaves, treedef = trees.flatten_deep(values, keeps_static=True, with_objects=True)
             with region.active():  # a variable is read where the arm left it
                 flat.append([as_array(leaf) for leaf in leaves])
             treedefs.append(treedef)

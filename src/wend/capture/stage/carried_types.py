@@ -25,7 +25,7 @@ class CarriedTypes(LoopTypes):
         self.paths = leaf_labels(self.treedef, labels)
 
     def leaves_of(self, result: Any) -> list[Any]:
-        leaves, treedef = trees.flatten_deep(result, keeps_static=True)
+        leaves, treedef = trees.flatten_deep(result, keeps_static=True, with_objects=True)
         if trees.is_same_structure(treedef, self.treedef):
             return [as_array(leaf) for leaf in leaves]
         for label, old, new in zip(self.labels, self.init, result, strict=True):

@@ -13,7 +13,12 @@ import numpy as np
 from wend.base.errors import AliasError, ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.guards.outside import read_identity
-from wend.capture.heap.container_phis import is_same_object
+from wend.capture.heap.container_phis import (
+    any_phis,
+    are_told_by_identity,
+    check_identity,
+    is_same_object,
+)
 from wend.capture.heap.containers import CONTAINER_TYPES
 from wend.capture.heap.places import StandIn
 from wend.capture.libraries import is_library
@@ -50,8 +55,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "LtE": operator.le,
     "Gt": operator.gt,
     "GtE": operator.ge,
-    "Eq": operator.eq,
-    "NotEq": operator.ne,
+    "Eq": lambda a, b: equal(a, b),
+    "NotEq": lambda a, b: not_equal(a, b),
     "Is": lambda a, b: is_(a, b),
     "IsNot": lambda a, b: is_not(a, b),
     "In": lambda a, b: contains(b, a),
@@ -97,6 +102,16 @@ def is_(a: Any, b: Any) -> Any:
     )
 
 
+def equal(a: Any, b: Any) -> Any:
+    """Return `a == b`."""
+    return is_same_object(a, b, "`==`") if are_told_by_identity(a, b) else a == b
+
+
+def not_equal(a: Any, b: Any) -> Any:
+    """Return `a != b`."""
+    return not is_same_object(a, b, "`!=`") if are_told_by_identity(a, b) else a != b
+
+
 def is_not(a: Any, b: Any) -> Any:
     """Return `a is not b`."""
     return not_(is_(a, b))
@@ -136,6 +151,8 @@ def contains(container: Any, item: Any) -> Any:
     if isinstance(method, types.FunctionType) and not is_library(method.__code__.co_filename):
         is_match = method(container, item)
         return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
+    if any_phis():
+        check_identity(item, *(container if isinstance(container, _EQ_CONTAINERS) else ()))
     if not isinstance(container, _EQ_CONTAINERS) or not (
         holds_staged(item) or any(map(holds_staged, container))
     ):

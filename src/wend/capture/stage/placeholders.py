@@ -17,7 +17,7 @@ from wend.trace.recording.arguments import LeafType
 
 def placeholders(like: Any) -> Any:
     """Return zeros of the structure and types of a value."""
-    leaves, treedef = trees.flatten_deep(like, keeps_static=True)
+    leaves, treedef = trees.flatten_deep(like, keeps_static=True, with_objects=True)
     return trees.unflatten(treedef, [*map(_placeholder, leaves)])
 
 

@@ -23,7 +23,7 @@ from wend.capture.stage.placeholders import as_bound_in_run, placeholders
 from wend.capture.stage.truth import truth
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
-from wend.capture.state.merged_instances import is_mergeable
+from wend.capture.state.merged_instances import copied, is_mergeable
 from wend.capture.state.state import Discovery, Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.dispatch import Staged
@@ -218,7 +218,9 @@ class StagedLoop:
         )
         self.after.carry_types = self.types.carry_types.region("after")
         forwarded = [self.tested[k] for k in self.forwarded]
-        leaves, self.forward_tree = trees.flatten_deep(forwarded, keeps_static=True)
+        leaves, self.forward_tree = trees.flatten_deep(
+            forwarded, keeps_static=True, with_objects=True
+        )
         with self.before.active():
             self.forward_leaves = [as_array(leaf) for leaf in leaves]
         self.forward_types: list[LeafType] = [
@@ -244,6 +246,10 @@ class StagedLoop:
         )
         self.left_after = self._flagged(self.state.get())
         ends = self.state.copied(self.left_after)
+        for k, value in enumerate(ends):
+            # The attributes of one that the body has made go when its writes are undone.
+            if k not in self.state.instances and value is not values[k] and is_mergeable(value):
+                ends[k] = copied(value)
         self._check_not_carried(ends)
         return ends
 
@@ -476,7 +482,9 @@ class StagedLoop:
                     self.after_params[j],
                     result_values[j],
                 )
-            leaves = [trees.flatten_deep(part, keeps_static=True)[0] for part in parts]
+            leaves = [
+                trees.flatten_deep(part, keeps_static=True, with_objects=True)[0] for part in parts
+            ]
             label = self.state.names[k]
             labels += ["what it returns" if label == RETURN_VALUE else label] * len(leaves[0])
             rows += zip(*leaves, strict=True)

@@ -17,6 +17,7 @@ import numpy as np
 from wend.backends.fastcall import MISSING
 from wend.capture.guards.guards import guard_setter
 from wend.capture.guards.outside import entered_items, loaded_item, read_missing_item
+from wend.capture.heap.container_phis import check_identity
 from wend.capture.heap.locations import (
     UNBOUND,
     count_log_references,
@@ -101,6 +102,7 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
     if is_at_traced_index(target, key):
         set_item_at(target, key, value)
         return target
+    check_identity(key)
     target = _writable(target, (value, key))
     target[key] = value
     return target
@@ -203,6 +205,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
         is_traced = any_staged((key,)) or parts.is_staged_key(key)
         return indexed(array, key) if is_traced else adopt_result(array[key])
     if take is not None:
+        check_identity(key)
         try:
             item = take(array, key)
         except (KeyError, IndexError):

@@ -1,20 +1,24 @@
-"""Instances of dataclasses and attrs classes that a loop or branch replaces.
+"""Instances of classes that a loop or branch replaces.
 
-Such a variable is a graph value by the attributes of its instance: `b = replace(b, x=...)`. What
-holds the result is a new instance; `container_phis` records which instances it may be.
+Such a variable is a graph value by the attributes of its instance: `b = replace(b, x=...)`, or
+`b = Ball(b.x + b.v, b.v)`. What holds the result is a new instance; `container_phis` records which
+instances it may be.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from wend.base import trees
-from wend.base.instances import is_unregistered
+from wend.base.instances import is_replaceable
 from wend.base.keys import attributes_of
 from wend.capture.heap.containers import is_container
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.state.unbound import BoundInRun
 from wend.trace.recording.arguments import is_array_leaf
+
+_MAX_DEPTH = 8  # of instances and tuples in one another; an instance may hold itself
 
 
 def is_mergeable(value: Any) -> bool:
@@ -23,15 +27,15 @@ def is_mergeable(value: Any) -> bool:
     Texts, functions and classes in attributes are part of its structure. Lists and other
     containers are not possible: they would be other objects than those that were passed.
     """
-    if value is UNBOUND or not _has_instances(value) or _has_containers(value):
+    if value is UNBOUND or not _has_instances(value) or _has_containers(value, 0):
         return False
-    leaves, _ = trees.flatten_deep(value, keeps_static=True)
+    leaves, _ = trees.flatten_deep(value, keeps_static=True, with_objects=True)
     return bool(leaves) and all(map(is_array_leaf, leaves))
 
 
 def copied(value: Any) -> Any:
     """Return a copy of a mergeable value; its arrays and numbers are the same."""
-    leaves, treedef = trees.flatten_deep(value, keeps_static=True)
+    leaves, treedef = trees.flatten_deep(value, keeps_static=True, with_objects=True)
     return trees.unflatten(treedef, leaves)
 
 
@@ -40,14 +44,17 @@ def _has_instances(value: Any) -> bool:
         value = value.value
     if isinstance(value, tuple):
         return any(map(_has_instances, value))
-    return is_unregistered(value)
+    return is_replaceable(value)
 
 
-def _has_containers(value: Any) -> bool:
+def _has_containers(value: Any, depth: int) -> bool:
+    """Return whether a value holds containers, or instances many levels deep, as itself."""
     if isinstance(value, BoundInRun):
         value = value.value
     if isinstance(value, tuple):
-        return any(map(_has_containers, value))
-    if is_unregistered(value):
-        return any(_has_containers(part) for _, part in attributes_of(value))
-    return is_container(value)
+        parts: Iterable[Any] = value
+    elif is_replaceable(value):
+        parts = (part for _, part in attributes_of(value))
+    else:
+        return is_container(value)
+    return depth == _MAX_DEPTH or any(_has_containers(part, depth + 1) for part in parts)

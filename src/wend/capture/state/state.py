@@ -201,7 +201,8 @@ class State:
         """Return whether nothing changed from one value of an index to another."""
         if k in self.instances and is_mergeable(a) and is_mergeable(b):
             return _are_same_leaves(
-                trees.flatten_deep(a, keeps_static=True), trees.flatten_deep(b, keeps_static=True)
+                trees.flatten_deep(a, keeps_static=True, with_objects=True),
+                trees.flatten_deep(b, keeps_static=True, with_objects=True),
             )
         return is_same(a, b)
 

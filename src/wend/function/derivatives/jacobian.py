@@ -120,7 +120,7 @@ def _jacobian(
         traced = call.trace()
         count = len(traced.result_types)
         parts, tree = trees.flatten_deep(
-            differentiated_part(what, traced.result_tree, has_aux), is_result=True
+            differentiated_part(what, traced.result_tree, has_aux), with_objects=True
         )
         outputs = [part for part in parts if is_number(part, count)]
         _check_results(what, traced, outputs, "fc" if mode == "jacfwd" else "f")

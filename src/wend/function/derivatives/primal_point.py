@@ -44,7 +44,7 @@ class PrimalPoint:
         self.concrete, self.primals = self.function._find(primals, {})
         traced = self.concrete.traced
         value = differentiated_part(self.what, traced.result_tree, has_aux)
-        self.outputs, self.output_tree = trees.flatten_deep(value, is_result=True)
+        self.outputs, self.output_tree = trees.flatten_deep(value, with_objects=True)
         self.output_types = [
             traced.result_types[k].type if is_number(k, len(traced.result_types)) else None
             for k in self.outputs

@@ -90,7 +90,7 @@ class _EagerPullback:
         result = self.run.result
         differentiated_part(f"vjp of {self.name}", tree, has_aux)
         self.outputs, self.output_tree = trees.flatten_deep(
-            result[0] if has_aux else result, is_result=True
+            result[0] if has_aux else result, with_objects=True
         )
         value = trees.unflatten(tree, [as_value(leaf) for leaf in leaves])
         return (value[0], self, value[1]) if has_aux else (value, self)

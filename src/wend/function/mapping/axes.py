@@ -29,7 +29,7 @@ def axes_of_leaves(axes: Any, tree: Any, what: str, root: str, of: str) -> list[
         if isinstance(axes, bool):
             raise _no_axis(axes, what, root)
         axis = None if axes is None else int(axes)
-        return [axis] * len(trees.flatten_deep(tree, is_result=True)[0])
+        return [axis] * len(trees.flatten_deep(tree, with_objects=True)[0])
     inner_axes, inner_trees = trees.children_of(axes), trees.children_of(tree)
     if inner_axes is None:
         raise _no_axis(axes, what, root)

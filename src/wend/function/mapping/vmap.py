@@ -252,7 +252,7 @@ class _VmapCall:
         is_mapped = [axis is not None for axis in axes]
         call = MappedCall(self.what, traced, leaves, is_mapped, self.axis_size, chunk_size, limits)
         numbers = numbered(traced.result_tree)
-        parts = trees.flatten_deep(numbers, is_result=True)[0]
+        parts = trees.flatten_deep(numbers, with_objects=True)[0]
         after = [  # constants in the result have no axes
             axis
             for part, axis in zip(

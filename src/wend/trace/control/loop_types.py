@@ -44,7 +44,7 @@ class LoopTypes:
     ) -> None:
         self.is_resizable = is_resizable
         self.where, self.init = where, init
-        self.leaves, self.treedef = trees.flatten_deep(init, keeps_static=True)
+        self.leaves, self.treedef = trees.flatten_deep(init, keeps_static=True, with_objects=True)
         self.paths = paths or trees.paths(self.treedef, "carry")
         self.has_counter = paths is not None
         self._check_kinds(self.leaves)
@@ -78,7 +78,7 @@ class LoopTypes:
 
     def leaves_of(self, result: Any) -> list[Any]:
         """Return the leaves of what a body returned; it must have the carry's structure."""
-        leaves, treedef = trees.flatten_deep(result, keeps_static=True)
+        leaves, treedef = trees.flatten_deep(result, keeps_static=True, with_objects=True)
         if not trees.is_same_structure(treedef, self.treedef):
             expected, actual = self.init, result
             if self.has_counter:
