@@ -173,6 +173,14 @@ def what_may_fail_stays(x, k):
     return wend.fori_loop(0, x, lambda i, v: v + wnp.take(wnp.asarray([2, 3]), k) + x**k, 0)
 
 
+def what_takes_long_behind_a_guard(a, b, n):
+    return wend.fori_loop(0, n, lambda i, v: v + np.linalg.solve(a, b), b)
+
+
+def what_takes_long_and_a_known_trip(b):
+    return wend.fori_loop(0, 3, lambda i, v: v * np.sort(b), b)
+
+
 def effects_in_a_loop_stay(x):
     return wend.fori_loop(0, 3, lambda i, v: (wend.print(x * 2.0), v)[1], x)
 
@@ -206,6 +214,8 @@ ROWS = [
     ("hoist", hoist, steady_in_body_and_test, (1.0, np.ones(3))),
     ("hoist", hoist, steady_in_two_loops, (1.0, 2.0)),
     ("hoist", hoist, what_may_fail_stays, (2, 1)),
+    ("hoist", hoist, what_takes_long_behind_a_guard, (np.eye(2), np.ones(2), 3)),
+    ("hoist", hoist, what_takes_long_and_a_known_trip, (np.ones(2),)),
     ("hoist", hoist, effects_in_a_loop_stay, (1.0,)),
     ("hoist", hoist, steady_of_unknown_size, (SIZE,)),
     ("inline", inline_calls, calls, (1.0,)),
