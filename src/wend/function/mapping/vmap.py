@@ -101,14 +101,11 @@ def vmap(
     _check_count("threads", threads, 1)
     if lanes is not None and (isinstance(lanes, bool) or lanes not in _LANES):
         raise ValueError(f"vmap: lanes is a power of two from 1 to {_LANES[-1]}, not {lanes!r}")
-    limits = {
-        name: int(count)
-        for name, count in zip(LIMITS, (lanes, threads), strict=True)
-        if count is not None
-    }
 
     def record(*args: Any, **kwargs: Any) -> Any:
         call = _VmapCall(what, fun, in_axes, axis_size, args, kwargs)
+        counts = zip(LIMITS, (lanes, threads), strict=True)
+        limits = {name: int(count) for name, count in counts if count is not None}
         return call.results(out_axes, chunk_size, limits)
 
     functools.update_wrapper(record, fun, updated=())
