@@ -10,30 +10,13 @@ import numpy as np
 import pytest
 
 import wend
+from tests.interop.sine_in_wend import SCALAR, check_in_a_loop, check_tapes
 from wend.interop.jax import as_wend
-from wend.testing import check_grads
-
-SCALAR = wend.TensorSpec((), np.float64)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_in_a_loop(backend: str) -> None:
-    sine = as_wend(jnp.sin, SCALAR)
-
-    @wend.function(backend=backend)
-    def iterate(x: Any, n: Any) -> Any:
-        while n > 0:
-            x, n = sine(x) + 0.1 * x, n - 1
-        return x
-
-    def plain(x: float, n: int) -> float:
-        for _ in range(n):
-            x = np.sin(x) + 0.1 * x
-        return x
-
-    for n in (0, 1, 5):
-        assert np.isclose(iterate(0.7, n), plain(0.7, n), rtol=1e-14)
-    check_grads(lambda x: iterate(x, 3), (0.7,), order=2)
+    check_in_a_loop(as_wend(jnp.sin, SCALAR), backend, order=2)
 
 
 def test_several_arguments_and_results() -> None:
@@ -71,12 +54,7 @@ def test_a_result_of_another_structure_is_refused() -> None:
 
 
 def test_tapes() -> None:
-    sine = as_wend(jnp.sin, SCALAR)
-    with wend.GradientTape() as tape:
-        x = tape.watch(0.5)
-        y = sine(x) * x
-    assert np.isclose(tape.gradient(y, x), np.sin(0.5) + 0.5 * np.cos(0.5))
-    assert np.isclose(sine(0.5), np.sin(0.5))
+    check_tapes(as_wend(jnp.sin, SCALAR))
 
 
 def test_inside_of_jax_it_is_refused() -> None:

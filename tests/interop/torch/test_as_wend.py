@@ -9,30 +9,14 @@ import pytest
 import torch
 
 import wend
+from tests.interop.sine_in_wend import SCALAR, check_in_a_loop, check_tapes
 from wend.interop.torch import as_torch, as_wend
 from wend.testing import check_grads
-
-SCALAR = wend.TensorSpec((), np.float64)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_in_a_loop(backend: str) -> None:
-    sine = as_wend(torch.sin, SCALAR)
-
-    @wend.function(backend=backend)
-    def iterate(x: Any, n: Any) -> Any:
-        while n > 0:
-            x, n = sine(x) + 0.1 * x, n - 1
-        return x
-
-    def plain(x: float, n: int) -> float:
-        for _ in range(n):
-            x = np.sin(x) + 0.1 * x
-        return x
-
-    for n in (0, 1, 5):
-        assert np.isclose(iterate(0.7, n), plain(0.7, n), rtol=1e-14)
-    check_grads(lambda x: iterate(x, 3), (0.7,), order=3)
+    check_in_a_loop(as_wend(torch.sin, SCALAR), backend, order=3)
 
 
 def test_several_arguments_and_results() -> None:
@@ -136,12 +120,7 @@ def test_what_is_no_function_is_refused() -> None:
 
 
 def test_tapes() -> None:
-    sine = as_wend(torch.sin, SCALAR)
-    with wend.GradientTape() as tape:
-        x = tape.watch(0.5)
-        y = sine(x) * x
-    assert np.isclose(tape.gradient(y, x), np.sin(0.5) + 0.5 * np.cos(0.5))
-    assert np.isclose(sine(0.5), np.sin(0.5))
+    check_tapes(as_wend(torch.sin, SCALAR))
 
 
 def test_inside_of_torch_it_is_refused() -> None:
