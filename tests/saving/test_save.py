@@ -177,3 +177,31 @@ def test_derivative_functions_are_saved_as_others():
     assert is_same(m.step(*args), step(*args))
     assert is_same(m.hessian(*args), hessian(*args))
     assert is_same(wend.jacfwd(m.step)(*args), wend.jacfwd(step)(*args))
+
+
+SETTINGS = {"order": 3, "names": ["x", "y"], "pair": (1.5, None)}
+TABLE = {"rows": np.ones(2)}
+
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+
+def test_results_that_hold_what_is_of_outside():
+    traced = wend.function(lambda x: (SETTINGS, x * 2.0))
+    assert traced(1.5)[0] is SETTINGS
+    assert again(f=traced).f(1.5) == (SETTINGS, 3.0)
+    copied = wend.function(lambda x: ({**TABLE}, x))
+    copied(1.0)
+    assert is_same(again(f=copied).f(1.0), ({"rows": np.ones(2)}, np.float64(1.0)))
+    shown = wend.function(lambda x: (TABLE, x))
+    shown(1.0)
+    with pytest.raises(SaveError, match="a dict of outside, which a file cannot"):
+        again(f=shown)
+
+
+def test_results_that_are_objects_of_ordinary_classes():
+    traced = wend.function(lambda x: Point(x * 2.0))
+    assert traced(1.5).x == 3.0
+    assert again(f=traced).f(1.5).x == 3.0

@@ -13,7 +13,13 @@ from wend.base.instances import InstanceNode, InstanceStructure, is_unregistered
 from wend.saving.fields import tagged
 from wend.saving.literals import literal_from_json, literal_to_json
 from wend.saving.loaded_record import LoadedRecord
-from wend.trace.aliasing.rebuilt_containers import PassedContainer, ResultAndContainers
+from wend.trace.aliasing.rebuilt_containers import (
+    PassedContainer,
+    PythonNumber,
+    ResultAndContainers,
+    ReturnedObject,
+    object_of_outside,
+)
 from wend.trace.control.returned_constants import ReturnedConstant
 
 LEAF = "*"
@@ -57,6 +63,16 @@ def tree_to_json(treedef: trees.TreeDef, what: str, leaves: Iterator[Any] | None
         return {"namedtuple": [class_name(kind), list(kind._fields), children]}
     if kind is ReturnedConstant:
         return {CONSTANT: literal_to_json(trees.root_metadata(treedef), what)}
+    if kind is ReturnedObject:
+        outside = object_of_outside(trees.root_metadata(treedef))
+        try:
+            return {CONSTANT: literal_to_json(outside, what)}
+        except SaveError:
+            what = f"{what} holds a {type(outside).__name__} of outside, which a file cannot."
+            cure = "return a new one, such as {**d} for a dict, or take it as an argument."
+            raise SaveError(explain(what, cure=cure)) from None
+    if kind is PythonNumber:
+        return children[0]
     if kind is LoadedRecord:
         name, names, metadata = trees.root_metadata(treedef)
         return {"class": [name, list(names), literal_to_json(metadata, what), children]}

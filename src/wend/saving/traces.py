@@ -228,7 +228,10 @@ def _result(data: Any, where: str) -> Any:
     """Return a leaf of a result, or a constant that every run returns."""
     if type(data) is not dict or [*data] != [CONSTANT]:
         return LEAF
-    constant = returned_constant(literal_from_json(data[CONSTANT], where))
+    value = literal_from_json(data[CONSTANT], where)
+    if type(value) in (list, dict):
+        return ReturnedConstant(value)  # it was of outside
+    constant = returned_constant(value)
     if not isinstance(constant, ReturnedConstant):
         raise LoadError(f"{where}: {data!r:.60} is no constant of a result")
     return constant

@@ -215,14 +215,23 @@ def python_number(value: Any) -> Any:
 _shows_references: ContextVar[bool] = ContextVar("wend_shows_references", default=False)
 
 
+def object_of_outside(identity: Any) -> Any:
+    """Return the object that a `ReturnedObject` refers to.
+
+    Raises:
+        LeakedValueError: it is gone.
+    """
+    value = identity.reference()
+    if value is None:
+        what = "an object that a function returns, and that it has not made, is gone."
+        cure = "keep it alive as long as the function."
+        raise LeakedValueError(explain(what, cure=cure))
+    return value
+
+
 def _returned_object(identity: Any, children: Any) -> Any:
     def get() -> Any:
-        value = identity.reference()
-        if value is None:
-            what = "an object that a function returns, and that it has not made, is gone."
-            cure = "keep it alive as long as the function."
-            raise LeakedValueError(explain(what, cure=cure))
-        return value
+        return object_of_outside(identity)
 
     return ReferencedPart(get) if _shows_references.get() else get()
 
