@@ -3,7 +3,7 @@
 Their attributes are the children; no code of their classes runs. The classes are not registered
 with optree, which would keep them alive: an `InstanceNode` represents an instance while a pytree is
 flattened. Instances of dataclasses and attrs classes are nodes everywhere, those of ordinary
-classes in the results of functions.
+classes in results of functions and where loops and branches replace them.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def is_instance(x: Any) -> bool:
 
 
 def is_ordinary_object(x: Any) -> bool:
-    """Return whether a value is an instance of an ordinary class that results may hold.
+    """Return whether a value is an instance of an ordinary class that can be made again.
 
     Its class is neither a dataclass nor an attrs class, and is written in Python: attributes are
     all that the instance holds.

@@ -51,7 +51,7 @@ def compile_flatten(numbered: Any, checks: Mapping[int, Check] | None = None) ->
 
 
 class ReferencedPart:
-    """A part of a pytree that is no leaf, and that a function returns."""
+    """A part of a pytree, not a leaf, that a callable supplies."""
 
     def __init__(self, get: Callable[[], Any]) -> None:
         self.get = get

@@ -126,7 +126,7 @@ def frames() -> Iterator[FrameType]:
 
 
 def users_frames() -> Iterator[FrameType]:
-    """Yield those of them that are not wend's."""
+    """Yield the frames of user code that the current trace has called."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and id(frame.f_code) not in OUTERMOST:
         if not is_wend_file(frame.f_code.co_filename):

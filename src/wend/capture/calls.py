@@ -87,8 +87,8 @@ def call(fun: Any) -> Any:
     if isinstance(fun, type) and is_traced_now() and _is_initialized_by_users_code(fun):
         return functools.partial(_construct, fun)
     callee = resolved = _resolve_callee(fun)
-    if container_phis.any_phis() and _looks_at_identity(fun):
-        callee = functools.partial(_call_with_known_objects, callee)
+    if container_phis.any_phis() and _compares_arguments(fun):
+        callee = functools.partial(_call_comparing, callee)
     may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
     if (
         is_write_logged() or one_shot_iterators.current_region() is not None
@@ -216,15 +216,15 @@ _COMPARING_METHODS = frozenset(
 )
 
 
-def _looks_at_identity(fun: Any) -> bool:
-    """Return whether a builtin function tells objects apart, as a method of a dict does."""
+def _compares_arguments(fun: Any) -> bool:
+    """Return whether a builtin function compares or hashes its arguments."""
     if fun is hash or fun is id:
         return True
     is_method = isinstance(fun, types.BuiltinMethodType)
     return is_method and is_container(fun.__self__) and fun.__name__ in _COMPARING_METHODS
 
 
-def _call_with_known_objects(fun: Any, *args: Any, **kwargs: Any) -> Any:
+def _call_comparing(fun: Any, *args: Any, **kwargs: Any) -> Any:
     container_phis.check_identity(*args)
     return fun(*args, **kwargs)
 

@@ -239,7 +239,7 @@ def is_same_object(a: Any, b: Any, subject: str = "`is`") -> bool:
 
 
 def check_identity(*values: Any) -> None:
-    """Check that it is known which objects these are, where they are told apart by identity.
+    """Check that the trace knows which objects these are, if they compare by identity.
 
     Raises:
         AliasError: one is known only at run time.
@@ -248,17 +248,17 @@ def check_identity(*values: Any) -> None:
     if phis is None or not phis.containers:
         return
     for value in values:
-        is_phi = id(value) in phis.containers and _is_told_by_identity(value)
+        is_phi = id(value) in phis.containers and _compares_by_identity(value)
         if is_phi and next(phis.may_aliases(value), None) is not None:
             raise _unknown_identity("a comparison or key")
 
 
-def are_told_by_identity(a: Any, b: Any) -> bool:
-    """Return whether `==` of two values means `is`, and either is known only at run time."""
-    return any_phis() and _is_told_by_identity(a) and _is_told_by_identity(b)
+def compare_by_identity(a: Any, b: Any) -> bool:
+    """Return whether `==` of two values means `is`, where only a run may tell which they are."""
+    return any_phis() and _compares_by_identity(a) and _compares_by_identity(b)
 
 
-def _is_told_by_identity(value: Any) -> bool:
+def _compares_by_identity(value: Any) -> bool:
     eq: Any = getattr(type(value), "__eq__", None)
     return is_replaceable(value) and eq is object.__eq__
 
@@ -316,8 +316,8 @@ def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
         return
     if is_replaceable(new):
         yield new, old
-        # What an object of an ordinary class holds may be large, or the object itself. Where it is
-        # none that a region has copied, what it holds is none either.
+        # An object of an ordinary class may be large, or hold itself. Only the copies that regions
+        # make hold further copies.
         if is_unregistered(new) or new is not old or _is_phi(new):
             parts = dict(attributes_of(old))
             for name, part in attributes_of(new):

@@ -15,8 +15,8 @@ from wend.base.source import at, user_source
 from wend.capture.guards.outside import read_identity
 from wend.capture.heap.container_phis import (
     any_phis,
-    are_told_by_identity,
     check_identity,
+    compare_by_identity,
     is_same_object,
 )
 from wend.capture.heap.containers import CONTAINER_TYPES
@@ -104,12 +104,12 @@ def is_(a: Any, b: Any) -> Any:
 
 def equal(a: Any, b: Any) -> Any:
     """Return `a == b`."""
-    return is_same_object(a, b, "`==`") if are_told_by_identity(a, b) else a == b
+    return is_same_object(a, b, "`==`") if compare_by_identity(a, b) else a == b
 
 
 def not_equal(a: Any, b: Any) -> Any:
     """Return `a != b`."""
-    return not is_same_object(a, b, "`!=`") if are_told_by_identity(a, b) else a != b
+    return not is_same_object(a, b, "`!=`") if compare_by_identity(a, b) else a != b
 
 
 def is_not(a: Any, b: Any) -> Any:

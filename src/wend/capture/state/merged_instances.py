@@ -18,7 +18,7 @@ from wend.capture.heap.locations import UNBOUND
 from wend.capture.state.unbound import BoundInRun
 from wend.trace.recording.arguments import is_array_leaf
 
-_MAX_DEPTH = 8  # of instances and tuples in one another; an instance may hold itself
+_MAX_DEPTH = 8  # of nested instances and tuples; an instance may hold itself
 
 
 def is_mergeable(value: Any) -> bool:
@@ -48,7 +48,7 @@ def _has_instances(value: Any) -> bool:
 
 
 def _has_containers(value: Any, depth: int) -> bool:
-    """Return whether a value holds containers, or instances many levels deep, as itself."""
+    """Return whether a value holds containers, or is nested too deeply to be a value."""
     if isinstance(value, BoundInRun):
         value = value.value
     if isinstance(value, tuple):

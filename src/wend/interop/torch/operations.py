@@ -96,7 +96,7 @@ def _contiguous(x: Any) -> Any:
 
 def _not_on_cpu(x: Any) -> Exception:
     cure = "move it to the CPU and the results back: x.cpu()."
-    return TypeMismatchError(explain(f"as_torch: a tensor is on {x.device}.", cure=cure))
+    return TypeMismatchError(explain(f"wend.interop.torch: a tensor is on {x.device}.", cure=cure))
 
 
 def _run_arrays(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
