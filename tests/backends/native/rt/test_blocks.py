@@ -120,7 +120,7 @@ def test_one_array_that_is_two_results() -> None:
 def test_memory_goes_round() -> None:
     fun = native(lambda x: x + 1.0)
     repeated(fun, X)
-    # What other tests have left may be used first.
+    gc.collect()  # cycles that other tests have left hold memory of ours
     many = 2 * blocks.MAX_CACHED_BLOCKS
     places = [fun(X).ctypes.data for _ in range(2 * many)]
     assert set(places[many:]) <= set(places[:many])
