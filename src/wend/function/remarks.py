@@ -134,12 +134,21 @@ def mapped(graphs: Sequence[Graph]) -> list[str]:
             loops = [x.source for x in node.regions[0].walk() if x.op is while_]
             of = places(x for x in loops if x) if node.op is parallel_map else at(node.source)
             several = "s" if node.op is parallel_map and len({*loops}) > 1 else ""
-            lines.append(f"runs the loop{several}{of} in {node.remark.lanes} lanes")
+            lines.append(f"runs the loop{several}{of} in {node.remark.lanes} lanes{_refills(node)}")
         else:
             inner = [x.source for x in node.regions[1].walk() if x.op is while_]
             of = f": each has its own loop{places(s for s in inner if s)}" if inner else ""
             lines.append(f"runs the elements of vmap{at(node.source)} one by one{of}")
     return list(dict.fromkeys(lines))
+
+
+def _refills(node: Node) -> str:
+    """Return when lanes in registers take the next elements."""
+    if node.op is not parallel_map or node.remark is None:
+        return ""
+    if node.remark.is_refilled:
+        return ", refilled as elements end"
+    return ", for one group of elements after the other"
 
 
 def copied(graphs: Sequence[Graph]) -> list[str]:

@@ -11,7 +11,7 @@ from wend.ir.rewrite import inline, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import ListType, TensorType, Type
 from wend.ops.build import Build
 from wend.ops.parallel_map import STACK, SUM, ParallelMapParts, element_type, parallel_map
-from wend.passes.lane_maps import lane_count, runs_in_lanes
+from wend.passes.lane_maps import lane_count, refilled_loops, runs_in_lanes
 
 
 def lower_parallel_maps(graph: Graph) -> Graph:
@@ -36,7 +36,7 @@ def _lowered(graph: Graph, *, in_registers: bool) -> Graph:
             return copy.results
         lanes = lane_count(copy) if in_registers and runs_in_lanes(copy) else 1
         if lanes > 1:
-            copy.remark = Remark(lanes=lanes)
+            copy.remark = Remark(lanes=lanes, is_refilled=bool(refilled_loops(copy.regions[0])))
             nodes.append(copy)
             return copy.results
         b = Build(graph.name)

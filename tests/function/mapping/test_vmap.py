@@ -212,7 +212,7 @@ def test_chunks_bound_the_memory():
 def test_explain_says_how_elements_run():
     fun = wend.vmap(halvings)
     fun(np.ones(40))
-    assert "in 16 lanes" in fun.explain()
+    assert "in 16 lanes, refilled as elements end" in fun.explain()
     gradient = wend.vmap(wend.grad(lambda x: wend.while_loop(lambda c: c < 8, lambda c: c * c, x)))
     gradient(np.full(40, 1.5))
     assert "in 16 lanes" in gradient.explain()

@@ -319,6 +319,14 @@ def test_explain_says_what_is_emitted(fun: Any, order: int, tmp_path: Any) -> No
     assert any("= lane_map(" in text for text in texts) == (said is not None)
 
 
+def test_explain_says_which_lanes_are_refilled() -> None:
+    in_a_row, one = wend.vmap(lambda a: root(root(a))), wend.vmap(root)
+    in_a_row(POSITIVE)
+    one(POSITIVE)
+    assert "lanes, for one group of elements after the other" in in_a_row.explain()
+    assert "lanes, refilled as elements end" in one.explain()
+
+
 def test_dumps_of_chunks(tmp_path: Any) -> None:
     with wend.config(dump=tmp_path):
         wend.vmap(root)(np.resize(POSITIVE, 5000))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.lanes.elements import LaneElements
-from wend.backends.native.emit.lanes.refill import emit_refilled
+from wend.backends.native.emit.lanes.refill import RefilledLoop
 from wend.backends.native.emit.lanes.replay import emit_replayed
 from wend.backends.native.emit.lanes.vectors import count_from, splat
 from wend.backends.native.target.lane_map import ElementProgram, lane_map
@@ -36,7 +36,7 @@ def emit_lane_map(low: Lowering, node: Node, operands: Sequence[Registers]) -> S
         elements.regions.values[x] = splat(low, elements.regions.kind(x), number)
     match refilled_loops(body.graph):
         case (loop,):
-            emit_refilled(elements, loop)
+            RefilledLoop(elements, loop).emit("0")
         case (loop, backward):
             emit_replayed(elements, loop, backward)
         case _:

@@ -1,83 +1,144 @@
-"""One loop for all elements, whose lanes take the next element when one is done."""
+"""One loop for all elements, whose lanes take the next element when one is done.
+
+A refill costs as much as some trips, so lanes that are done wait for each other. They take the next
+elements when all lanes together have missed `MISSED_TRIPS` trips, or none goes on. So elements
+whose trips are alike run in groups, and lanes of others are refilled often.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 from wend.backends.native.emit.lanes.elements import LaneElements
-from wend.backends.native.emit.lanes.vectors import numbers
+from wend.backends.native.emit.lanes.stack_variables import StackVariable, StackVariables
+from wend.backends.native.emit.lanes.vectors import count_from, splat
 from wend.ir.graph import Node
 from wend.ops.control import WhileParts
 
-# One in so many lanes may wait for a refill
-_WAITING_SHARE = 4
+# So many trips are missed by all lanes together until those that are done take the next elements
+MISSED_TRIPS = 32
 
 
-def emit_refilled(elements: LaneElements, loop: Node) -> None:
-    """Emit a body with one loop."""
-    w, regions, lanes = elements.low.w, elements.regions, elements.lanes
-    p, columns_count = WhileParts.of(loop), len(elements.arrays)
-    at = elements.body.nodes.index(loop)
-    before, after = elements.body.nodes[:at], elements.body.nodes[at + 1 :]
-    mask = elements.in_range(numbers(lanes))
-    elements.emit_nodes(before, elements.loaded("0", mask, None), mask)
-    starts = [regions.values[x] for x in loop.operands]
-    entry, head, refill, again, done = (
-        w.block,
-        *map(w.new_label, ("head", "refill", "again", "done")),
-    )
-    w.branch(w.define(f"icmp sgt i64 {elements.count}, 0"), head, done)
-    w.start(head)
-    state = [*elements.columns, *p.before_carry, *p.before_invariants]
-    phis = [w.open_phi(elements.word.text, numbers(lanes), entry)]
-    phis.append(w.open_phi("i64", str(lanes), entry))
-    firsts = [*(regions.values[x] for x in elements.columns), *starts]
-    phis += [
-        w.open_phi(regions.kind(x).text, first, entry)
-        for x, first in zip(state, firsts, strict=True)
-    ]
-    index, following, *values = (name for name, _ in phis)
-    columns, carry = values[:columns_count], values[columns_count:]
-    carry, invariants = carry[: len(p.carry)], carry[len(p.carry) :]
-    active = elements.in_range(index)
-    test, *forwarded = regions.emit(p.before, [*carry, *invariants], active)
-    goes_on = regions.both(active, test)
-    is_done = w.define(f"xor {regions.flags.text} {active}, {goes_on}")
-    next_carry = regions.emit(p.after, [*forwarded, *invariants], goes_on)
-    next_carry = regions.choose(goes_on, p.next_carry, next_carry, carry)
-    done_count = elements.number_of(is_done)
-    is_time = is_time_to_refill(elements, done_count, goes_on)
-    from_trip = w.block
-    w.branch(is_time, refill, again)
-    w.start(refill)
-    elements.emit_nodes(before, columns, active)
-    regions.values.update(zip(loop.results, forwarded, strict=True))
-    regions.emit_nodes(after, is_done)
-    elements.scatter(index, is_done)
-    new_index = regions.select(elements.word, is_done, elements.taken(following, is_done), index)
-    in_range = elements.in_range(new_index)
-    fresh = regions.both(is_done, in_range)
-    new_columns = elements.loaded(following, fresh, columns)
-    elements.emit_nodes(before, new_columns, fresh)
-    operands = [regions.values[x] for x in loop.operands]
-    new_carry = regions.choose(fresh, p.carry, operands[: len(p.carry)], next_carry)
-    new_following = w.define(f"add i64 {following}, {done_count}")
-    refilled = [new_index, new_following, *new_columns, *new_carry, *operands[len(p.carry) :]]
-    from_refill = w.block
-    w.branch(regions.any(in_range), again, done)
-    w.start(again)
-    stayed = [index, following, *columns, *next_carry, *invariants]
-    types = [elements.word.text, "i64", *(regions.kind(x).text for x in state)]
-    merged = w.merge(types, [(stayed, from_trip), (refilled, from_refill)])
-    regions.end_trip()
-    for (_, close), value in zip(phis, merged, strict=True):
-        close(value)
-    w.jump(head)
-    w.start(done)
+@dataclass(eq=False, slots=True)
+class RefilledLoop:
+    """The loop that is being emitted.
 
+    Attributes:
+        elements: the elements of the map.
+        loop: the loop of an element.
+        index: the numbers of the elements in the lanes.
+        following: the element that is taken next.
+        missed: the trips that lanes have missed since the last refill.
+        has_elements: whether a lane has an element.
+        columns: the numbers in memory of the elements in the lanes.
+        state: the carry and the invariants of the loop.
+    """
 
-def is_time_to_refill(elements: LaneElements, done_count: str, goes_on: str) -> str:
-    """Emit whether so many lanes wait that they take the next elements, or none goes on."""
-    w = elements.low.w
-    waiting = w.define(f"mul i64 {done_count}, {_WAITING_SHARE}")
-    is_time = w.define(f"icmp sge i64 {waiting}, {elements.lanes}")
-    none = w.define(f"xor i1 {elements.regions.any(goes_on)}, true")
-    return w.define(f"or i1 {is_time}, {none}")
+    elements: LaneElements
+    loop: Node
+    index: StackVariable = field(init=False)
+    following: StackVariable = field(init=False)
+    missed: StackVariable = field(init=False)
+    has_elements: StackVariable = field(init=False)
+    columns: StackVariables = field(init=False)
+    state: StackVariables = field(init=False)
+
+    @property
+    def before(self) -> Sequence[Node]:
+        """The nodes before the loop."""
+        nodes = self.elements.body.nodes
+        return nodes[: nodes.index(self.loop)]
+
+    def emit(self, first: str) -> None:
+        """Emit the loop, from an element on."""
+        e, p = self.elements, WhileParts.of(self.loop)
+        w = e.low.w
+        index = count_from(e.low, e.lanes, first)
+        mask = e.in_range(index)
+        columns = e.loaded(first, mask, None)
+        e.emit_nodes(self.before, columns, mask)
+        operands = [e.regions.values[x] for x in self.loop.operands]
+        self.index = StackVariable.of(w, e.word.text, index)
+        self.following = StackVariable.of(w, "i64", w.define(f"add i64 {first}, {e.lanes}"))
+        self.missed = StackVariable.of(w, "i64", "0")
+        self.has_elements = StackVariable.of(w, "i1", "true")
+        self.columns = e.regions.variables(e.columns, columns)
+        self.state = e.regions.variables([*p.before_carry, *p.before_invariants], operands)
+        head, done = w.new_label("head"), w.new_label("done")
+        w.jump(head)
+        w.start(head)
+        self._emit_trip(p)
+        w.branch(self.has_elements.load(), head, done)
+        w.start(done)
+
+    def begin_trip(self) -> None:
+        """Emit what precedes a trip."""
+
+    def may_take(self) -> str:
+        """Emit whether lanes may take more elements."""
+        return "true"
+
+    def finish(self, index: str, is_done: str, forwarded: Sequence[str]) -> None:
+        """Emit what follows the loop for the elements that are done, and store their results."""
+        e = self.elements
+        after = e.body.nodes[len(self.before) + 1 :]
+        e.emit_nodes(self.before, self.columns.load(), is_done)
+        e.regions.values.update(zip(self.loop.results, forwarded, strict=True))
+        e.regions.emit_nodes(after, is_done)
+        e.scatter(index, is_done)
+
+    def _emit_trip(self, p: WhileParts) -> None:
+        e, regions, w = self.elements, self.elements.regions, self.elements.low.w
+        self.begin_trip()
+        state = self.state.load()
+        carry, invariants = state[: len(p.carry)], state[len(p.carry) :]
+        active = e.in_range(self.index.load())
+        test, *forwarded = regions.emit(p.before, state, active)
+        goes_on = regions.both(active, test)
+        is_done = w.define(f"xor {regions.flags.text} {active}, {goes_on}")
+        following = regions.emit(p.after, [*forwarded, *invariants], goes_on)
+        carry = regions.choose(goes_on, p.next_carry, following, carry)
+        self.state.store([*carry, *invariants])
+        done_count = e.number_of(is_done)
+        missed = w.define(f"add i64 {self.missed.load()}, {done_count}")
+        self.missed.store(missed)
+
+        def is_time() -> str:
+            none = w.define(f"xor i1 {regions.any(goes_on)}, true")
+            enough = w.define(f"icmp sge i64 {missed}, {MISSED_TRIPS}")
+            return w.define(f"or i1 {enough}, {none}")
+
+        def refill() -> None:
+            self._refill(p, is_done, done_count, forwarded)
+
+        w.when(("refill", "again"), is_time, refill)
+        regions.end_trip()
+
+    def _refill(
+        self, p: WhileParts, is_done: str, done_count: str, forwarded: Sequence[str]
+    ) -> None:
+        """Emit a refill of the lanes that are done."""
+        e, regions, w = self.elements, self.elements.regions, self.elements.low.w
+        word, count = e.word, len(p.carry)
+        index, following, state = self.index.load(), self.following.load(), self.state.load()
+        self.finish(index, is_done, forwarded)
+        may_take, no_element = self.may_take(), splat(e.low, word, e.count)
+        taken = w.define(
+            f"select i1 {may_take}, {word.text} {e.taken(following, is_done)}, "
+            f"{word.text} {no_element}"
+        )
+        taken_count = w.define(f"select i1 {may_take}, i64 {done_count}, i64 0")
+        index = regions.select(word, is_done, taken, index)
+        in_range = e.in_range(index)
+        fresh = regions.both(is_done, in_range)
+        columns = e.loaded(following, fresh, self.columns.load())
+        e.emit_nodes(self.before, columns, fresh)
+        operands = [regions.values[x] for x in self.loop.operands]
+        carry = regions.choose(fresh, p.carry, operands[:count], state[:count])
+        self.index.store(index)
+        self.following.store(w.define(f"add i64 {following}, {taken_count}"))
+        self.missed.store("0")
+        self.has_elements.store(regions.any(in_range))
+        self.columns.store(columns)
+        self.state.store([*carry, *operands[count:]])

@@ -7,11 +7,12 @@ begins with the last: an element takes part from its own last record on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.lanes.records import Tape
+from wend.backends.native.emit.lanes.stack_variables import StackVariable, StackVariables
 from wend.backends.native.emit.lanes.vectors import emit_vector, splat, vector_kind
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.value_layout import is_list
@@ -137,18 +138,19 @@ class VectorRegions:
         w = self.low.w
         tape = self.new_tape(node, p) if any(is_list(x.type) for x in p.carry) else None
         keeps = any(inner.op is while_ for inner in p.before.walk())
-        entry, head, inside, done = w.block, *map(w.new_label, ("head", "trip", "done"))
-        w.jump(head)
-        w.start(head)
-        carry, close = self.open(p.before_carry, starts, entry)
-        live, close_live = w.open_phi(self.flags.text, mask, entry)
-        trip, close_trip = w.open_phi("i64", "0", entry)
+        carry_variables = self.variables(p.before_carry, starts)
+        live_variable = StackVariable.of(w, self.flags.text, mask)
+        trip_variable = StackVariable.of(w, "i64", "0")
         last = p.forwarded if keeps else ()
         zeros = ["" if is_list(x.type) else self.kind(x).literal(0) for x in last]
-        old, close_old = self.open(last, zeros, entry)
+        old = self.variables(last, zeros)
+        head, inside, done = map(w.new_label, ("head", "trip", "done"))
+        w.jump(head)
+        w.start(head)
+        carry, live, trip = carry_variables.load(), live_variable.load(), trip_variable.load()
         test, *forwarded = self.emit(p.before, [*carry, *invariants], live)
         if keeps:
-            forwarded = self.choose(live, p.forwarded, forwarded, old)
+            forwarded = self.choose(live, p.forwarded, forwarded, old.load())
         goes_on = self.both(live, test)
         w.branch(self.any(goes_on), inside, done)
         w.start(inside)
@@ -158,11 +160,11 @@ class VectorRegions:
         following = self.emit(p.after, [*forwarded, *invariants], goes_on)
         following = self.choose(goes_on, p.next_carry, following, carry)
         self.end_trip()
-        close(following)
-        close_live(goes_on)
-        close_trip(w.define(f"add i64 {trip}, 1"))
+        carry_variables.store(following)
+        live_variable.store(goes_on)
+        trip_variable.store(w.define(f"add i64 {trip}, 1"))
         if keeps:
-            close_old(forwarded)
+            old.store(forwarded)
         w.jump(head)
         w.start(done)
         if tape is not None:
@@ -177,11 +179,12 @@ class VectorRegions:
         counter = backward_counter(p)
         assert counter is not None
         tape = self.read_tapes(p)
-        entry, head, inside, done = w.block, *map(w.new_label, ("head", "trip", "done"))
+        carry_variables = self.variables(p.before_carry, starts)
+        left_variable = StackVariable.of(w, "i64", tape.trips)
+        head, inside, done = map(w.new_label, ("head", "trip", "done"))
         w.jump(head)
         w.start(head)
-        carry, close = self.open(p.before_carry, starts, entry)
-        left, close_left = w.open_phi("i64", tape.trips, entry)
+        carry, left = carry_variables.load(), left_variable.load()
         _, *forwarded = self.emit(p.before, [*carry, *invariants], mask)
         w.branch(w.define(f"icmp sgt i64 {left}, 0"), inside, done)
         w.start(inside)
@@ -194,8 +197,8 @@ class VectorRegions:
         following = self.emit(p.after, [*forwarded, *invariants], goes_on)
         following = self.choose(goes_on, p.next_carry, following, carry)
         self.end_trip()
-        close(following)
-        close_left(next_left)
+        carry_variables.store(following)
+        left_variable.store(next_left)
         w.jump(head)
         w.start(done)
         return forwarded
@@ -205,21 +208,10 @@ class VectorRegions:
         points = self.low.safepoints
         points.count_trip(points.new_counter(_FIRST_SAFEPOINT))
 
-    def open(
-        self, values: Sequence[Value], starts: Sequence[str], entry: str
-    ) -> tuple[list[str], Callable[[Sequence[str]], None]]:
-        """Append phis for the values of a loop, but for lists; return them and their end."""
-        phis = [
-            None if is_list(x.type) else self.low.w.open_phi(self.kind(x).text, start, entry)
-            for x, start in zip(values, starts, strict=True)
-        ]
-
-        def close(following: Sequence[str]) -> None:
-            for phi, value in zip(phis, following, strict=True):
-                if phi is not None:
-                    phi[1](value)
-
-        return ["" if phi is None else phi[0] for phi in phis], close
+    def variables(self, values: Sequence[Value], starts: Sequence[str]) -> StackVariables:
+        """Emit variables for the values of a loop, but for lists."""
+        types = ["" if is_list(x.type) else self.kind(x).text for x in values]
+        return StackVariables.of(self.low.w, types, starts)
 
     def new_tape(self, node: Node, p: WhileParts) -> Tape:
         """Return the tape of a loop, whose lists have their items in it."""

@@ -1,0 +1,62 @@
+"""How many trips lanes run, and how often they take elements, against what the elements need."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import wend
+from wend.backends.native.emit.lanes.elements import LaneElements
+from wend.backends.native.emit.lanes.regions import VectorRegions
+
+RNG = np.random.default_rng(3)
+COUNT = 2000
+LENGTHS = {
+    "alike": np.full(COUNT, 100),
+    "close": RNG.integers(100, 104, COUNT),
+    "geometric": RNG.geometric(0.01, COUNT),
+}
+# The trips that lanes may run for one that is needed. The test of each element is one more, those
+# that end first miss some, and the last elements of a chunk run alone.
+MOST_TRIPS = {"alike": 1.02, "close": 1.06, "geometric": 1.35}
+
+
+def decay(x: Any, n: Any) -> Any:
+    while n > 0:
+        x, n = 0.25 * x * x + 0.3, n - 1
+    return x
+
+
+def counting(number: ctypes.c_int64, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that emits an addition to a number of this process, too."""
+    at = f"inttoptr (i64 {ctypes.addressof(number)} to ptr)"
+
+    def emit(self: Any, *args: Any) -> Any:
+        low = self.low
+        old = low.w.define(f"load i64, ptr {at}")
+        low.w.do(f"store i64 {low.w.define(f'add i64 {old}, 1')}, ptr {at}")
+        return method(self, *args)
+
+    return emit
+
+
+@pytest.mark.parametrize("loops", [1, 2], ids=["value", "gradient"])
+@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize("kind", LENGTHS)
+def test_trips_and_refills(kind: str, lanes: int, loops: int) -> None:
+    lengths, xs = LENGTHS[kind], RNG.uniform(0.1, 1.0, COUNT)
+    trips, refills = ctypes.c_int64(), ctypes.c_int64()
+    of_trips = mock.patch.object(VectorRegions, "end_trip", counting(trips, VectorRegions.end_trip))
+    of_refills = mock.patch.object(LaneElements, "taken", counting(refills, LaneElements.taken))
+    fun = decay if loops == 1 else wend.grad(decay)
+    with of_trips, of_refills, wend.config(cache_dir="", threads=1):
+        wend.vmap(fun, lanes=lanes)(xs, lengths)
+    needed = loops * lengths.sum()
+    assert needed <= lanes * trips.value <= MOST_TRIPS[kind] * needed
+    groups = COUNT / lanes
+    assert groups <= refills.value <= (COUNT if kind == "geometric" else 2 * groups)
