@@ -1,7 +1,7 @@
 """`python -m tests.fuzz --minutes 60`: a long search; what it finds is kept in tests/regressions.
 
-Graphs and whole programs take turns. A failure is made as small as it can be, and its text is
-written there, where the tests run it.
+Graphs, whole programs and programs of numbers under `vmap` take turns. A failure is made as
+small as it can be, and its text is written there, where the tests run it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tests.fuzz.agree import check
 from tests.fuzz.check import check_program
 from tests.fuzz.example import REGRESSIONS, Example
 from tests.fuzz.making import examples
+from tests.fuzz.mapped import check_mapped, mapped_programs
 from tests.fuzz.quick import quickly
 from tests.fuzz.writing import programs
 from wend.passes.dce import dce
@@ -52,6 +53,7 @@ SEEN: Counter[str] = Counter()  # what became of the programs
 SEARCHED = {
     "graphs": Searched(examples(), check, 250, ".txt"),
     "programs": Searched(programs(), partial(check_program, seen=SEEN), 40, ".py"),
+    "mapped": Searched(mapped_programs(), partial(check_mapped, seen=SEEN), 40, ".mapped.py"),
 }
 
 
@@ -129,7 +131,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("count", type=int, nargs="?", help="how many examples, at most")
     parser.add_argument("--minutes", type=float, help="for how long, at most")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="the first of the seeds")
-    parser.add_argument("--only", choices=list(SEARCHED), help="instead of both")
+    parser.add_argument("--only", choices=list(SEARCHED), help="instead of all")
     options = parser.parse_args(given)
     if options.count is None and options.minutes is None:
         parser.error("say how many, or for how many minutes")

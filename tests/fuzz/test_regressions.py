@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import agree, check, example, program
+from tests.fuzz import agree, check, example, mapped, program
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -15,7 +15,9 @@ from tests.fuzz import agree, check, example, program
 )
 def test_what_once_failed(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".py":
+    if path.name.endswith(".mapped.py"):
+        mapped.check_mapped(program.read(text))
+    elif path.suffix == ".py":
         check.check_program(program.read(text))
     else:
         agree.check(example.read(text))

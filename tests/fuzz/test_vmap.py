@@ -15,6 +15,9 @@ from hypothesis import given
 import wend
 import wend.numpy as wnp
 from tests.autodiff.test_fuzz import examples
+from tests.fuzz.mapped import check_mapped, mapped_programs
+from tests.fuzz.program import Program as Mapped
+from tests.fuzz.quick import quickly
 from tests.helpers.random_programs import Program, programs, staged
 from wend.passes import batch_lanes, chunk_maps, lane_maps
 
@@ -42,6 +45,15 @@ def test_values_and_gradients(program: Program, *, shares: bool) -> None:
     close(value, [x for x, _ in single])
     for column, expected in zip(slopes, zip(*(x for _, x in single), strict=True), strict=True):
         close(column, expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+@examples(6)
+@given(program=mapped_programs())
+def test_programs_of_numbers(program: Mapped) -> None:
+    """Nested loops, branches, exits and positions past what a loop has searched."""
+    with quickly(), wend.config(verify=False):
+        check_mapped(program)
 
 
 def close(found: object, expected: object) -> None:
