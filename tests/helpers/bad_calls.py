@@ -235,4 +235,12 @@ BAD_CALLS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (lambda x: np.fft.fft(x, 0), (X,)),
     (lambda x: np.fft.fft(x, norm="nothing"), (X,)),
     (lambda v: np.fft.fft2(v), (V,)),
+    (lambda z: np.interp(z, [1, 2], [1, 2]), (Z,)),
+    (lambda z: np.interp([1.5], z, [1, 2, 3]), (Z,)),
+    (lambda v: np.block([v, [1, 1]]), (V,)),
+    (lambda v: np.block([[v], v]), (V,)),
+    (lambda v: np.block([[v], []]), (V,)),
+    (lambda v: np.block([v, (1, 2)]), (V,)),
+    (lambda v: np.logical_and(v, 2**64), (V,)),
+    (lambda i: np.logical_xor(-(2**63) - 1, i), (I,)),
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from wend.eager.promotion import (
     tensor_type,
     wrapped,
 )
-from wend.ir.dtypes import BOOL
+from wend.ir.dtypes import BOOL, INT64
 from wend.ir.op import Op
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ufuncs import make_ufunc, ufunc
@@ -122,7 +122,13 @@ greater_equal = _comparison(np.greater_equal, ops.ge)
 
 
 def _make_logical(original: np.ufunc, op: Op) -> Callable[..., Any]:
-    return make_ufunc(original, lambda *xs: apply(op, *(cast(x, BOOL) for x in xs)))
+    def prepare(x: Any) -> Any:
+        if original.nin == 2 and type(x) is int and not -(2**63) <= x < 2**63:
+            raise OverflowError("Python int too large to convert to C long")
+        return as_array(x)
+
+    compute = lambda *xs: apply(op, *(cast(x, BOOL) for x in xs))  # noqa: E731
+    return make_ufunc(original, compute, prepare=prepare)
 
 
 logical_and = _make_logical(np.logical_and, ops.bit_and)
@@ -226,7 +232,10 @@ logaddexp = ufunc(np.logaddexp, special.logaddexp)
 @implements(np.real)
 def real(x: Any) -> Any:
     """Return the real part of the complex argument; see `numpy.real`."""
-    return apply(ops.real, x) if tensor_type(x).dtype.kind == "c" else x
+    dtype = tensor_type(x).dtype
+    if dtype == BOOL and is_weak(x):
+        return cast(x, INT64).as_weak()  # of a Python bool, an int
+    return apply(ops.real, x) if dtype.kind == "c" else x
 
 
 @implements(np.imag)

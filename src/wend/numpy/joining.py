@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,35 @@ def block(arrays: Any) -> Any:
 
 
 def _depth(arrays: Any) -> int:
-    return 1 + _depth(arrays[0]) if isinstance(arrays, list) else 0
+    """Return how deep the lists are nested, which has to be the same everywhere."""
+    first, *others = _places(arrays, ())
+    for place in others:
+        if len(place) != len(first):
+            raise ValueError(
+                f"List depths are mismatched. First element was at depth {len(first)}, but "
+                f"there is an element at depth {len(place)} ({_name_of(place)})"
+            )
+    return len(first)
+
+
+def _places(arrays: Any, place: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield the positions of each block in the lists."""
+    if isinstance(arrays, tuple):
+        raise TypeError(
+            f"{_name_of(place)} is a tuple. Only lists can be used to arrange blocks, and np.block "
+            "does not allow implicit conversion from tuple to ndarray."
+        )
+    if not isinstance(arrays, list):
+        yield place
+        return
+    if not arrays:
+        raise ValueError(f"List at {_name_of(place)} cannot be empty")
+    for i, x in enumerate(arrays):
+        yield from _places(x, (*place, i))
+
+
+def _name_of(place: tuple[int, ...]) -> str:
+    return "arrays" + "".join(f"[{i}]" for i in place)
 
 
 def _ranks(arrays: Any) -> list[int]:

@@ -180,6 +180,11 @@ def interp(
     It has derivatives with respect to `x`, `xp` and `fp`.
     """
     x, xp, fp = all_staged((x, xp, fp))
+    for points in (x, xp):
+        if (dtype := dtype_of(points)).kind == "c":
+            raise TypeError(
+                f"Cannot cast array data from {dtype!r} to {FLOAT64!r} according to the rule 'safe'"
+            )
     if have_other_shapes(xp, fp):
         raise ValueError("fp and xp are not of the same length.")
     if tensor_type(xp).dims == (0,):
