@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import copy
 import functools
 import gc
 import operator
@@ -87,8 +88,8 @@ def call(fun: Any) -> Any:
     if isinstance(fun, type) and is_traced_now() and _is_initialized_by_users_code(fun):
         return functools.partial(_construct, fun)
     callee = resolved = _resolve_callee(fun)
-    if container_phis.any_phis() and _compares_arguments(fun):
-        callee = functools.partial(_call_comparing, callee)
+    if container_phis.any_phis() and _tells_objects_apart(fun):
+        callee = functools.partial(_call_telling_apart, fun, callee)
     may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
     if (
         is_write_logged() or one_shot_iterators.current_region() is not None
@@ -207,26 +208,50 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     return Text.adopted(result) if isinstance(result, str) else result
 
 
-# Methods of containers that compare or hash their arguments
-_COMPARING_METHODS = frozenset(
+# Methods that hash an argument, and those that compare the items of containers
+_KEYED_METHODS = frozenset(
     {
-        *("index", "remove", "count", "get", "pop", "setdefault", "add", "discard"),
-        *("__contains__", "__getitem__", "__setitem__", "__delitem__"),
+        *("get", "pop", "setdefault", "add", "discard"),
+        *("__getitem__", "__setitem__", "__delitem__"),
     }
 )
+_COMPARING_METHODS = frozenset(
+    {
+        *("index", "remove", "count", "__contains__"),
+        *("union", "intersection", "difference", "symmetric_difference"),
+        *("intersection_update", "difference_update", "symmetric_difference_update"),
+        *("isdisjoint", "issubset", "issuperset", "update"),
+        *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
+    }
+)
+_METHOD_TYPES = (types.BuiltinMethodType, types.MethodWrapperType)
+_DESCRIPTOR_TYPES = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
-def _compares_arguments(fun: Any) -> bool:
-    """Return whether a builtin function compares or hashes its arguments."""
-    if fun is hash or fun is id:
-        return True
-    is_method = isinstance(fun, types.BuiltinMethodType)
-    return is_method and is_container(fun.__self__) and fun.__name__ in _COMPARING_METHODS
+def _tells_objects_apart(fun: Any) -> bool:
+    """Return whether a function that is not captured may compare or hash its arguments."""
+    if isinstance(fun, type):
+        return issubclass(fun, (set, frozenset, dict))
+    if isinstance(fun, (*_METHOD_TYPES, *_DESCRIPTOR_TYPES)):
+        return fun is hash or fun is id or fun.__name__ in _COMPARING_METHODS | _KEYED_METHODS
+    return is_memo(fun) or fun is copy.deepcopy
 
 
-def _call_comparing(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    container_phis.check_identity(*args)
-    return fun(*args, **kwargs)
+def _call_telling_apart(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that may compare or hash its arguments: it is known which are one object."""
+    name = getattr(fun, "__name__", "")
+    subjects = args
+    if isinstance(fun, _METHOD_TYPES) and fun is not hash and fun is not id:
+        subjects = (fun.__self__, *args)
+    if isinstance(fun, type):
+        return container_phis.with_known_keys(callee(*args, **kwargs))
+    if fun is copy.deepcopy or name in _COMPARING_METHODS:
+        container_phis.check_distinct(*subjects)
+    elif name in _KEYED_METHODS:
+        container_phis.check_identity(*subjects[1:2])
+    else:
+        container_phis.check_identity(*args, *kwargs.values())
+    return callee(*args, **kwargs)
 
 
 def _may_read_memory(fun: Any) -> bool:

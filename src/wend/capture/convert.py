@@ -28,6 +28,7 @@ from wend.capture.guards.outside import (
     load_global,
     read_held,
 )
+from wend.capture.heap.container_phis import with_known_keys
 from wend.capture.heap.locations import (
     evaluate,
     log_write_contents,
@@ -182,6 +183,7 @@ vars(RUNTIME_FUNCTIONS).update(
     is_sequence=patterns.is_sequence,
     is_unbound=is_unbound,
     item_before=ItemBefore,
+    keyed=with_known_keys,
     known=require_bound,
     made=one_shot_iterators.register,
     matched_part=patterns.matched_part,

@@ -9,8 +9,9 @@ it may be, since the mutation would show there. The rule for arrays is the same
 from __future__ import annotations
 
 import itertools
+import types
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
@@ -27,6 +28,9 @@ from wend.trace.aliasing.may_alias import may_alias
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
 
+_SEARCH = "a comparison or key"
+# Containers whose comparisons look at the identity of what they hold
+_SEARCHED = (list, tuple, dict, set, frozenset, deque)
 Row = Sequence[Any]
 NestedByLocation = Sequence[tuple[Any, NestedContainers]]
 
@@ -164,8 +168,8 @@ def _check_nested(location: Any, nested: Any, where: str) -> None:
         kind = type(nested).__name__
         raise AliasError(
             explain(
-                f"{where}: whether `{location.label}` holds the {kind} that {holder} holdsis "
-                "known only at run time: changes to one would show in the other.",
+                f"{where}: whether `{location.label}` holds the {kind} that {holder} holds "
+                "is known only at run time: changes to one would show in the other.",
                 cure=f"put a .copy() into `{location.label}`, or take one out of it.",
             )
         )
@@ -201,11 +205,13 @@ def check_mutation(value: Any, label: str = "") -> None:
         if others and (held := find_holder(_is_one_of(others))):
             kind = type(container).__name__
             subject, one = (f"`{label}`", label) if label else (f"a {kind}", "x")
+            may_be = f"may be the {kind} that {held} holds"
+            if container is not value:
+                may_be, one = f"holds a {kind} that may be the one that {held} holds", "x"
             raise AliasError(
                 explain(
-                    f"{subject} is changed{at(user_source())}, and may be the {kind} that "
-                    f"{held} holds, which is known only at run time: in Python both would "
-                    "change.",
+                    f"{subject} is changed{at(user_source())}, and {may_be}, which is known only "
+                    "at run time: in Python both would change.",
                     cure=f"make it a {kind} of its own: {one} = {_copy_of(container, one)} before.",
                 )
             )
@@ -239,7 +245,9 @@ def is_same_object(a: Any, b: Any, subject: str = "`is`") -> bool:
 
 
 def check_identity(*values: Any) -> None:
-    """Check that the trace knows which objects these are, if they compare by identity.
+    """Check that the trace knows which objects these are, and which they hold.
+
+    Python's containers compare what they hold by identity first, and by `==` only then.
 
     Raises:
         AliasError: one is known only at run time.
@@ -247,10 +255,87 @@ def check_identity(*values: Any) -> None:
     phis = _phis.get()
     if phis is None or not phis.containers:
         return
-    for value in values:
-        is_phi = id(value) in phis.containers and _compares_by_identity(value)
-        if is_phi and next(phis.may_aliases(value), None) is not None:
-            raise _unknown_identity("a comparison or key")
+    for part in _compared_parts(values, {}):
+        if id(part) in phis.containers and next(phis.may_aliases(part), None) is not None:
+            raise _unknown_identity(_SEARCH)
+
+
+def check_comparison(a: Any, b: Any) -> None:
+    """Check that the trace knows which objects two containers or dataclasses both hold.
+
+    Raises:
+        AliasError: only the run knows it.
+    """
+    if any_phis() and all(isinstance(x, _SEARCHED) or _compares_fields(x) for x in (a, b)):
+        check_distinct(a, b)
+
+
+def check_distinct(*values: Any) -> None:
+    """Check that the trace knows which of the objects in some values are one.
+
+    Raises:
+        AliasError: only the run knows it.
+    """
+    phis = _phis.get()
+    if phis is None or not phis.containers:
+        return
+    parts = [*_compared_parts(values, {})]
+    ids = {id(part) for part in parts}
+    for part in parts:
+        if id(part) in phis.containers and any(id(x) in ids for x in phis.may_aliases(part)):
+            raise _unknown_identity(_SEARCH)
+
+
+def with_known_keys(container: Any) -> Any:
+    """Return a set or dict, once it is known which objects its keys are.
+
+    Raises:
+        AliasError: only the run knows it.
+    """
+    if any_phis() and isinstance(container, (set, frozenset, dict)):
+        check_identity(*container)
+    return container
+
+
+def is_one_of(items: Iterable[Any], item: Any) -> bool:
+    """Return whether an item of a container is an object, as far as `==` does not tell.
+
+    Raises:
+        AliasError: only the run knows it.
+    """
+    if not is_replaceable(item) or _compares_fields(item):
+        check_identity(item, *items)
+        return False
+    others = [x for x in items if is_replaceable(x)]
+    return any(is_same_object(item, x, _SEARCH) for x in others)
+
+
+def _compared_parts(value: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """Yield the instances that a comparison or hash of a value may tell by identity."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    parts: Iterable[Any] = ()
+    if isinstance(value, dict):
+        parts = itertools.chain.from_iterable(value.items())
+    elif isinstance(value, _SEARCHED):
+        parts = value
+    elif _compares_fields(value):
+        parts = [part for _, part in attributes_of(value)]
+    elif is_replaceable(value):
+        yield value
+    for part in parts:
+        yield from _compared_parts(part, seen)
+
+
+def _compares_fields(value: Any) -> bool:
+    """Return whether `==` compares the fields of a value, as dataclasses and attrs do."""
+    eq: Any = getattr(type(value), "__eq__", None)
+    return (
+        is_unregistered(value)
+        and isinstance(eq, types.FunctionType)
+        and eq.__code__.co_filename.startswith(("<string>", "<attrs generated"))
+    )
 
 
 def compare_by_identity(a: Any, b: Any) -> bool:

@@ -199,7 +199,22 @@ class Expressions(Transformer):
             node.value = _iterated(node.value)
         return node
 
-    visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = _visit_scope
+    visit_Lambda = visit_ListComp = _visit_scope
+
+    def _visit_keyed(self, node: ast.expr) -> ast.expr:
+        return ast.copy_location(runtime("keyed", self._visit_scope(node)), node)
+
+    visit_SetComp = visit_DictComp = _visit_keyed
+
+    def visit_Set(self, node: ast.Set) -> ast.expr:
+        self.generic_visit(node)
+        is_constant = all(isinstance(item, ast.Constant) for item in node.elts)
+        return node if is_constant else ast.copy_location(runtime("keyed", node), node)
+
+    def visit_Dict(self, node: ast.Dict) -> ast.expr:
+        self.generic_visit(node)
+        is_constant = all(key is None or isinstance(key, ast.Constant) for key in node.keys)
+        return node if is_constant else ast.copy_location(runtime("keyed", node), node)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
         return ast.copy_location(runtime("made", self._visit_scope(node)), node)

@@ -15,8 +15,9 @@ from wend.base.source import at, user_source
 from wend.capture.guards.outside import read_identity
 from wend.capture.heap.container_phis import (
     any_phis,
-    check_identity,
+    check_comparison,
     compare_by_identity,
+    is_one_of,
     is_same_object,
 )
 from wend.capture.heap.containers import CONTAINER_TYPES
@@ -25,6 +26,7 @@ from wend.capture.libraries import is_library
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.item_comparisons import (
+    NAMES,
     are_equal,
     compare_items,
     compares_items,
@@ -104,11 +106,13 @@ def is_(a: Any, b: Any) -> Any:
 
 def equal(a: Any, b: Any) -> Any:
     """Return `a == b`."""
+    check_comparison(a, b)
     return is_same_object(a, b, "`==`") if compare_by_identity(a, b) else a == b
 
 
 def not_equal(a: Any, b: Any) -> Any:
     """Return `a != b`."""
+    check_comparison(a, b)
     return not is_same_object(a, b, "`!=`") if compare_by_identity(a, b) else a != b
 
 
@@ -151,8 +155,8 @@ def contains(container: Any, item: Any) -> Any:
     if isinstance(method, types.FunctionType) and not is_library(method.__code__.co_filename):
         is_match = method(container, item)
         return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
-    if any_phis():
-        check_identity(item, *(container if isinstance(container, _EQ_CONTAINERS) else ()))
+    if any_phis() and is_one_of(container if isinstance(container, _EQ_CONTAINERS) else (), item):
+        return True
     if not isinstance(container, _EQ_CONTAINERS) or not (
         holds_staged(item) or any(map(holds_staged, container))
     ):
@@ -247,6 +251,8 @@ def check_filter(test: Any, what: str = "the filter of a comprehension") -> Any:
 
 def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     """Return `left < middle < right`, with each operand evaluated once, and only if needed."""
+    if name in NAMES:
+        check_comparison(left, right)
     if compares_items(left, name, right):
         result = compare_items(left, name, right)
     elif name == "NotEq" and _negates_equality(left, right):
@@ -277,7 +283,7 @@ def _differ(left: Any, right: Any) -> Any:
     if is_equal is not NotImplemented:
         return not_(is_equal)
     differs = other_kind.__ne__(right, left)
-    return left is not right if differs is NotImplemented else differs
+    return not is_same_object(left, right, "`!=`") if differs is NotImplemented else differs
 
 
 def text(*parts: Any) -> str:
