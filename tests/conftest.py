@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import hypothesis
 import numpy as np
@@ -19,6 +18,7 @@ import wend
 from tests.fuzz.quick import quickly
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_compiled
+from tests.helpers.shares import SAMPLED_SHARE, is_chosen
 from wend.backends.native.backend import NativeBackend
 from wend.backends.native.jit.llvm import engine
 from wend.backends.numpy.backend import NumpyBackend
@@ -33,9 +33,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # In one of so many tests each graph is verified after each pass, and what is compiled survives
 # print -> parse -> print; in the others caches are used that verification turns off. It takes as
 # long as the tests themselves: `make test-long` does it in all.
-IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-VERIFIED_SHARE = 1 if IS_LONG else 32
-SAMPLED_SHARE = 1 if IS_LONG else 6
+VERIFIED_SHARE = 32
 
 # These ask what a program means, not how fast it is: LLVM's passes run for one in so many of their
 # tests, and with `make test-long` for all. What emits code is tested with them, and so is bench/.
@@ -47,7 +45,7 @@ QUICK = [
     *("backends/native/emit", "backends/native/rt", "backends/test_strict.py"),
     "backends/native/run/test_list_buffers.py",
 ]
-OPTIMIZED_SHARE = 1 if IS_LONG else 8
+OPTIMIZED_SHARE = 8
 
 # A test makes many objects in cycles, among a million that stay: fewer collections.
 gc.set_threshold(20_000, 20, 20)
@@ -83,14 +81,9 @@ def _backend(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def _is_chosen(name: str, share: int) -> bool:
-    """Whether a test is one of the chosen, the same ones in every run."""
-    return crc32(name.encode()) % share == 0
-
-
 @pytest.fixture(autouse=True)
 def _settings(request: pytest.FixtureRequest) -> Iterator[None]:
-    is_verified = _is_chosen(request.node.nodeid, VERIFIED_SHARE)
+    is_verified = is_chosen(request.node.nodeid, VERIFIED_SHARE)
     # A generator of an earlier test that is collected in an `np.errstate` leaves what that set.
     errors = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
     with wend.config(verify=is_verified), errors:
@@ -99,7 +92,7 @@ def _settings(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _compiler(request: pytest.FixtureRequest) -> Iterator[None]:
-    is_quick = any(request.path.is_relative_to(TESTS / part) for part in QUICK) and not _is_chosen(
+    is_quick = any(request.path.is_relative_to(TESTS / part) for part in QUICK) and not is_chosen(
         f"{request.node.nodeid} optimized", OPTIMIZED_SHARE
     )
     with quickly() if is_quick else nullcontext():
@@ -125,7 +118,7 @@ def _builtins() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         is_sampled = item.get_closest_marker("sampled") is not None
-        if is_sampled and not _is_chosen(item.nodeid, SAMPLED_SHARE):
+        if is_sampled and not is_chosen(item.nodeid, SAMPLED_SHARE):
             item.add_marker(pytest.mark.slow)
 
 

@@ -13,8 +13,11 @@ import pytest
 import wend
 from tests.capture import snippets_of_builtins, snippets_of_containers, snippets_of_state
 from tests.capture.snippets import SNIPPETS, Snippet
+from tests.helpers.shares import is_chosen
 from wend.base import trees
 from wend.capture.convert import capture
+
+STATIC_SHARE = 4  # of the snippets whose arguments are static, too
 
 
 def _outcome(fun: Any, args: tuple[Any, ...]) -> tuple[str, Any]:
@@ -28,7 +31,9 @@ def _ways(snippet: Snippet, args: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
     """The same function with its arguments plain, traced, or some of each."""
     yield "plain", capture(snippet.fun)
     yield "traced", wend.function(snippet.fun)
-    if not any(isinstance(arg, np.ndarray) for arg in args):
+    if is_chosen(f"{snippet.fun.__name__} {args}", STATIC_SHARE) and not any(
+        isinstance(arg, np.ndarray) for arg in args
+    ):
         numbers = range(min(len(args), len(inspect.signature(snippet.fun).parameters)))
         yield "static", wend.function(snippet.fun, static_argnums=tuple(numbers))
         for k in numbers if len(args) > 1 else ():

@@ -165,6 +165,7 @@ def python_calls(work):
     return count
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MANY)
 def test_a_trace_costs_no_more_after_hundreds(name):
     f, arguments = of_many(name, reduce_retracing=False, backend="numpy")

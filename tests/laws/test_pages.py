@@ -57,7 +57,7 @@ def outcome(code: str, file: Path, names: dict[str, object], before: str = "") -
     return SIZE.sub(lambda size: f"d{sizes.index(size[0])}", shown)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("backend", [pytest.param("numpy", marks=pytest.mark.sampled), "native"])
 @pytest.mark.parametrize("name", PAGES)
 def test_every_block_does_what_the_page_shows(
     name: str,

@@ -77,6 +77,7 @@ def outcome(f: Any, v: np.ndarray) -> Any:
         return error
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("options", [{"backend": "numpy"}, {"eager": True}], ids=str)
 @pytest.mark.parametrize("dtype", ["f8", "i8", "u1", "?", "c16"])
 @pytest.mark.parametrize("write", WRITES)

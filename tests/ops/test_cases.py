@@ -59,6 +59,7 @@ def test_text_is_read_back(case: Case) -> None:
         assert_round_trip(graph_of(case, operands))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_derivatives_are_finite_differences(case: Case) -> None:
     for operands in case.smooth:

@@ -48,6 +48,7 @@ def unchanged(x: Any, y: Any) -> Any:
 ENDLESS = [of_itself, of_another, unchanged]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("fun", ENDLESS)
 def test_what_is_read_of_an_endless_loop_is_never_given(

@@ -111,6 +111,7 @@ def by_tape(fun: Callable[..., Any], args: Any) -> Any:
     return tape.gradient(value, watched, unconnected_gradients="zero")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", ["compiled", "functional", "python"])
 def test_tape(program, expected, form):
     forms = {
@@ -136,12 +137,14 @@ def test_nested_tapes(program, expected_second, form):
     close(outer.gradient(value, args, unconnected_gradients="zero"), expected_second, 1e-8)
 
 
+@pytest.mark.sampled
 def test_tape_over_grad(program, expected_second):
     count = len(program.args)
     found = by_tape(of_gradient(program.fun, count), program.args)
     close(found, expected_second, 1e-8)
 
 
+@pytest.mark.sampled
 def test_tape_in_a_trace(program, expected):
     def gradient(*args: Any) -> Any:
         return by_tape(program.fun, args)
@@ -150,6 +153,7 @@ def test_tape_in_a_trace(program, expected):
     close(found, expected[1])
 
 
+@pytest.mark.sampled
 def test_gradient_of_a_tape_in_a_trace(program, expected_second):
     def summed(*args: Any) -> Any:
         grads = by_tape(program.fun, args)
@@ -158,6 +162,7 @@ def test_gradient_of_a_tape_in_a_trace(program, expected_second):
     close(wend.grad(summed, every(program))(*program.args), expected_second, 1e-8)
 
 
+@pytest.mark.sampled
 def test_nested_tapes_in_a_trace(program, expected_second):
     def second(*args: Any) -> Any:
         with wend.GradientTape() as outer:

@@ -39,6 +39,7 @@ def complex_step(program: Program, tangents) -> float:
     return float(np.imag(unrolled(program)(*(x[()] for x in moved))) / 1e-30)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_tangent(program, backend):
     tangents = directions(program)
@@ -49,6 +50,7 @@ def test_tangent(program, backend):
     np.testing.assert_allclose(tangent, complex_step(program, tangents), rtol=EXACT, atol=EXACT)
 
 
+@pytest.mark.sampled
 def test_tangent_by_finite_differences(program):
     tangents = directions(program, 3)
     _, tangent = wend.jvp(program.fun, program.args, tangents)
@@ -61,6 +63,7 @@ def test_tangent_by_finite_differences(program):
     np.testing.assert_allclose(tangent, measured, rtol=2e-4, atol=2e-4)
 
 
+@pytest.mark.sampled
 def test_in_a_trace(program):
     tangents = directions(program)
     expected = wend.jvp(program.fun, program.args, tangents)
@@ -69,6 +72,7 @@ def test_in_a_trace(program):
     check_graph(traced(fun, program.args, tangents))
 
 
+@pytest.mark.sampled
 def test_linear_part(program):
     tangents = directions(program)
     expected = wend.jvp(program.fun, program.args, tangents)

@@ -189,6 +189,7 @@ def program(tmp_path: Path, text: str, name: str = "program.py") -> Path:
     return file
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("text", "again"),
     # Forms are optimised before it is known what of them is to be compiled.

@@ -34,7 +34,7 @@ def agree(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(_joined(found), _joined(expected), rtol=1e-9, atol=1e-9)
 
 
-@examples(2 * settings().max_examples)
+@examples(settings().max_examples)
 @given(programs(depth=2))
 def test_gradients(program: Program) -> None:
     fun = staged(program)

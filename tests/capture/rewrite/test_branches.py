@@ -76,6 +76,7 @@ BODIES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("is_traced", "backend"), [(False, "numpy"), (True, "native")])
 @pytest.mark.parametrize("name", BODIES)
 def test_long_chains_are_pythons(name: str, is_traced: bool, backend: str) -> None:

@@ -199,6 +199,7 @@ def program(x: Any, n: Any) -> Any:
     return c
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("x", [1.1, 1.5, 0.7, 6.0])
 @pytest.mark.parametrize("n", [0, 1, 4])
 def test_derivatives_are_those_of_the_run(x: float, n: int) -> None:

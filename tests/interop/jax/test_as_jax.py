@@ -68,6 +68,7 @@ def test_values_are_those_of_the_function(name: str) -> None:
         ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", POINTS)
 def test_derivatives(name: str) -> None:
     fun, args = POINTS[name]

@@ -23,12 +23,14 @@ def test_bits_are_those_of_wend(name: str) -> None:
         assert np.asarray(call(WEIGHTS, INPUTS)).tobytes() == expected.tobytes()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LAYERS)
 def test_derivatives(name: str, order: int) -> None:
     check_grads(as_jax(LAYERS[name]), (WEIGHTS, INPUTS), order=order, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_batch_is_trained_in_a_scan(name: str) -> None:
     layer = jax.vmap(as_jax(LAYERS[name]), in_axes=(None, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -300,50 +301,63 @@ def test_switch_of_constants_and_captures():
 
 
 # Nesting
-def test_any_in_any():
+def in_loop(body):
+    return lambda x: wend.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, body(c[1])), (0, x))[
+        1
+    ]
+
+
+def in_count(body):
+    return lambda x: wend.fori_loop(0, 2, lambda i, c: body(c), x)
+
+
+def in_branch(body):
+    return lambda x: wend.cond(x > 0.0, body, lambda x: x * 0.5, x)
+
+
+def in_choice(body):
+    return lambda x: wend.switch(wnp.asarray(x > 0.2, np.int64), [lambda x: x + 0.1, body], x)
+
+
+def in_rows(body):
+    return lambda x: wend.scan(lambda c, e: (body(c) * e, None), x, np.array([0.5, 1.5]))[0]
+
+
+def in_function(body):
+    return wend.function(body)
+
+
+def twice(body):
+    return lambda x: body(body(x))
+
+
+IN_PYTHON = {
+    in_loop: twice,
+    in_count: twice,
+    in_branch: lambda body: lambda x: body(x) if x.real > 0 else x * 0.5,
+    in_choice: lambda body: lambda x: body(x) if x.real > 0.2 else x + 0.1,
+    in_rows: lambda body: lambda x: body(body(x) * 0.5) * 1.5,
+    in_function: lambda body: body,
+}
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("outer", IN_PYTHON)
+@pytest.mark.parametrize("middle", IN_PYTHON)
+@pytest.mark.parametrize("inner", IN_PYTHON)
+def test_any_in_any(outer, middle, inner):
     """Every form inside every other, value and gradient against plain Python."""
-
-    def loop(body):
-        return lambda x: wend.while_loop(
-            lambda c: c[0] < 2, lambda c: (c[0] + 1, body(c[1])), (0, x)
-        )[1]
-
-    def count(body):
-        return lambda x: wend.fori_loop(0, 2, lambda i, c: body(c), x)
-
-    def branch(body):
-        return lambda x: wend.cond(x > 0.0, body, lambda x: x * 0.5, x)
-
-    def choice(body):
-        return lambda x: wend.switch(wnp.asarray(x > 0.2, np.int64), [lambda x: x + 0.1, body], x)
-
-    def rows(body):
-        return lambda x: wend.scan(lambda c, e: (body(c) * e, None), x, np.array([0.5, 1.5]))[0]
-
-    def twice(body):
-        return lambda x: body(body(x))
-
-    def staged_call(body):
-        return wend.function(body)
-
-    plain = {
-        loop: twice,
-        count: twice,
-        branch: lambda body: lambda x: body(x) if x.real > 0 else x * 0.5,
-        choice: lambda body: lambda x: body(x) if x.real > 0.2 else x + 0.1,
-        rows: lambda body: lambda x: body(body(x) * 0.5) * 1.5,
-        staged_call: lambda body: body,
-    }
-    for outer, outer_plain in plain.items():
-        for middle, middle_plain in plain.items():
-            for inner, inner_plain in plain.items():
-                fun = outer(middle(inner(lambda x: wnp.sin(x) + 0.1)))
-                same = outer_plain(middle_plain(inner_plain(lambda x: np.sin(x) + 0.1)))
-                value, slope = wend.value_and_grad(fun)(0.7)
-                np.testing.assert_allclose(value, same(np.float64(0.7)), rtol=1e-12)
-                np.testing.assert_allclose(
-                    slope, np.imag(same(np.complex128(0.7 + 1e-30j))) / 1e-30, rtol=1e-10
-                )
+    fun = outer(middle(inner(lambda x: wnp.sin(x) + 0.1)))
+    same = functools.reduce(
+        lambda body, form: IN_PYTHON[form](body),
+        (inner, middle, outer),
+        lambda x: np.sin(x) + 0.1,
+    )
+    value, slope = wend.value_and_grad(fun)(0.7)
+    np.testing.assert_allclose(value, same(np.float64(0.7)), rtol=1e-12)
+    np.testing.assert_allclose(
+        slope, np.imag(same(np.complex128(0.7 + 1e-30j))) / 1e-30, rtol=1e-10
+    )
 
 
 # Failures at run time

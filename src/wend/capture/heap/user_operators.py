@@ -76,10 +76,10 @@ def log_write_operands() -> None:
     """Log writes to the objects with such operators that the active variables hold."""
     seen: set[int] = set()
     visited: set[int] = set()
-    scopes: set[tuple[types.CodeType, int]] = set()
+    scopes: set[tuple[int, int]] = set()
     for frame in users_frames():
         variables: Iterable[tuple[str, Any]] = frame.f_locals.items()
-        scope = frame.f_code, id(frame.f_globals)
+        scope = id(frame.f_code), id(frame.f_globals)  # the hash of a code reads all its constants
         if scope not in scopes:
             scopes.add(scope)
             globals_read = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)

@@ -157,11 +157,13 @@ def test_errors_leave_parts_too(monkeypatch: pytest.MonkeyPatch) -> None:
             run(VECTOR, np.int64(50))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("make", [sums, loops, steps], ids=["sums", "loops", "steps"])
 def test_no_part_is_long(make: Callable[[int], Callable[[Any], Any]]) -> None:
     assert longest_part(text_of_slope(make, 400)) <= 1000
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("make", [loops, steps], ids=["loops", "steps"])
 def test_equal_parts_are_one(make: Callable[[int], Callable[[Any], Any]]) -> None:
     small, large = (text_of_slope(make, count) for count in (200, 400))

@@ -138,6 +138,7 @@ def _signature() -> list[Any]:
     return [*arrays, *[wend.TensorSpec([], "i8")] * 3]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_gradients_of_parts_in_loops(seed: int, tmp_path: Path) -> None:
     plain = program(seed, tmp_path)
