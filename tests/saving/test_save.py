@@ -205,3 +205,18 @@ def test_results_that_are_objects_of_ordinary_classes():
     traced = wend.function(lambda x: Point(x * 2.0))
     assert traced(1.5).x == 3.0
     assert again(f=traced).f(1.5).x == 3.0
+    loaded = again(types=[Point], f=traced).f(1.5)
+    assert type(loaded) is Point
+    assert loaded.x == 3.0
+
+
+def test_a_result_that_holds_itself_is_refused():
+    def make(x):
+        point = Point(x)
+        point.own = point
+        return point
+
+    traced = wend.function(make)
+    assert traced(1.5).own.x == 1.5
+    with pytest.raises(SaveError, match="holds an object that holds itself"):
+        again(f=traced)

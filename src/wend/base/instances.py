@@ -155,8 +155,8 @@ def is_replaceable(x: Any) -> bool:
 
 
 def is_unregistered_class(cls: Any) -> bool:
-    """Return whether the instances of a class are pytrees without being registered."""
-    return isinstance(cls, type) and is_unregistered(object.__new__(cls))
+    """Return whether results may hold the instances of a class without its being registered."""
+    return isinstance(cls, type) and is_replaceable(object.__new__(cls))
 
 
 def static_fields(cls: Any) -> frozenset[str]:

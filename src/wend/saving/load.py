@@ -48,8 +48,7 @@ def load(
 
     Args:
         path: the file, or a binary stream.
-        types: classes registered by `wend.tree.register` that the file may name; of others it gives
-            records with the same attributes.
+        types: classes that the file may name; of others it gives records with the same attributes.
         verify: whether members must have the digests that the file says; False loads an edited
             file.
 

@@ -9,7 +9,12 @@ from typing import Any
 
 from wend.base import trees
 from wend.base.errors import LoadError, SaveError, explain
-from wend.base.instances import InstanceNode, InstanceStructure, is_unregistered_class
+from wend.base.instances import (
+    InstanceNode,
+    InstanceStructure,
+    is_ordinary_object,
+    is_unregistered_class,
+)
 from wend.saving.fields import tagged
 from wend.saving.literals import literal_from_json, literal_to_json
 from wend.saving.loaded_record import LoadedRecord
@@ -18,6 +23,7 @@ from wend.trace.aliasing.rebuilt_containers import (
     PythonNumber,
     ResultAndContainers,
     ReturnedObject,
+    SharedAgain,
     object_of_outside,
 )
 from wend.trace.control.returned_constants import ReturnedConstant
@@ -80,6 +86,9 @@ def tree_to_json(treedef: trees.TreeDef, what: str, leaves: Iterator[Any] | None
         return children[0]  # a loaded function returns a new one
     if kind is ResultAndContainers and not treedef.child(1).num_children:
         return children[0]
+    if kind is SharedAgain:
+        what = f"{what} holds an object that holds itself, which a file cannot."
+        raise SaveError(explain(what, cure="return its parts."))
     if kind in (PassedContainer, ResultAndContainers):
         what = f"{what}: it changes a list, dict or object of its arguments in place."
         raise SaveError(explain(what, cure="change a copy of it, and return that."))
@@ -205,7 +214,8 @@ def _instance(
         return LoadedRecord(name, names, items, metadata)
     try:
         if metadata is None and is_unregistered_class(classes[name]):
-            return InstanceStructure(classes[name], tuple(names)).make(items)
+            instance = InstanceStructure(classes[name], tuple(names)).make(items)
+            return InstanceNode(instance) if is_ordinary_object(instance) else instance
         return trees.make_node(classes[name], metadata, items)
     except LookupError:
         what = f"{where}: {name} is not registered."

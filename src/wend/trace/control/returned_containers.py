@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -218,11 +218,15 @@ class ContainerEncoder:
         keeps_numbers = is_item if keeps_numbers is None else keeps_numbers
         if id(value) in self.numbers and is_container(value):
             return self.container(value)
+        if isinstance(value, TensorList):
+            for key, promoted in self.passed.promoted.items():
+                if promoted is value and key in self.numbers:
+                    return self.container(self.passed.containers[self.numbers[key]])
         if _has_identity(value) and self._is_outside(value):
             return ReturnedObject(value)
-        if not is_item and _has_identity(value):
+        if not is_item and _is_rebuildable(value):
             return self._shared_part(value, keeps_numbers)
-        if _has_identity(value):
+        if _is_rebuildable(value):
             if id(value) in self._new_in_containers | self._parts.seen:
                 what = "one list or dict is put into the arguments twice: it would become two."
                 raise refusal(StructureError(explain(what, cure="put a copy into one of them.")))
@@ -234,10 +238,6 @@ class ContainerEncoder:
                 self.encoded(child, is_item=is_item, keeps_numbers=keeps_numbers) for child in value
             ]
             return type(value)(*items) if trees.is_namedtuple(type(value)) else tuple(items)
-        if isinstance(value, TensorList):
-            for key, promoted in self.passed.promoted.items():
-                if promoted is value and key in self.numbers:
-                    return self.container(self.passed.containers[self.numbers[key]])
         if not is_item and not keeps_numbers:
             return self._with_nodes(value)
         if is_item and id(value) in self._leaves:
@@ -286,7 +286,14 @@ class ContainerEncoder:
 
 def _has_identity(value: Any) -> bool:
     """Return whether a value is a container, or an instance whose attributes are its parts."""
-    return is_container(value) or is_ordinary_object(value)
+    return isinstance(value, TensorList) or is_container(value) or is_ordinary_object(value)
+
+
+def _is_rebuildable(value: Any) -> bool:
+    """Return whether a value has an identity, and is all that its class and its parts tell."""
+    if isinstance(value, _KINDS):
+        return type(value) in _KINDS
+    return _has_identity(value)
 
 
 def _is_instance(value: Any) -> bool:
@@ -302,6 +309,8 @@ def _parts_of(value: Any) -> Sequence[tuple[Any, Any]]:
 
 def _with_parts(value: Any, parts: Sequence[Any]) -> Any:
     """Return a node for a container or instance with these parts."""
+    if isinstance(value, TensorList):
+        return returned_list(value)
     if is_container(value):
         return container_like(value, parts)
     return InstanceNode(structure_of(value).make(parts))
@@ -358,5 +367,6 @@ def _is_symbol(value: Any) -> bool:
     return isinstance(value, (Enum, ModuleType, np.dtype, np.ufunc))
 
 
+_KINDS = (list, dict, OrderedDict, defaultdict, deque)
 _CONSTANTS = (str, bytes, int, set, frozenset, Exception)
 _NUMBERS = (bool, int, float, complex)
