@@ -39,14 +39,24 @@ def runs_in_lanes(node: Node) -> bool:
     if any(form != STACK for form in p.forms):
         return False
     types = [*p.body.param_types, *p.body.result_types]
-    return all(map(_is_number, types)) and _LaneBody().accepts(p.body)
+    return all(map(is_number, types)) and _LaneBody().accepts(p.body)
 
 
 def is_loop_of_numbers(w: WhileParts) -> bool:
     """Return whether a loop can run in lanes of registers, by itself."""
     values = [*w.before_carry, *w.before_invariants, *w.forwarded]
-    return all(_is_number(x.type) for x in values) and all(
+    return all(is_number(x.type) for x in values) and all(
         _accepts_all(region) for region in (w.before, w.after)
+    )
+
+
+def is_number(type: Type) -> bool:
+    """Return whether values of a type are numbers that lanes have."""
+    return (
+        isinstance(type, TensorType)
+        and type.shape == ()
+        and type.dtype.kind in "fiub"
+        and (type.dtype.kind != "f" or type.dtype.itemsize in (4, 8))
     )
 
 
@@ -84,22 +94,13 @@ def _has_list(values: Iterable[Value]) -> bool:
     return any(isinstance(x.type, ListType) for x in values)
 
 
-def _is_number(type: Type) -> bool:
-    return (
-        isinstance(type, TensorType)
-        and type.shape == ()
-        and type.dtype.kind in "fiub"
-        and (type.dtype.kind != "f" or type.dtype.itemsize in (4, 8))
-    )
-
-
 def _accepts_all(region: Graph) -> bool:
     return all(map(_accepts, region.nodes))
 
 
 def _accepts(node: Node) -> bool:
     """Return whether lanes may compute a node, those too that do not take part."""
-    if not all(_is_number(x.type) for x in (*node.operands, *node.results)):
+    if not all(is_number(x.type) for x in (*node.operands, *node.results)):
         return False
     if node.op is while_:
         return all(map(_accepts_all, node.regions))
@@ -146,7 +147,7 @@ class _LaneBody:
         counters: list[Value] = []
         for k, start in enumerate(w.carry):
             is_list = isinstance(start.type, ListType)
-            if not is_list and not _is_number(start.type):
+            if not is_list and not is_number(start.type):
                 return False
             place = _forwarded_at(w, k)
             if place is None:
@@ -173,8 +174,8 @@ class _LaneBody:
         return (
             bool(counters)
             and {*listed} == {*results}
-            and all(_is_number(x.operands[1].type) for x in pushes)
-            and all(_is_number(x.type) for x in w.invariants)
+            and all(is_number(x.operands[1].type) for x in pushes)
+            and all(is_number(x.type) for x in w.invariants)
             and all(map(_accepts, nodes))
         )
 
@@ -190,12 +191,12 @@ class _LaneBody:
         tapes = {x for x in w.after_invariants if isinstance(x.type, ListType)}
         for node in w.after.nodes:
             if node.op is lists.list_get and node.operands[0] in tapes:
-                if not _is_sum(node.operands[1], index, -1) or not _is_number(node.results[0].type):
+                if not _is_sum(node.operands[1], index, -1) or not is_number(node.results[0].type):
                     return False
             elif not _accepts(node):
                 return False
         return _accepts_all(w.before) and all(
-            _is_number(x.type) for x in (*w.before_carry, *w.forwarded)
+            is_number(x.type) for x in (*w.before_carry, *w.forwarded)
         )
 
 

@@ -29,6 +29,7 @@ from wend.passes.hoist_states import hoist_states
 from wend.passes.in_bounds import mark_in_bounds
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
+from wend.passes.lower_maybes import lower_maybes
 from wend.passes.lower_parallel_maps import lower_maps_without_lanes, lower_parallel_maps
 from wend.passes.merge_ifs import merge_ifs
 from wend.passes.order_updates import order_updates
@@ -69,7 +70,7 @@ REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)
 # The same for a backend that runs chunks, and lanes in registers.
 _IN_CHUNKS: Mapping[Transform, Sequence[Transform]] = {
     distribute_loops: (distribute_loops_to_lanes,),
-    batch_maps: (chunk_maps, batch_maps_around_lanes),
+    batch_maps: (lower_maybes, chunk_maps, batch_maps_around_lanes),
     lower_parallel_maps: (lower_maps_without_lanes,),
 }
 OPTIMIZE_IN_CHUNKS: Sequence[Transform] = tuple(
