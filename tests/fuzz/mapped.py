@@ -95,10 +95,11 @@ class _Writer:
                     self.block(depth + 1, 1, in_loop=in_loop)
                     self.update(depth + 1)
             case "read":  # where a loop has found nothing, its position is past the table
+                # What is read is returned: an operation whose value nothing uses raises nothing.
                 k, name = self.pick(self.ints), self.pick(self.floats)
                 guard = self.pick([f"if {k} < 5:", f"if {k} < 5:", f"if {k} < 5:", "if True:"])
                 self.write(depth, guard)
-                self.write(depth + 1, f"{name} = {name} * 0.5 + table[{k}]")
+                self.write(depth + 1, f"read = read * 0.5 + {name} * table[{k}]")
             case "exit":
                 self.write(depth, f"if {self.filled(self.pick(_TESTS))}:")
                 self.write(depth + 1, "break")
@@ -149,11 +150,12 @@ def mapped_programs(draw: Any) -> Program:
     if not writer.loops:
         writer.loop(1, "while")
     total = " + ".join(f"{0.5 + 0.1 * k:.1f} * {x}" for k, x in enumerate(writer.floats[-4:]))
-    text = "\n".join([f"table = np.array({list(_TABLE)})", "def f(x, y, n):", *writer.lines])
+    start = [f"table = np.array({list(_TABLE)})", "def f(x, y, n):", "    read = 0.0"]
+    text = "\n".join([*start, *writer.lines])
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     count = writer.pick([1, 7, 17, 40])
     columns = (rng.uniform(-2, 2, count), rng.uniform(-2, 2, count), rng.geometric(0.2, count) - 1)
-    return Program(f"{text}\n    return {total}\n", (columns,), (0, 1))
+    return Program(f"{text}\n    return {total} + read\n", (columns,), (0, 1))
 
 
 @contextmanager
