@@ -30,7 +30,7 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.numpy.elementwise import logical_and, logical_not
 from wend.trace.aliasing.may_alias import alias_error, is_array, record_merge, roots
-from wend.trace.arrays.concrete_array import ref_of
+from wend.trace.arrays.concrete_array import demote, promote_for_region, ref_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList, is_list
 from wend.trace.recording.arguments import LeafType, leaf_type_with_flags
@@ -76,7 +76,8 @@ class StagedLoop:
         self.entry = initial_values(state, outer)
         self.start = list(self.entry)
         # Outer arrays that the loop updates in place: initially those that the source may update.
-        containers = (value.container for value in self.start if isinstance(value, Reference))
+        containers = [value.container for value in self.start if isinstance(value, Reference)]
+        self.promoted = [array for array in containers if promote_for_region(array)]
         refs = [ref for ref in map(ref_of, containers) if ref is not None]
         self.expected_refs = list({id(ref): ref for ref in refs}.values())
         self.refs = list(self.expected_refs)
@@ -89,8 +90,11 @@ class StagedLoop:
         missing = unbound_attributes.forget_missing()
         try:
             self._trace_to_fixpoint(test, body)
-        except (CarryError, StructureError, NameError):
-            self.first_trip_may_differ = True
+        except Exception as error:
+            for array in self.promoted:
+                demote(array)
+            if isinstance(error, (CarryError, StructureError, NameError)):
+                self.first_trip_may_differ = True
             raise
         finally:
             unbound_attributes.restore_missing(missing)
@@ -302,6 +306,9 @@ class StagedLoop:
         unwritten = [
             ref for ref in self.expected_refs if all(not region.changes(ref) for region in regions)
         ]
+        for array in self.promoted:
+            if any(ref_of(array) is ref for ref in unwritten):
+                demote(array)
         self.expected_refs = []
         self.refs = [ref for ref in self.refs if all(ref is not other for other in unwritten)]
         return bool(unwritten)

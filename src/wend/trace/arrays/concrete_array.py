@@ -526,6 +526,28 @@ def ref_of(array: Any) -> Tracer | None:
     return array.whole() if isinstance(array, Tracer) else None
 
 
+def promote_for_region(array: Any) -> bool:
+    """Promote a concrete array that a region may write to; return whether it was promoted.
+
+    Every write in a region promotes: done before, it does not change what the region starts from.
+    """
+    if type(array) is not ConcreteTracedArray or not array.flags.writeable:
+        return False
+    if not array.can_promote():
+        return False
+    array.promote()
+    return True
+
+
+def demote(array: PromotedArray) -> None:
+    """Make an array concrete again, as before a promotion that no write needed."""
+    root = array.root()
+    if isinstance(root, PromotedArray):
+        promotions = root._recording_ref().mutations.promotions
+        promotions[:] = [entry for entry in promotions if entry[0] is not root]
+        root.become(None)
+
+
 def promotion_error(array: Any) -> TypeMismatchError:
     """Return the error for an array that would change at run time but cannot be promoted."""
     type = TensorType(_plain(array).dtype, _plain(array).shape)
