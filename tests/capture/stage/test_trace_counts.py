@@ -102,3 +102,39 @@ def test_an_array_of_a_loop_that_cannot_be_staged_stays_known() -> None:
         return np.zeros(int(sizes[0])) + x
 
     np.testing.assert_array_equal(wend.function(fun)(1.0), fun(1.0))
+
+
+class Total:
+    def __init__(self) -> None:
+        self.sum, self.count, self.seen = 0.0, 0, [0.0]
+
+    def add(self, x: Any) -> None:
+        self.sum = self.sum + x
+        self.count += 1
+        self.seen[0] = x
+
+
+def test_attributes_that_a_loop_changes_are_found_by_one_more_trace() -> None:
+    def fun(x: float, n: int) -> Any:
+        total = Total()
+        for i in range(n):
+            total.add(x * i)
+        return total.sum, total.count, total.seen[0]
+
+    assert bodies_traced(fun, 2.0, 3) == 2
+    for n in (0, 1, 4):
+        assert wend.function(fun)(2.0, n) == fun(2.0, n)
+
+
+def test_objects_that_the_body_makes_are_its_own() -> None:
+    def fun(x: float, n: int) -> Any:
+        y = 0.0
+        for i in range(n):
+            total = Total()
+            total.add(x * i)
+            y = y + total.sum
+        return y
+
+    assert bodies_traced(fun, 2.0, 3) <= 2
+    for n in (0, 1, 4):
+        assert wend.function(fun)(2.0, n) == fun(2.0, n)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
@@ -93,6 +93,10 @@ class Location(ABC):
         """Return whether it was created in the trace, or handles writes there itself."""
         return False
 
+    def is_reached(self, objects: Mapping[int, Any]) -> bool:
+        """Return whether it surely exists before a trace that begins with these objects, by id."""
+        return False
+
     def places(self) -> Iterator[Place]:
         """Yield the places in objects that a write changes."""
         return iter(())
@@ -135,6 +139,9 @@ class Attribute(Location):
         else:
             # Bypass a `__setattr__` of the class, which has run already.
             (setattr if has_own_setter else object.__setattr__)(self.owner, self.name, value)
+
+    def is_reached(self, objects: Mapping[int, Any]) -> bool:
+        return id(self.owner) in objects
 
     def places(self) -> Iterator[Place]:
         yield AttributePlace(self.label, self.owner, self.name)
@@ -214,6 +221,9 @@ class Contents(Location):
     def write(self, value: Any) -> None:
         _, nested = self._nested.get(id(value), (None, {}))
         assign_contents(self.container, value, nested)
+
+    def is_reached(self, objects: Mapping[int, Any]) -> bool:
+        return id(self.container) in objects
 
     def places(self) -> Iterator[Place]:
         return _items_places(self.label, self.container)
@@ -295,6 +305,9 @@ class Global(Location):
             self.variables[self.label] = value
         else:
             self.variables.pop(self.label, None)
+
+    def is_reached(self, objects: Mapping[int, Any]) -> bool:
+        return True
 
     def places(self) -> Iterator[Place]:
         yield GlobalPlace(self.label, self.variables)

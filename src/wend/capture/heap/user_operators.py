@@ -72,10 +72,14 @@ def _find_operators(kind: type) -> Iterator[str]:
                 yield name
 
 
-def log_write_operands() -> None:
-    """Log writes to the objects with such operators that the active variables hold."""
+def log_write_operands() -> dict[int, Any]:
+    """Log writes to the objects with such operators that the active variables hold.
+
+    Return the objects that variables and their attributes hold, by id.
+    """
     seen: set[int] = set()
     visited: set[int] = set()
+    reached: dict[int, Any] = {}
     scopes: set[tuple[int, int]] = set()
     for frame in users_frames():
         variables: Iterable[tuple[str, Any]] = frame.f_locals.items()
@@ -88,15 +92,20 @@ def log_write_operands() -> None:
             if type(value) in _PLAIN_TYPES or id(value) in visited or name == RUNTIME:
                 continue
             visited.add(id(value))
+            reached[id(value)] = value
             if _has_missing_hook(value):
                 log_write(Contents(name, value))
             if isinstance(value, _EXCLUDED_TYPES) or (own := instance_dict(value)) is None:
                 continue
             _log_write(value, name, seen)
             for attribute, attribute_value in list(own.items()):
+                if type(attribute_value) in _PLAIN_TYPES:
+                    continue
+                reached[id(attribute_value)] = attribute_value
                 _log_write(attribute_value, f"{name}.{attribute}", seen)
                 if _has_missing_hook(attribute_value):
                     log_write(Contents(f"{name}.{attribute}", attribute_value))
+    return reached
 
 
 def note_operands(fun: types.FunctionType, objects: Mapping[str, Any] | None = None) -> None:

@@ -221,7 +221,7 @@ class StagedIf:
         region = Recording(f"branch{index}", self.outer, is_region=True, role=role)
         end, handled = _ArmEnd(region), sys.exc_info()[1]
         with write_log() as log:
-            log_write_operands()
+            discovery.reached = log_write_operands()
             try:
                 end.entered = self.state.set(self.start)
                 nested_before = self.state.nested_containers()

@@ -105,7 +105,7 @@ class StagedLoop:
         while True:
             with write_log() as log:
                 self.log = log
-                log_write_operands()
+                discovery.reached = log_write_operands()
                 try:
                     with refuse_escaping_errors(self.where):
                         predicate = self._trace_before(test)

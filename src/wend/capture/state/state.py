@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CellType
 from typing import Any
 
@@ -351,11 +351,12 @@ class Discovery:
     """Discovery of heap locations that a body changes, by tracing it until no new ones appear.
 
     An object that each trace creates anew belongs to the body; one that two traces change comes
-    from outside.
+    from outside, as does one that is reached before a trace.
     """
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self.reached: Mapping[int, Any] = {}  # objects that exist before the trace, by id
         self.seen: dict[Hashable, Location] = {}  # keeps the objects, so that no id is reused
         self.arrays: dict[Hashable, tuple[Location, Any]] = {}  # with their value before `undo`
         self.may_retrace = True
@@ -380,11 +381,15 @@ class Discovery:
 
     def needs_retrace(self, locations: Sequence[Location]) -> bool:
         """Add locations that traces changed to the state; return whether to trace again."""
-        confirmed = [location for location in locations if location.key in self.seen]
+        confirmed = [
+            location
+            for location in locations
+            if location.key in self.seen or location.is_reached(self.reached)
+        ]
         for location in confirmed:
             if isinstance(location, ArrayElements):
                 raise promotion_error(location.array)
-        unconfirmed = [location for location in locations if location.key not in self.seen]
+        unconfirmed = [location for location in locations if location not in confirmed]
         for location in unconfirmed:
             self.seen[location.key] = location
         self.state.extend(confirmed)
