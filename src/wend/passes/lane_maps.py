@@ -116,11 +116,13 @@ class _LaneBody:
 
     Attributes:
         empty: its empty lists.
-        tapes: the lists of records, each with the numbers of records of its loop.
+        tapes: the lists of records, each with the numbers of trips of its loop.
+        with_last: those with a record of the test that ended the loop.
     """
 
     empty: set[Value] = field(default_factory=set)
     tapes: dict[Value, Collection[Value]] = field(default_factory=dict)
+    with_last: set[Value] = field(default_factory=set)
 
     def accepts(self, body: Graph) -> bool:
         has_loop = False
@@ -149,6 +151,14 @@ class _LaneBody:
             is_list = isinstance(start.type, ListType)
             if not is_list and not is_number(start.type):
                 return False
+            early = push_before(w, k) if is_list else None
+            if early is not None and start in self.empty:
+                self.empty.remove(start)
+                pushes.add(early)
+                result = node.results[w.forwarded.index(early.results[0])]
+                results.append(result)
+                self.with_last.add(result)
+                continue
             place = _forwarded_at(w, k)
             if place is None:
                 if is_list:
@@ -188,16 +198,36 @@ class _LaneBody:
         place = _forwarded_at(w, counter)
         assert place is not None
         index = w.after_forwarded[place]
-        tapes = {x for x in w.after_invariants if isinstance(x.type, ListType)}
+        pairs = zip(w.invariants, w.after_invariants, strict=True)
+        tapes = {y: x for x, y in pairs if isinstance(x.type, ListType)}
         for node in w.after.nodes:
             if node.op is lists.list_get and node.operands[0] in tapes:
-                if not _is_sum(node.operands[1], index, -1) or not is_number(node.results[0].type):
+                list, position = node.operands
+                is_next = position is index and tapes[list] in self.with_last
+                is_read = is_next or _is_sum(position, index, -1)
+                if not is_read or not is_number(node.results[0].type):
                     return False
             elif not _accepts(node):
                 return False
         return _accepts_all(w.before) and all(
             is_number(x.type) for x in (*w.before_carry, *w.forwarded)
         )
+
+
+def push_before(w: WhileParts, k: int) -> Node | None:
+    """Return what adds a record to a carried list before each test, if nothing else uses it."""
+    list = w.before_carry[k]
+    users = [x for x in w.before.nodes if list in x.operands]
+    if len(users) != 1 or users[0].op is not lists.list_push or users[0].operands[0] is not list:
+        return None
+    (pushed,) = users[0].results
+    if [x for x in w.before.results if x in (list, pushed)] != [pushed]:
+        return None
+    inner = w.after_forwarded[w.forwarded.index(pushed)]
+    is_passed_on = [i for i, x in enumerate(w.next_carry) if x is inner] == [k]
+    used = any(pushed in x.operands for x in w.before.nodes)
+    used |= any(inner in x.operands for x in w.after.nodes)
+    return users[0] if is_passed_on and not used else None
 
 
 def backward_counter(w: WhileParts) -> int | None:

@@ -87,7 +87,29 @@ def inner(x: Any, n: Any) -> Any:
     return x
 
 
-PROGRAMS = [decay, weighted, branching, single, inner]
+def of_results(x: Any, n: Any) -> Any:
+    """The backward loop reads what each trip has computed, which is recorded before a test."""
+    while n > 0:
+        x, n = np.sqrt(x + 0.3), n - 1
+    return x
+
+
+def of_both(x: Any, n: Any) -> Any:
+    """It reads that, and what each trip began with."""
+    y = x
+    while n > 0:
+        x, y, n = np.sqrt(x + 0.3), y * y * x + 0.1, n - 1
+    return x * y
+
+
+def until(x: Any, n: Any) -> Any:
+    """What is recorded last has ended the loop."""
+    while x < 3.0 + 0.1 * n:
+        x = np.sqrt(x * x + 1.0)
+    return x * x
+
+
+PROGRAMS = [decay, weighted, branching, single, inner, of_results, of_both, until]
 
 
 def alone(fun: Any, *columns: Any) -> Any:
@@ -156,3 +178,17 @@ def test_bits_depend_on_no_thread() -> None:
             found.append(wend.vmap(wend.grad(decay))(xs, trips))
     np.testing.assert_array_equal(found[1], found[0])
     np.testing.assert_array_equal(found[2], found[0])
+
+
+def test_records_of_results_in_groups() -> None:
+    """Of two loops in a row, each lane waits for the longest."""
+
+    def twice(x: Any, n: Any) -> Any:
+        return of_both(decay(of_results(x, n), n), n)
+
+    vmapped, both = wend.vmap(wend.value_and_grad(twice)), wend.value_and_grad(twice)
+    results = vmapped(STARTS, LENGTHS)
+    for x, y in zip(results, alone(both, STARTS, LENGTHS), strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert "lanes, for one group" in vmapped.explain()
+    wend.vmap(wend.grad(decay))(STARTS, LENGTHS)  # which is replayed, as the fixture asks

@@ -50,7 +50,9 @@ class Tape:
             wider = w.define(f"shl i64 {capacity}, 1")
             wider = w.define(f"call i64 @llvm.smax.i64(i64 {wider}, i64 {_FIRST_RECORDS})")
             old = w.define(f"load ptr, ptr {self.address}")
-            new = arrays.allocate(w.define(f"mul i64 {wider}, {self.size}"))
+            # One more, as lanes that take no part in a trip load the next record, too
+            count = w.define(f"add i64 {wider}, 1")
+            new = arrays.allocate(w.define(f"mul i64 {count}, {self.size}"))
             arrays.memcpy(new, old, w.define(f"mul i64 {capacity}, {self.size}"))
             arrays.release(old)
             w.do(f"store ptr {new}, ptr {self.address}")
@@ -64,6 +66,10 @@ class Tape:
         base = w.define(f"load ptr, ptr {self.address}")
         offset = w.define(f"mul i64 {number}, {self.size}")
         return w.define(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def next(self, record: str) -> str:
+        """Emit the address of the record after one."""
+        return self.low.w.define(f"getelementptr i8, ptr {record}, i64 {self.size}")
 
     def store(self, record: str, k: int, vector: str) -> None:
         """Store a vector of a record."""

@@ -36,6 +36,7 @@ class VectorRegions:
         values: the vectors of the values so far.
         tapes: the tape of each list, and which vector of a record its items are.
         record: the address of the record of the current trip.
+        counter: in a loop over records, the number of those that are left.
     """
 
     low: Lowering
@@ -43,6 +44,7 @@ class VectorRegions:
     values: dict[Value, str] = field(default_factory=dict)
     tapes: dict[Value, tuple[Tape, int]] = field(default_factory=dict)
     record: str = "null"
+    counter: Value | None = None
 
     @property
     def flags(self) -> Kind:
@@ -103,7 +105,8 @@ class VectorRegions:
             return [""]
         if node.op is lists.list_get:
             tape, k = self.tapes[node.operands[0]]
-            return [tape.load(self.record, k)]
+            is_next = node.operands[1] is self.counter
+            return [tape.load(tape.next(self.record) if is_next else self.record, k)]
         return [emit_vector(self.low, node, self.lanes, args)]
 
     def _branch(self, parts: IfParts, args: Sequence[str], mask: str) -> Sequence[str]:
@@ -148,15 +151,15 @@ class VectorRegions:
         w.jump(head)
         w.start(head)
         carry, live, trip = carry_variables.load(), live_variable.load(), trip_variable.load()
+        if tape is not None:
+            tape.reserve(trip)
+            self.record = tape.record(trip)
         test, *forwarded = self.emit(p.before, [*carry, *invariants], live)
         if keeps:
             forwarded = self.choose(live, p.forwarded, forwarded, old.load())
         goes_on = self.both(live, test)
         w.branch(self.any(goes_on), inside, done)
         w.start(inside)
-        if tape is not None:
-            tape.reserve(trip)
-            self.record = tape.record(trip)
         following = self.emit(p.after, [*forwarded, *invariants], goes_on)
         following = self.choose(goes_on, p.next_carry, following, carry)
         self.end_trip()
@@ -216,11 +219,15 @@ class VectorRegions:
     def new_tape(self, node: Node, p: WhileParts) -> Tape:
         """Return the tape of a loop, whose lists have their items in it."""
         listed = [k for k, x in enumerate(p.forwarded) if is_list(x.type)]
-        pushed = [p.next_carry[p.before_carry.index(p.forwarded[k])].node for k in listed]
-        items = [push.operands[1] for push in pushed if push is not None]
+        pushes = [
+            p.forwarded[k].node or p.next_carry[p.before_carry.index(p.forwarded[k])].node
+            for k in listed
+        ]
+        items = [push.operands[1] for push in pushes if push is not None]
         tape = Tape(self.low, [self.kind(x) for x in items])
-        for place, k in enumerate(listed):
-            self.tapes[p.after_forwarded[k]] = self.tapes[node.results[k]] = tape, place
+        for place, (k, push) in enumerate(zip(listed, pushes, strict=True)):
+            assert push is not None
+            self.tapes[push.operands[0]] = self.tapes[node.results[k]] = tape, place
         return tape
 
     def read_tapes(self, p: WhileParts) -> Tape:
@@ -228,6 +235,9 @@ class VectorRegions:
         pairs = zip(p.invariants, p.after_invariants, strict=True)
         listed = {y: self.tapes[x] for x, y in pairs if is_list(x.type)}
         self.tapes.update(listed)
+        at = backward_counter(p)
+        assert at is not None
+        self.counter = p.after_forwarded[p.forwarded.index(p.before_carry[at])]
         return next(tape for tape, _ in listed.values())
 
     def release_tapes(self) -> None:
