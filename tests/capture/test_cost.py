@@ -13,6 +13,8 @@ import pytest
 
 import wend
 from wend.capture.convert import captured
+from wend.capture.heap.locations import write_log
+from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage.staged_loop import StagedLoop
 
 TEXT = '''
@@ -108,3 +110,24 @@ def _counted_rounds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(StagedLoop, "_trace_after", counted)
     return rounds
+
+
+class CountsHashes:
+    hashes = 0
+
+    def __hash__(self) -> int:
+        self.hashes += 1
+        return 1
+
+
+def test_code_is_not_hashed_at_each_arm() -> None:
+    def caller() -> None:
+        log_write_operands()
+
+    constant = CountsHashes()
+    code = caller.__code__  # its hash is that of all its constants
+    caller.__code__ = code.replace(co_consts=(*code.co_consts, constant))  # type: ignore[arg-type]
+    before = constant.hashes
+    with write_log():
+        caller()
+    assert constant.hashes == before
