@@ -42,6 +42,7 @@ GROUPS = {
     ),
     "breadth": tuple(name for names in BREADTH.values() for name in names),
     "ensembles": ("roots", "lengths", "solves"),
+    "loops": ("tanh_layer", "outer_sum", "last_rows", "fill"),
 }
 NAMES = (
     "scalar_while",

@@ -11,11 +11,15 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from bench.peers.python import LIBRARY
+from bench.workloads import lstm
 
 import wend
 from wend.backends.build import executable, passes_of
-from wend.ir import Graph, to_text
-from wend.ir.types import TOKEN
+from wend.ir import Graph, Node, to_text
+from wend.ir.types import TOKEN, ListType
+from wend.ops import contracting, elementwise
+from wend.ops.control import while_
 from wend.passes import push_out_sums
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
@@ -251,3 +255,43 @@ def test_a_factor_that_two_sums_share_counts_once_in_the_limit(
         monkeypatch.setattr("wend.passes.push_out.MAX_BYTES", limit)
         text = to_text(run_passes(graph, OPTIMIZE))
         assert ("f64[5,5] = dot_general" in text) is is_pushed
+
+
+def products_of(loop: Node) -> int:
+    """Return how many products a trip of a loop has."""
+    operations = [node.op for region in loop.regions for node in region.walk()]
+    return operations.count(contracting.dot_general)
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_an_lstm_records_gates_and_states_and_runs_backwards_with_one_product(batch: int) -> None:
+    steps, width = 20, 8
+    args = lstm.arguments(steps, batch, width)
+    gradient = wend.value_and_grad(lstm.plain(LIBRARY), (0, 1, 2))
+    graph = wend.function(gradient).get_concrete_function(*args).graph
+    optimized = run_passes(graph, OPTIMIZE)
+    loops = [node for node in optimized.nodes if node.op is while_]
+    recorded = [x for x in loops[0].results if isinstance(x.type, ListType)]
+    assert [x.type.element.nbytes for x in recorded] == [4 * batch * width] * 6
+    for loop in loops:
+        assert products_of(loop) == 1
+    assert [node.op for node in optimized.nodes].count(contracting.dot_general) == 3
+
+
+def test_a_layer_records_one_state_and_has_both_gradients_of_weights_after_the_loop() -> None:
+    def layer(w: Any, v: Any, xs: Any, h: Any) -> Any:
+        for x in xs:
+            h = np.tanh(h @ w + x @ np.tanh(v))
+        return np.sum(h)
+
+    args = np.eye(6), np.ones((3, 6)), np.ones((10, 3)), np.zeros(6)
+    graph = wend.function(wend.grad(layer, (0, 1))).get_concrete_function(*args).graph
+    optimized = run_passes(graph, OPTIMIZE)
+    forwards, backwards = (node for node in optimized.nodes if node.op is while_)
+    recorded = [x.type for x in forwards.results if isinstance(x.type, ListType)]
+    assert [type.element.nbytes for type in recorded] == [48]
+    for loop in forwards, backwards:
+        assert products_of(loop) == 1
+    operations = [node.op for node in optimized.nodes]
+    assert operations.count(contracting.dot_general) == 3  # of xs, and of both weights
+    assert [node.op for node in optimized.walk()].count(elementwise.tanh) == 2  # of v, and of h
