@@ -581,15 +581,6 @@ def log_write_reachable(fun: FunctionType) -> None:
             log_write_contents(functools.partial(fun.__globals__.get, name), f"{name}.")
 
 
-def log_write_attributes(owner: Any, label: str) -> None:
-    """Log that the attributes of an object, and containers in these, may change."""
-    own = instance_dict(owner)  # without code of its class
-    for name, value in list((vars(owner) if own is None else own).items()):
-        log_write(Attribute(f"{label}.{name}", owner, name))
-        if is_container(value):
-            log_write(Contents(f"{label}.{name}", value))
-
-
 def log_write_variable(thunk: FunctionType, label: str) -> None:
     """Log that a variable shared by several functions is about to be written."""
     if is_write_logged():

@@ -15,8 +15,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from wend.base.keys import slots_of
 from wend.base.source import users_frames
-from wend.capture.heap.locations import Cell, Contents, log_write, log_write_attributes
+from wend.capture.heap.locations import Attribute, Cell, Contents, is_container, log_write
 from wend.capture.heap.places import ItemsPlace, instance_dict
 from wend.capture.heap.trace_log import is_first_use, note_write
 from wend.capture.heap.unseen_code import note_object
@@ -95,10 +96,8 @@ def log_write_operands() -> dict[int, Any]:
             reached[id(value)] = value
             if _has_missing_hook(value):
                 log_write(Contents(name, value))
-            if isinstance(value, _EXCLUDED_TYPES) or (own := instance_dict(value)) is None:
-                continue
             _log_write(value, name, seen)
-            for attribute, attribute_value in list(own.items()):
+            for attribute, attribute_value in _attributes(value):
                 if type(attribute_value) in _PLAIN_TYPES:
                     continue
                 reached[id(attribute_value)] = attribute_value
@@ -121,16 +120,25 @@ def note_operands(fun: types.FunctionType, objects: Mapping[str, Any] | None = N
             continue
         if _has_missing_hook(value):
             note_write(ItemsPlace(name, value), is_certain=False, is_here=False)
-        for label, part in ((name, value), *_attributes(name, value)):
+        attributes = ((f"{name}.{k}", part) for k, part in _attributes(value))
+        for label, part in ((name, value), *attributes):
             if not isinstance(part, _EXCLUDED_TYPES) and has_operators(type(part)):
                 note_object(label, part)
             elif part is not value and _has_missing_hook(part):
                 note_write(ItemsPlace(label, part), is_certain=False, is_here=False)
 
 
-def _attributes(label: str, value: Any) -> Iterator[tuple[str, Any]]:
-    own = instance_dict(value) or {}
-    return ((f"{label}.{name}", part) for name, part in own.items())
+def _attributes(value: Any) -> list[tuple[str, Any]]:
+    """Return an object's attributes and slots by name, without running code of its class."""
+    if isinstance(value, _EXCLUDED_TYPES):
+        return []
+    attributes = [*(instance_dict(value) or {}).items()]
+    for name, slot in slots_of(type(value)):
+        try:
+            attributes.append((name, slot.__get__(value)))
+        except AttributeError:
+            attributes.append((name, None))  # unbound, and may be bound
+    return attributes
 
 
 def _has_missing_hook(value: Any) -> bool:
@@ -139,7 +147,12 @@ def _has_missing_hook(value: Any) -> bool:
 
 
 def _log_write(value: Any, label: str, seen: set[int]) -> None:
-    is_object = instance_dict(value) is not None and not isinstance(value, _EXCLUDED_TYPES)
-    if is_object and id(value) not in seen and has_operators(type(value)):
-        seen.add(id(value))
-        log_write_attributes(value, label)
+    """Log that the attributes of such an object, and containers in these, may change."""
+    kind = type(value)
+    if isinstance(value, _EXCLUDED_TYPES) or id(value) in seen or not has_operators(kind):
+        return
+    seen.add(id(value))
+    for name, part in _attributes(value):
+        log_write(Attribute(f"{label}.{name}", value, name))
+        if is_container(part):
+            log_write(Contents(f"{label}.{name}", part))
