@@ -17,7 +17,8 @@ import numpy as np
 
 from wend.base.keys import slots_of
 from wend.base.source import users_frames
-from wend.capture.heap.locations import Attribute, Cell, Contents, is_container, log_write
+from wend.capture.heap.containers import is_container
+from wend.capture.heap.locations import Attribute, Cell, Contents, log_write
 from wend.capture.heap.places import ItemsPlace, instance_dict
 from wend.capture.heap.trace_log import is_first_use, note_write
 from wend.capture.heap.unseen_code import note_object
