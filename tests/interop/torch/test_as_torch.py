@@ -173,3 +173,19 @@ def test_the_operation_is_well_formed() -> None:
     compiled(a)
     number = max(operations._functions._functions)
     torch.library.opcheck(torch.ops.wend.call.default, ([a.requires_grad_()], number))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # its own
+def test_trees_are_arguments_of_compiled_programs() -> None:
+    @as_torch
+    def fun(weights: Any, pair: Any) -> Any:
+        assert type(weights) is dict
+        assert type(pair) is list
+        return weights["w"] * pair[0] - weights["a"] * pair[1]
+
+    def run(w: Any, a: Any, x: Any) -> Any:
+        return fun({"w": w, "a": a}, [x, 2.0 * x])
+
+    operands = [torch.tensor(x, dtype=torch.float64) for x in (2.0, 3.0, 5.0)]
+    compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
+    assert compiled(*operands).item() == run(*operands).item() == -20.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.fx.immutable_collections import immutable_dict, immutable_list
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
@@ -52,6 +53,14 @@ def _key_of(arguments: Sequence[Any]) -> Any:
         key += [x.shape, x.dtype]
     return tuple(key)
 
+
+# What torch.compile makes of the lists and dicts among arguments, for the trace a list or a dict
+trees.register_node(immutable_list, lambda x: (list(x), None), lambda _, items: list(items))
+trees.register_node(
+    immutable_dict,
+    lambda x: (list(x.values()), tuple(x)),
+    lambda keys, items: dict(zip(keys, items, strict=True)),
+)
 
 _TORCH = Bridge(
     name="as_torch",
