@@ -45,6 +45,7 @@ class _PhiGraph:
         self.copied_from: dict[int, int] = {}  # a copy in a region -> its original
         self.merge_of: dict[int, int] = {}  # phi -> its branch or loop
         self.siblings: dict[int, set[int]] = {}  # phis of one merge that may be the same container
+        self.asked: set[int] = set()  # copies on whose identity an answer depends
         self.mutated: set[int] = set()
         self.merge_ids = itertools.count()
 
@@ -59,10 +60,20 @@ class _PhiGraph:
 
     def resolve(self, x: Any) -> int:
         """Return the id of the container that a copy stands for."""
+        return [*self.copies_of(x)][-1]
+
+    def copies_of(self, x: Any) -> Iterator[int]:
+        """Yield the ids of a copy, of what it is a copy of, and so on."""
         key = id(x)
+        yield key
         while key in self.copied_from:
             key = self.copied_from[key]
-        return key
+            yield key
+
+    def note_asked(self, *values: Any) -> None:
+        """Note copies of which the trace has told whether they are other objects."""
+        for value in values:
+            self.asked.update(self.copies_of(value))
 
     def may_aliases(self, x: Any) -> Iterator[Any]:
         """Yield the containers that may be the same as `x`."""
@@ -117,6 +128,26 @@ def enter_region(originals: Row, copies: Row) -> None:
             if new is not old:
                 phis.add_alias(new, old, next(phis.merge_ids))
                 phis.copied_from[id(new)] = id(old)
+
+
+def check_asked(copies: Row, ends: Row) -> None:
+    """Check that a trip keeps the objects of which it has told whether they are others.
+
+    Args:
+        copies: the values at the start of a recorded trip.
+        ends: those at its end.
+
+    Raises:
+        AliasError: one is another object then, so that only the run knows what a later trip tells.
+    """
+    phis = _phis.get()
+    if phis is None or not phis.asked:
+        return
+    for copy, end in zip(copies, ends, strict=False):
+        remaining = {id(old): phis.resolve(new) for new, old in _paired_containers(end, copy)}
+        for part, _ in _paired_containers(copy, copy):
+            if id(part) in phis.asked and remaining.get(id(part)) != phis.resolve(part):
+                raise _unknown_identity("a comparison or key in a loop")
 
 
 def merge_paths(results: Row, options: Sequence[Row], outer: Recording) -> None:
@@ -234,6 +265,7 @@ def is_same_object(a: Any, b: Any, subject: str = "`is`") -> bool:
     if phis is None:
         return False
     if _has_identity(a) and _has_identity(b) and phis.containers:
+        phis.note_asked(a, b)
         if phis.resolve(a) == phis.resolve(b):
             return True
         may_be = any(other is b for other in phis.may_aliases(a))
@@ -281,6 +313,7 @@ def check_distinct(*values: Any) -> None:
         return
     parts = [*_compared_parts(values, {})]
     ids = {id(part) for part in parts}
+    phis.note_asked(*parts)
     for part in parts:
         if id(part) in phis.containers and any(id(x) in ids for x in phis.may_aliases(part)):
             raise _unknown_identity(_SEARCH)

@@ -89,7 +89,8 @@ def is_(a: Any, b: Any) -> Any:
         return ew.equal(a, b).as_weak()
     if kind is not int:
         is_same = is_same_object(a, b)
-        if is_same or not (_may_come_from_outside(a) and _may_come_from_outside(b)):
+        is_carried = _may_be_carried(a, b) or _may_be_carried(b, a)
+        if is_same or not (is_carried or (_may_come_from_outside(a) and _may_come_from_outside(b))):
             return is_same
         x, y = tensor_type(a), tensor_type(b)
         if x.dtype != y.dtype or x.rank != y.rank:
@@ -126,6 +127,15 @@ def _traced(x: Any) -> Any:
     if isinstance(x, StandIn):
         return x.original
     return x.root()._ref if isinstance(x, PromotedArray) and x.root() is x else x
+
+
+def _may_be_carried(x: Any, other: Any) -> bool:
+    """Return whether a value is what a loop carries, and another may be it in some trip."""
+    is_param = isinstance(x, Tracer) and x.value.node is None
+    if not is_param or not getattr(x.recording, "is_region", False):
+        return False
+    is_new = isinstance(other, Tracer) and other.value.node is not None
+    return not (is_new and other.recording is x.recording)
 
 
 def _may_come_from_outside(x: Any) -> bool:
