@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from wend.base.errors import VariableError, explain
-from wend.function.variable_arguments import with_variables_as_argument
+from wend.interop.variable_arguments import with_variables_as_argument
 from wend.interop.torch.as_torch import as_torch
 from wend.trace.state.variable import Variable
 
@@ -33,7 +33,8 @@ def as_module(
         TypeError: `variables` holds something else, or holds a variable or a name twice.
 
     Example:
-        >>> import torch, wend  # doctest: +SKIP
+        >>> import torch  # doctest: +SKIP
+        >>> import wend
         >>> from wend.interop.torch import as_module  # doctest: +SKIP
         >>> rate = wend.Variable(0.5, "rate")
         >>> def decayed(y):
