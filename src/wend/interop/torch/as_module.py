@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from wend.base.errors import VariableError, explain
-from wend.interop.variable_arguments import with_variables_as_argument
 from wend.interop.torch.as_torch import as_torch
+from wend.interop.variable_arguments import with_variables_as_argument
 from wend.trace.state.variable import Variable
 
 
