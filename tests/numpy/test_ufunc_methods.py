@@ -114,3 +114,17 @@ def through_flat(x: Any, k: Any) -> Any:
 def test_flat() -> None:
     check(lambda m, x, k: through_flat(x, k), X, 11, ulps=4, through=False)
     check_grads(lambda x: np.sum(through_flat(x, 11)[0] ** 2), (X,), order=2)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [np.bitwise_and.reduce, np.left_shift.accumulate, np.bitwise_or.outer, np.gcd.reduce],
+)
+def test_types_that_a_ufunc_does_not_take_are_named_by_numpy(method: Any) -> None:
+    arguments = (V, V) if method.__name__ == "outer" else (V,)
+    with pytest.raises(TypeError) as expected:
+        method(*arguments)
+    with pytest.raises(TypeError) as found:
+        wend.function(lambda *args: method(*args))(*arguments)
+    assert type(found.value) is type(expected.value)
+    assert str(found.value).partition(",")[0] == str(expected.value).partition(",")[0]

@@ -358,7 +358,8 @@ def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: A
     except TypeError as error:
         # One in C that knows no protocol of NumPy's, such as `np.frombuffer`
         is_in_c = isinstance(fun, types.BuiltinFunctionType) and not refusals.is_refusal(error)
-        if not is_in_c or not any_staged((*args, *kwargs.values())):
+        is_method = isinstance(getattr(fun, "__self__", None), np.ufunc)
+        if not is_in_c or is_method or not any_staged((*args, *kwargs.values())):
             raise
         raise refusals.refusal(unknown(fun)) from error
 
