@@ -438,8 +438,8 @@ class Scaled:
     def __init__(self, v):
         self.v = v
 
-    def __add__(self, other):
-        return self.v if self.v > other else other
+    def __abs__(self):
+        return self.v if self.v > 0 else -self.v
 
     def __enter__(self):
         self.kept = self.v if self.v > 1 else 0.0
@@ -492,8 +492,8 @@ def left_alone(v):
     ("fun", "code", "says", "cure"),
     [
         (
-            lambda x: Scaled(x) + 1.0,
-            Scaled.__add__,
+            lambda x: abs(Scaled(x)),
+            Scaled.__abs__,
             "is called by an operator or by library code, not by a call in captured code",
             "call it there by name, as a function or method.",
         ),

@@ -30,8 +30,8 @@ from wend.capture.heap.places import instance_dict
 from wend.capture.libraries import is_library
 from wend.capture.replacements import is_plain_function
 from wend.capture.stage import raises
-from wend.capture.state import one_shot_iterators
-from wend.capture.state.assignments import IN_PLACE, note_attribute_write
+from wend.capture.state import one_shot_iterators, operands
+from wend.capture.state.assignments import note_attribute_write
 from wend.capture.state.unbound_attributes import (
     note_first_read,
     note_missing,
@@ -211,7 +211,7 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
 def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], Any]) -> None:
     """Run `owner.name += value`, or another in-place operator."""
     old = attribute(owner, name)
-    set_attribute(IN_PLACE[operator](old, value()), owner, name)
+    set_attribute(operands.in_place(operator, old, value()), owner, name)
 
 
 def get_attribute(owner: Any, name: str, /, *default: Any) -> Any:

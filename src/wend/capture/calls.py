@@ -114,7 +114,8 @@ def call(fun: Any) -> Any:
 def _is_initialized_by_users_code(cls: type) -> bool:
     """Return whether making an instance is no more than `object.__new__` and a user's `__init__`.
 
-    Operators of an instance run as plain Python, so all that it gets may be read and changed.
+    Library code runs operators of an instance as plain Python: all that it gets may be read and
+    changed.
     """
     method: Any = getattr(cls, "__init__", None)
     return bool(

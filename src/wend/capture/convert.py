@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +38,7 @@ from wend.capture.heap.locations import (
 from wend.capture.libraries import include_package
 from wend.capture.managers import context
 from wend.capture.replacements import is_plain_function
+from wend.capture.rewrite.syntax import Operations
 from wend.capture.stage.branches import if_, if_return
 from wend.capture.stage.cleanup import begin_finally, watch_finally
 from wend.capture.stage.failing_operations import divert_errors
@@ -59,7 +61,7 @@ from wend.capture.stage.operators import (
     text,
 )
 from wend.capture.stage.raises import divert_operation
-from wend.capture.state import one_shot_iterators
+from wend.capture.state import one_shot_iterators, operands
 from wend.capture.state.assignments import (
     ItemBefore,
     change_item,
@@ -148,10 +150,13 @@ def source(fun: Callable[..., Any]) -> str:
     plain = getattr(plain, "__func__", plain)
     capture(plain)
     tree = rewritten_tree(plain)
-    return inspect.getsource(plain) if tree is None else ast.unparse(tree)
+    if tree is None:
+        return inspect.getsource(plain)
+    return ast.unparse(Operations().visit(copy.deepcopy(tree)))
 
 
 vars(RUNTIME_FUNCTIONS).update(
+    **operands.RUNTIME_FUNCTIONS,
     State=State,
     and_=and_,
     assert_=assert_,
@@ -195,7 +200,6 @@ vars(RUNTIME_FUNCTIONS).update(
     refuse_float_operations=refuse_float_operations,
     watch_finally=watch_finally,
     begin_finally=begin_finally,
-    remainder=strings.remainder,
     returned=evaluate,
     set_attribute=set_attribute,
     set_item=set_item,
@@ -214,6 +218,7 @@ vars(RUNTIME_FUNCTIONS).update(
     try_=try_,
     try_finally=try_finally,
 )
+operands.call, operands.not_, operands.remainder = call, not_, strings.remainder
 # What lower layers ask about handlers
 handlers.is_rewritten = is_captured
 raising.divert = divert_operation

@@ -1,7 +1,8 @@
 """Objects whose operators are methods of the user, so that no call shows what they change.
 
-`a + b`, `a[k]` and `for x in a` run such methods as plain Python, and `d[k]` may fill a
-`defaultdict`. Their state is therefore compared before and after the trace of a loop or branch.
+Captured code calls operators captured. Library code, `for x in a` and `len(a)` run such methods
+as plain Python, and `d[k]` may fill a `defaultdict`. Their state is therefore compared before and
+after the trace of a loop or branch.
 """
 
 from __future__ import annotations

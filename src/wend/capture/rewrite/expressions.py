@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.subscripts import key_expression
-from wend.capture.rewrite.syntax import all_arguments, is_runtime, name, runtime, thunk
+from wend.capture.rewrite.syntax import all_arguments, is_runtime, name, operation, runtime, thunk
 from wend.capture.rewrite.walrus import NO_NAMES, Names
 from wend.capture.syntax.nodes import Transformer, walk
 
@@ -20,6 +20,7 @@ class Expressions(Transformer):
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.hoisted: list[ast.stmt] = []  # functions to define before the statement
+        self.is_in_generator = False
         self.depth = 0
         self.maybe_bound: Names = NO_NAMES  # names that the statement may leave unbound
         self.definite: Names = NO_NAMES  # of these, bound where the expression runs
@@ -126,13 +127,19 @@ class Expressions(Transformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
-        return runtime("not_", node.operand) if isinstance(node.op, ast.Not) else node
+        if isinstance(node.op, ast.Not):
+            return runtime("not_", node.operand)
+        if isinstance(node.operand, ast.Constant) or self.is_in_generator:
+            return node
+        return operation(node, node.op, node.operand)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        if not isinstance(node.op, ast.Mod) or _is_number(node.left) or _is_number(node.right):
+        if isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant):
             return node
-        return ast.copy_location(runtime("remainder", node.left, node.right), node)
+        if self.is_in_generator and not isinstance(node.op, ast.Mod):
+            return node
+        return operation(node, node.op, node.left, node.right)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         holds, fails = self.scope.definitely_bound(node.test)
@@ -150,7 +157,9 @@ class Expressions(Transformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1 and not _needs_runtime(node.left, node.ops[0], node.comparators[0]):
             self.generic_visit(node)
-            return node
+            if isinstance(node.ops[0], (ast.Is, ast.IsNot)) or self.is_in_generator:
+                return node
+            return operation(node, node.ops[0], node.left, node.comparators[0])
         self.generic_visit(node)
         operators = [ast.Constant(type(op).__name__) for op in node.ops]
         links = [
@@ -217,7 +226,11 @@ class Expressions(Transformer):
         return node if is_constant else ast.copy_location(runtime("keyed", node), node)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
-        return ast.copy_location(runtime("made", self._visit_scope(node)), node)
+        # It runs piece by piece, as plain Python, and calls in it count as effects
+        saved, self.is_in_generator = self.is_in_generator, True
+        visited = self._visit_scope(node)
+        self.is_in_generator = saved
+        return ast.copy_location(runtime("made", visited), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         return self.subscript(node)
@@ -290,10 +303,6 @@ def _bound_in(node: ast.expr) -> Names:
     generators = getattr(node, "generators", ())
     targets = (part for generator in generators for part in walk(generator.target))
     return frozenset(part.id for part in targets if isinstance(part, ast.Name))
-
-
-def _is_number(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float, complex))
 
 
 def _iterated(value: ast.expr) -> ast.expr:

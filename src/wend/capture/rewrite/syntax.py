@@ -30,6 +30,34 @@ def runtime(function: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Attribute(name(RUNTIME), function, ast.Load()), list(arguments), [])
 
 
+def operation(node: ast.expr, operator: ast.AST, *operands: ast.expr) -> ast.Call:
+    """Build what an operator becomes, where it stands: the runtime function of its name."""
+    function = ast.Attribute(ast.Name(RUNTIME, ast.Load()), type(operator).__name__, ast.Load())
+    call = ast.Call(function, list(operands), [])
+    if hasattr(node, "lineno"):
+        call.lineno, call.col_offset = node.lineno, node.col_offset
+        call.end_lineno, call.end_col_offset = node.end_lineno, node.end_col_offset
+    return call
+
+
+class Operations(ast.NodeTransformer):
+    """Turn rewritten operators back into operators, for people to read."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Attribute) or not is_runtime(node.func.value):
+            return node
+        kind: Any = getattr(ast, node.func.attr, object)
+        if issubclass(kind, ast.unaryop):
+            return ast.UnaryOp(kind(), *node.args)
+        if issubclass(kind, ast.operator):
+            left, right = node.args
+            return ast.BinOp(left, kind(), right)
+        if issubclass(kind, ast.cmpop):
+            return ast.Compare(node.args[0], [kind()], node.args[1:])
+        return node
+
+
 def thunk(value: ast.expr) -> ast.Lambda:
     """Build `lambda: value`; its parameter's name tells it from the user's lambdas."""
     return ast.Lambda(ast.arguments([], [], ast.arg(THUNK), [], [], None, []), value)

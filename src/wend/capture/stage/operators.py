@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 import types
 from collections import deque
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from wend.capture.guards.outside import read_identity
 from wend.capture.heap.container_phis import (
     any_phis,
     check_comparison,
-    compare_by_identity,
     is_one_of,
     is_same_object,
 )
@@ -34,7 +32,7 @@ from wend.capture.stage.item_comparisons import (
 )
 from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import as_test, is_traced, truth
-from wend.capture.state import one_shot_iterators
+from wend.capture.state import one_shot_iterators, operands
 from wend.capture.state.paths import decided_truth
 from wend.capture.state.state import State
 from wend.eager.dispatch import Staged
@@ -52,13 +50,7 @@ from wend.trace.state.templates import Text
 
 Thunk = Callable[[], Any]
 
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": operator.lt,
-    "LtE": operator.le,
-    "Gt": operator.gt,
-    "GtE": operator.ge,
-    "Eq": lambda a, b: equal(a, b),
-    "NotEq": lambda a, b: not_equal(a, b),
+_IDENTITY_AND_MEMBERSHIP: dict[str, Callable[[Any, Any], Any]] = {
     "Is": lambda a, b: is_(a, b),
     "IsNot": lambda a, b: is_not(a, b),
     "In": lambda a, b: contains(b, a),
@@ -103,18 +95,6 @@ def is_(a: Any, b: Any) -> Any:
             "object it is, in static_argnames.",
         )
     )
-
-
-def equal(a: Any, b: Any) -> Any:
-    """Return `a == b`."""
-    check_comparison(a, b)
-    return is_same_object(a, b, "`==`") if compare_by_identity(a, b) else a == b
-
-
-def not_equal(a: Any, b: Any) -> Any:
-    """Return `a != b`."""
-    check_comparison(a, b)
-    return not is_same_object(a, b, "`!=`") if compare_by_identity(a, b) else a != b
 
 
 def is_not(a: Any, b: Any) -> Any:
@@ -163,7 +143,7 @@ def contains(container: Any, item: Any) -> Any:
         return _as_bool(reducing.any(ew.equal(container, item)))
     method = getattr(type(container), "__contains__", None)
     if isinstance(method, types.FunctionType) and not is_library(method.__code__.co_filename):
-        is_match = method(container, item)
+        is_match = operands.call_method(container, "__contains__", item)
         return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
     if any_phis() and is_one_of(container if isinstance(container, _EQ_CONTAINERS) else (), item):
         return True
@@ -265,35 +245,14 @@ def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
         check_comparison(left, right)
     if compares_items(left, name, right):
         result = compare_items(left, name, right)
-    elif name == "NotEq" and _negates_equality(left, right):
-        result = _differ(left, right)
+    elif name in _IDENTITY_AND_MEMBERSHIP:
+        result = _IDENTITY_AND_MEMBERSHIP[name](left, right)
     else:
-        result = _COMPARISONS[name](left, right)
+        result = operands.compared(name, left, right)
     if not links:
         return result
     (following, thunk), remaining = links[0], links[1:]
     return and_(result, lambda: compare(right, following, thunk(), *remaining))
-
-
-def _negates_equality(left: Any, right: Any) -> bool:
-    """Return whether Python would negate what the user's `__eq__` returns, in code of its own."""
-    kind = cast(Any, type(left))
-    is_asked_first = not issubclass(type(right), kind) or type(right) is kind
-    return (
-        kind.__ne__ is object.__ne__
-        and isinstance(kind.__eq__, types.FunctionType)
-        and is_asked_first
-    )
-
-
-def _differ(left: Any, right: Any) -> Any:
-    """Return `left != right` by the `__eq__` of its class."""
-    kind, other_kind = (cast(Any, type(x)) for x in (left, right))
-    is_equal = kind.__eq__(left, right)
-    if is_equal is not NotImplemented:
-        return not_(is_equal)
-    differs = other_kind.__ne__(right, left)
-    return not is_same_object(left, right, "`!=`") if differs is NotImplemented else differs
 
 
 def text(*parts: Any) -> str:

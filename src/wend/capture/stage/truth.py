@@ -8,6 +8,7 @@ from typing import Any
 from wend.base.errors import ShapeError, explain
 from wend.base.source import at, user_source
 from wend.capture.libraries import is_library
+from wend.capture.state import operands
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
@@ -28,7 +29,7 @@ def as_test(x: Any) -> Any:
     method = getattr(kind, "__bool__", None)
     if not isinstance(method, types.FunctionType) or is_library(method.__code__.co_filename):
         return x
-    test = method(x)
+    test = operands.call_method(x, "__bool__")
     if isinstance(test, bool) or _is_bool(test):
         return test
     kind_of_test = class_of(test) if isinstance(test, Tracer) else type(test)

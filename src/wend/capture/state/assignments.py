@@ -7,7 +7,6 @@ operators create, and those from outside.
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +25,7 @@ from wend.capture.heap.locations import (
     log_write_attribute,
     log_write_contents,
 )
-from wend.capture.state import one_shot_iterators
+from wend.capture.state import one_shot_iterators, operands
 from wend.capture.state.traced_index import is_at_traced_index, item_at, set_item_at
 from wend.eager.dispatch import Staged, any_staged
 from wend.ir.types import TensorType
@@ -41,22 +40,6 @@ from wend.trace.arrays.concrete_array import (
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
-
-IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": operator.iadd,
-    "Sub": operator.isub,
-    "Mult": operator.imul,
-    "Div": operator.itruediv,
-    "FloorDiv": operator.ifloordiv,
-    "Mod": operator.imod,
-    "Pow": operator.ipow,
-    "MatMult": operator.imatmul,
-    "BitAnd": operator.iand,
-    "BitOr": operator.ior,
-    "BitXor": operator.ixor,
-    "LShift": operator.ilshift,
-    "RShift": operator.irshift,
-}
 
 
 def _writable(array: Any, operands: tuple[Any, ...] = ()) -> Any:
@@ -104,7 +87,7 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
         return target
     check_identity(key)
     target = _writable(target, (value, key))
-    target[key] = value
+    operands.set_item(target, key, value)
     return target
 
 
@@ -113,13 +96,13 @@ def store_item(value: Any, owner: Any, key: Any) -> None:
     if is_at_traced_index(owner, key):
         set_item_at(owner, key, value)
     else:
-        owner[key] = value
+        operands.set_item(owner, key, value)
 
 
 def store_item_in_place(before: ItemBefore, name: str, value: Any) -> None:
     """Run `owner[key] += value`, or another in-place operator, for such an owner."""
     item = before.item_in(before.target)
-    store_item(IN_PLACE[name](item, value), before.target, before.key)
+    store_item(operands.in_place(name, item, value), before.target, before.key)
 
 
 class ItemBefore:
@@ -142,7 +125,9 @@ class ItemBefore:
         elif isinstance(target, Staged):
             return
         elif not isinstance(target, np.ndarray):
-            self.item = item_at(target, key) if type(target) is list else target[key]
+            self.item = (
+                item_at(target, key) if type(target) is list else operands.get_item(target, key)
+            )
         else:
             item = np.ndarray.__getitem__(target, key)
             is_view = isinstance(item, np.ndarray) and np.may_share_memory(item, target)
@@ -180,13 +165,13 @@ def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     target = _writable(target, (value, key))
     if before is None:
         before = ItemBefore(target, key) if type(target) is list else None
-    item = target[key] if before is None else before.item_in(target)
-    return set_item(IN_PLACE[name](item, value), target, key)
+    item = operands.get_item(target, key) if before is None else before.item_in(target)
+    return set_item(operands.in_place(name, item, value), target, key)
 
 
 def in_place(target: Any, name: str, value: Any) -> Any:
     """Run `target += value`, or another in-place operator."""
-    return IN_PLACE[name](_writable(target, (value,)), one_shot_iterators.consume(value))
+    return operands.in_place(name, _writable(target, (value,)), one_shot_iterators.consume(value))
 
 
 def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
@@ -200,7 +185,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if kind in (list, tuple):
         take = item_at
     elif kind is not np.ndarray or array.dtype.hasobject:
-        take = operator.getitem
+        take = operands.get_item
     if isinstance(array, INDEX_TRICKS):
         is_traced = any_staged((key,)) or parts.is_staged_key(key)
         return indexed(array, key) if is_traced else adopt_result(array[key])
@@ -239,10 +224,10 @@ def note_attribute_write(owner: Callable[[], Any], name: str, label: str) -> Non
 def set_item_of(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value`, with `value` evaluated first."""
     log_write_contents(lambda: owner, f"a {type(owner).__name__}.", is_store=True)
-    owner[key] = value
+    operands.set_item(owner, key, value)
 
 
 def change_item(owner: Any, key: Any, operator: str, value: Callable[[], Any]) -> None:
     """Run `owner[key] += value`, or another in-place operator."""
-    old = owner[key]
-    set_item_of(IN_PLACE[operator](old, value()), owner, key)
+    old = operands.get_item(owner, key)
+    set_item_of(operands.in_place(operator, old, value()), owner, key)

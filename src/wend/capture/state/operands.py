@@ -1,0 +1,235 @@
+"""Operators in captured code: those that a user's class defines are called captured.
+
+They are found by Python's rules: reflected methods, the priority of subclasses, `NotImplemented`,
+in-place methods, and what comparisons fall back to.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.capture.guards.outside import read_method
+from wend.capture.heap.container_phis import compare_by_identity, is_same_object
+from wend.capture.heap.user_operators import has_operators
+from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.tracer import Tracer
+
+_Operator = Callable[[Any, Any], Any]
+
+# By the names of their nodes in `ast`: the method's name, the symbol and what it does
+_BINARY: dict[str, tuple[str, str, _Operator]] = {
+    "Add": ("add", "+", operator.add),
+    "Sub": ("sub", "-", operator.sub),
+    "Mult": ("mul", "*", operator.mul),
+    "Div": ("truediv", "/", operator.truediv),
+    "FloorDiv": ("floordiv", "//", operator.floordiv),
+    "Mod": ("mod", "%", lambda left, right: remainder(left, right)),
+    "Pow": ("pow", "** or pow()", operator.pow),
+    "MatMult": ("matmul", "@", operator.matmul),
+    "BitAnd": ("and", "&", operator.and_),
+    "BitOr": ("or", "|", operator.or_),
+    "BitXor": ("xor", "^", operator.xor),
+    "LShift": ("lshift", "<<", operator.lshift),
+    "RShift": ("rshift", ">>", operator.rshift),
+}
+_IN_PLACE: dict[str, _Operator] = {
+    name: getattr(operator, f"i{method}") for name, (method, _, _) in _BINARY.items()
+}
+_IN_PLACE["Mod"] = lambda left, right: (remainder if isinstance(left, str) else operator.imod)(
+    left, right
+)
+_UNARY: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "USub": ("__neg__", operator.neg),
+    "UAdd": ("__pos__", operator.pos),
+    "Invert": ("__invert__", operator.invert),
+}
+# The method, the one that is asked of the right operand, and the symbol
+_COMPARISONS: dict[str, tuple[str, str, str, _Operator]] = {
+    "Lt": ("__lt__", "__gt__", "<", operator.lt),
+    "LtE": ("__le__", "__ge__", "<=", operator.le),
+    "Gt": ("__gt__", "__lt__", ">", operator.gt),
+    "GtE": ("__ge__", "__le__", ">=", operator.ge),
+    "Eq": ("__eq__", "__eq__", "==", operator.eq),
+    "NotEq": ("__ne__", "__ne__", "!=", operator.ne),
+}
+_SEQUENCES = (str, bytes, bytearray, list, tuple)
+_HEAP_TYPE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`: made by a `class` statement, or dynamically
+_MISSING = object()
+
+# Classes without methods of users: the first look at most operands is enough. None of them ends.
+_PLAIN_KINDS: set[type] = {int, float, complex, bool, str, list, tuple, np.ndarray}
+
+
+# Higher layers set these
+call: Callable[[Any], Any] = lambda fun: fun  # noqa: E731
+not_: Callable[[Any], Any] = operator.not_
+remainder: _Operator = operator.mod
+
+
+def binary(name: str, left: Any, right: Any) -> Any:
+    """Return `left + right`, or what another binary operator gives."""
+    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not _any_users(left, right):
+        return _BINARY[name][2](left, right)
+    return _binary(left, name, right, "")
+
+
+def in_place(name: str, left: Any, right: Any) -> Any:
+    """Return what `left += right`, or another in-place operator, assigns to `left`."""
+    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not _any_users(left, right):
+        return _IN_PLACE[name](left, right)
+    if not _is_joined(left, name):  # Python asks a list last
+        result = _ask(left, f"__i{_BINARY[name][0]}__", right)
+        if result is not NotImplemented:
+            return result
+    return _binary(left, name, right, "=")
+
+
+def unary(name: str, x: Any) -> Any:
+    """Return `-x`, or what another unary operator gives."""
+    method, operate = _UNARY[name]
+    if type(x) in _PLAIN_KINDS or not _defines(x, method):
+        return operate(x)
+    return _ask(x, method)
+
+
+def get_item(owner: Any, key: Any) -> Any:
+    """Return `owner[key]`."""
+    if type(owner) in _PLAIN_KINDS or not _defines(owner, "__getitem__"):
+        return owner[key]
+    return _ask(owner, "__getitem__", key)
+
+
+def set_item(owner: Any, key: Any, value: Any) -> None:
+    """Run `owner[key] = value`."""
+    if type(owner) in _PLAIN_KINDS or not _defines(owner, "__setitem__"):
+        owner[key] = value
+    else:
+        _ask(owner, "__setitem__", key, value)
+
+
+def compared(name: str, left: Any, right: Any) -> Any:
+    """Return `left < right`, or another comparison by the methods of the operands."""
+    method, reflected, symbol, operate = _COMPARISONS[name]
+    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not _any_users(left, right):
+        if name in ("Eq", "NotEq") and compare_by_identity(left, right):
+            return operate(is_same_object(left, right, f"`{symbol}`"), True)
+        return operate(left, right)
+    asks = [(left, method, right), (right, reflected, left)]
+    if _is_subclass(type(right), type(left)):
+        asks.reverse()
+    for owner, asked, other in asks:
+        result = _ask_comparison(owner, asked, other)
+        if result is not NotImplemented:
+            return result
+    if name in ("Eq", "NotEq"):
+        return operate(is_same_object(left, right, f"`{symbol}`"), True)
+    kinds = f"{_name_of_class(left)!r} and {_name_of_class(right)!r}"
+    raise TypeError(f"{symbol!r} not supported between instances of {kinds}")
+
+
+# By the names of their nodes in `ast`: what captured code calls
+RUNTIME_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    name: functools.partial(function, name)
+    for function, names in ((binary, _BINARY), (unary, _UNARY), (compared, _COMPARISONS))
+    for name in names
+}
+
+
+def _binary(left: Any, name: str, right: Any, suffix: str) -> Any:
+    method, symbol, _ = _BINARY[name]
+    kind, other_kind = type(left), type(right)
+    plain, reflected = f"__{method}__", f"__r{method}__"
+    is_overridden = _method(other_kind, reflected) is not _method(kind, reflected)
+    is_right_first = _is_subclass(other_kind, kind) and is_overridden
+    if is_right_first and (result := _ask(right, reflected, left)) is not NotImplemented:
+        return result
+    if name == "Mod" and isinstance(left, str):  # formats, and asks the right operand for its text
+        return remainder(left, right)
+    is_joined = _is_joined(left, name)
+    if not is_joined and (result := _ask(left, plain, right)) is not NotImplemented:
+        return result
+    if other_kind is not kind and not is_right_first:
+        result = _ask(right, reflected, left)
+        if result is not NotImplemented:
+            return result
+    if is_joined:
+        if name == "Mult" and not hasattr(other_kind, "__index__"):
+            raise TypeError(f"can't multiply sequence by non-int of type {_name_of_class(right)!r}")
+        return (_IN_PLACE[name] if suffix else _BINARY[name][2])(left, right)
+    symbol = symbol.split()[0] + "=" if suffix else symbol
+    kinds = f"{_name_of_class(left)!r} and {_name_of_class(right)!r}"
+    raise TypeError(f"unsupported operand type(s) for {symbol}: {kinds}")
+
+
+def _is_joined(left: Any, name: str) -> bool:
+    """Return whether `+` and `*` are of Python's sequences, which are asked last."""
+    return name in ("Add", "Mult") and type(left) in _SEQUENCES
+
+
+def _ask_comparison(owner: Any, method: str, other: Any) -> Any:
+    """Call a method that compares; `object.__ne__` negates what `__eq__` returns."""
+    if method != "__ne__" or _method(type(owner), method) is not object.__ne__:
+        return _ask(owner, method, other)
+    is_equal = _ask(owner, "__eq__", other)
+    return is_equal if is_equal is NotImplemented else not_(is_equal)
+
+
+def _ask(owner: Any, name: str, *operands: Any) -> Any:
+    """Call a special method, captured if it is a user's; `NotImplemented` where there is none."""
+    kind = type(owner)
+    method = _method(kind, name)
+    if method is _MISSING:
+        return NotImplemented
+    bind = getattr(type(method), "__get__", None)
+    bound = method if bind is None else bind(method, owner, kind)
+    if not isinstance(method, types.FunctionType) or not _any_users(owner):
+        return bound(*operands)
+    read_method(owner, name)
+    return call(bound)(*operands)
+
+
+def call_method(owner: Any, name: str, *operands: Any) -> Any:
+    """Call a special method of an object of a user's class, captured."""
+    read_method(owner, name)
+    return call(types.MethodType(getattr(type(owner), name), owner))(*operands)
+
+
+def _method(kind: type, name: str) -> Any:
+    """Return what a class or a base of it defines under a name, unbound."""
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _MISSING
+
+
+def _defines(owner: Any, name: str) -> bool:
+    """Return whether an object of a user's class has a special method."""
+    return _any_users(owner) and _method(type(owner), name) is not _MISSING
+
+
+def _is_subclass(kind: type, base: type) -> bool:
+    return kind is not base and base in kind.__mro__
+
+
+def _any_users(*operands: Any) -> bool:
+    """Return whether an operand is of a class that defines operators in the user's code."""
+    for operand in operands:
+        kind = type(operand)
+        if kind in _PLAIN_KINDS:
+            continue
+        if not kind.__flags__ & _HEAP_TYPE or kind.__module__.startswith(("wend.", "numpy.")):
+            _PLAIN_KINDS.add(kind)
+        elif has_operators(kind):
+            return True
+    return False
+
+
+def _name_of_class(x: Any) -> str:
+    kind: type = class_of(x) if isinstance(x, Tracer) else type(x)
+    return kind.__name__
