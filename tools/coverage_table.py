@@ -124,8 +124,19 @@ def row(name: str, samples: list[Sample], times: Mapping[str, str], passes: Pass
     return f"| `{name.rpartition('.')[2]}` | {' | '.join(cells)} |"
 
 
-def page(passes: Passes = passes) -> str:
-    """The text of the page; `passes` tells whether a check holds for all samples of a function."""
+def rows_of(page: str, title: str) -> dict[str, str]:
+    """The rows below a title of a page, by function."""
+    section = page.partition(title)[2].partition("\n## ")[0]
+    return {row.split("`")[1]: row for row in re.findall(r"^\| `.*$", section, re.MULTILINE)}
+
+
+def page(passes: Passes = passes, is_remade: Callable[[str], bool] = lambda function: True) -> str:
+    """The text of the page.
+
+    Args:
+        passes: tells whether a check holds for all samples of a function.
+        is_remade: whether the row of a function is made anew, or taken from the page.
+    """
     written = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     times = measured() if "--times" in sys.argv[1:] else times_of(written)
     by_name: dict[str, list[Sample]] = {}
@@ -134,9 +145,15 @@ def page(passes: Passes = passes) -> str:
     parts = [HEAD]
     for prefix in ("", "linalg", "fft", "special"):
         names = sorted(name for name in by_name if name.rpartition(".")[0] == prefix)
-        parts.append(f"\n## {SECTIONS[prefix]}: {len(names)} functions\n")
-        parts.append(_TITLES)
-        parts += [row(name, by_name[name], times, passes) for name in names]
+        title = f"\n## {SECTIONS[prefix]}: {len(names)} functions\n"
+        present = rows_of(written, title)
+        parts += [title, _TITLES]
+        parts += [
+            row(name, by_name[name], times, passes)
+            if is_remade(name)
+            else present.get(name.rpartition(".")[2], "")
+            for name in names
+        ]
     return "\n".join(parts) + "\n"
 
 
