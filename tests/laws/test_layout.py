@@ -95,6 +95,7 @@ SUBJECTS = {
     "test_errors.py": "the messages of a package against golden texts",
     "test_fuzz.py": "random programs",
     "test_programs.py": "random programs",
+    "capture/state/test_set_globals.py": "globals that a call sets for a time, and their guards",
     "function/closures/test_local_programs.py": "programs with local functions, on all transforms",
     "autodiff/test_linear_blocks.py": "backward graphs before, between and after the passes",
     "backends/native/test_unknown_sizes.py": "one compilation serves every size",

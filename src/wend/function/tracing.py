@@ -20,7 +20,12 @@ from wend.base.keys import ByIdentity
 from wend.base.refusals import refusal
 from wend.base.source import SCOPE
 from wend.capture.convert import capture
-from wend.capture.guards.guards import guard_argument, guard_uncaptured, restart_guards
+from wend.capture.guards.guards import (
+    guard_argument,
+    guard_restored,
+    guard_uncaptured,
+    restart_guards,
+)
 from wend.capture.heap.trace_log import trace_log
 from wend.capture.heap.user_operators import note_operands
 from wend.capture.state.paths import TracedPath, traced_path
@@ -108,6 +113,7 @@ class Tracing:
             first = self._trace(arguments, creation)
             initializes = writes.settle(self.name, first.captured)
             if not creation.created and not initializes:
+                guard_restored(writes.restored(self.name, first.graph))
                 return first, None
             if arguments.path:
                 raise refusal(StructureError(explain(_ONE_PATH.format(self.name), cure=_BEFORE)))
@@ -125,6 +131,7 @@ class Tracing:
             with trace_log() as later_writes, writes.explaining_failure(self.name):
                 traced = self._trace(arguments, retrace_creation)
                 later_writes.refuse_any(self.name, traced.captured)
+                guard_restored(later_writes.restored(self.name, traced.graph))
         if creation.created:
             self.dropped += 1
             created = listed(map(described, creation.created))

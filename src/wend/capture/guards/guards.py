@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,8 +14,10 @@ from wend.base.context_values import scoped
 from wend.capture.guards.active import recorder_of_trace
 from wend.capture.guards.free_names import code_key
 from wend.capture.guards.operand_reads import OperandReads
-from wend.capture.guards.reads import GuardSet
+from wend.capture.guards.reads import GlobalRead, GuardSet, Read
 from wend.capture.guards.recorder import GuardRecorder
+from wend.capture.heap.places import Place
+from wend.capture.heap.trace_log import is_written_global
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged
@@ -90,8 +92,21 @@ def guard_host_function(fun: Any) -> None:
         recorder.hosts.add(code_key(fun.__code__))
 
 
+def guard_restored(restored: Iterable[Place]) -> None:
+    """Guard that the globals which the active trace has set for a time hold what they held."""
+    recorder = recorder_of_trace.get()
+    if recorder is not None:
+        for place in restored:
+            recorder.read_restored_global(place.owner, place.label)
+
+
 def include_guards(reads: GuardSet) -> None:
     """Tell the active trace that it calls a trace with these guards."""
     recorder = recorder_of_trace.get()
     if recorder is not None:
-        recorder.include(reads)
+        recorder.include(GuardSet([read for read in reads.reads if not _is_of_written(read)]))
+
+
+def _is_of_written(read: Read) -> bool:
+    """Return whether a read is of a global that the active trace has set itself."""
+    return isinstance(read, GlobalRead) and is_written_global(read.owner(), read.key)

@@ -11,7 +11,7 @@ from wend.capture.guards.active import active_recorder
 from wend.capture.heap.locations import Global, log_write
 from wend.capture.heap.places import ItemsPlace, StandIn, original_of
 from wend.capture.heap.snapshots import is_atom, snapshot
-from wend.capture.heap.trace_log import note_write
+from wend.capture.heap.trace_log import is_written_global, note_write
 
 
 class Namespace(StandIn, MutableMapping[str, Any]):
@@ -27,7 +27,7 @@ class Namespace(StandIn, MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value, recorder = self.original.get(name, MISSING), active_recorder()
-        if recorder is not None:
+        if recorder is not None and not is_written_global(self.original, name):
             value = recorder.read_global(self.original, name, value)
         if value is MISSING:
             raise KeyError(name)

@@ -17,6 +17,7 @@ from wend.backends.fastcall import MISSING
 from wend.capture.guards.active import active_recorder, operand_reads
 from wend.capture.guards.reads import static_attribute
 from wend.capture.heap.snapshots import container_kind
+from wend.capture.heap.trace_log import is_written_global
 from wend.capture.libraries import is_library
 
 
@@ -26,6 +27,8 @@ def load_global(value: Any, name: str, is_base: bool = False, /) -> Any:
     if recorder is None:
         return value
     namespace = sys._getframe(1).f_globals
+    if is_written_global(namespace, name):  # what it holds is no matter of the call
+        return value
     return recorder.read_global(namespace, name, value, is_base=is_base)
 
 
@@ -73,7 +76,11 @@ def load_closure(value: Any, name: str, is_base: bool = False, /) -> Any:
 def loaded_attribute(owner: Any, name: str, value: Any, *, is_base: bool = False) -> Any:
     """Return the value of an attribute that captured code loads."""
     recorder = active_recorder()
-    return value if recorder is None else recorder.read_attribute(owner, name, value, is_base)
+    if recorder is None or (
+        type(owner) is types.ModuleType and is_written_global(vars(owner), name)
+    ):
+        return value
+    return recorder.read_attribute(owner, name, value, is_base)
 
 
 def loaded_item(owner: Any, key: Any, value: Any, *, is_base: bool = False) -> Any:

@@ -16,6 +16,7 @@ from wend.capture.guards.reads import (
     AttributeRead,
     CallRead,
     ContentsRead,
+    GlobalRead,
     KeysRead,
     Read,
     static_attribute,
@@ -142,6 +143,10 @@ class ReadLog:
             if not name.startswith("__"):
                 held = static_attribute(cls, name)
                 self._note_keyed(AttributeRead, cls, name, held, f"{label}.{name}", False)
+
+    def read_restored_global(self, namespace: dict[str, Any], name: str) -> None:
+        """Note that a trace has set a global for a time: it must hold what it holds now."""
+        self._note(GlobalRead, namespace, name, snapshot(namespace[name]), name)
 
     def read_elements(self, array: Any) -> None:
         """Note that Python reads the elements of an array of outside."""

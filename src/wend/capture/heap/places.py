@@ -21,6 +21,11 @@ from wend.trace.arrays.concrete_array import ConcreteTracedArray
 ABSENT = object()  # what a place holds that is unbound
 
 
+def is_setting(value: Any) -> bool:
+    """Return whether a value is equal to another only if Python cannot tell them apart."""
+    return type(value) in (str, bytes, bool, int, type(None))
+
+
 class Place(ABC):
     """One place in an object that code may write, without what is nested in it."""
 
@@ -206,6 +211,10 @@ class GlobalPlace(Place):
 
     def may_be_local(self) -> bool:
         return False
+
+    def holds(self, old: Any) -> bool:
+        value = self.read()
+        return value is old or (is_setting(old) and type(value) is type(old) and value == old)
 
     @property
     def key(self) -> Hashable:

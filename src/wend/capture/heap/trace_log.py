@@ -31,11 +31,15 @@ from wend.capture.heap.outliving import (
 )
 from wend.capture.heap.places import (
     ElementsPlace,
+    GlobalPlace,
     ItemsPlace,
     Place,
     PositionPlace,
+    is_setting,
 )
 from wend.eager.dispatch import Staged
+from wend.ir.graph import Graph
+from wend.ops.hosting import HOST_CALLS
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 from wend.trace.state.templates import Text
@@ -54,7 +58,11 @@ class _LoggedWrite:
         self.old = place.read()
 
     def is_write(self) -> bool:
-        return self.is_certain or not self.place.holds(self.old)
+        return not self.place.holds(self.old) or (self.is_certain and not self.is_setting())
+
+    def is_setting(self) -> bool:
+        """Return whether it is a global that may be set for a time: guards know all it can hold."""
+        return isinstance(self.place, GlobalPlace) and is_setting(self.old)
 
     def is_initialization(self) -> bool:
         """Return whether a write may be one that a second trace does not make again."""
@@ -96,6 +104,17 @@ class TraceLog:
             place = entry.place
             if not place.holds(entry.old) and (not only_traced or _reaches_traced(place.read())):
                 place.write(entry.old)
+
+    def restored(self, name: str, graph: Graph) -> list[Place]:
+        """Return the globals that the trace has set for a time.
+
+        Raises:
+            SideEffectError: functions that run with the graph would not see what they are set to.
+        """
+        entries = [e for e in self.entries.values() if e.is_certain and not e.is_write()]
+        if entries and any(node.op in HOST_CALLS for node in graph.walk()):
+            raise refusal(entries, name)
+        return [entry.place for entry in entries]
 
     def outliving(self, captured: tuple[Any, ...]) -> list[_LoggedWrite]:
         """Return the writes to objects that outlive the trace, which has just ended.
@@ -216,6 +235,13 @@ def count_trace_log_references(kind: str, owner: Any) -> int:
 def is_trace_logged() -> bool:
     """Return whether the writes of a trace are logged."""
     return bool(_logs.get())
+
+
+def is_written_global(variables: dict[str, Any], name: str) -> bool:
+    """Return whether captured code of the innermost trace has written a global."""
+    logs = _logs.get()
+    entry = logs[-1].entries.get(("global", id(variables), name)) if logs else None
+    return entry is not None and entry.is_certain
 
 
 def note_constructed(instance: Any) -> None:
