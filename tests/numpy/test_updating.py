@@ -80,6 +80,22 @@ def test_wrong_keys(key: Any, backend: str) -> None:
         wend.function(lambda x: x.at[key].add(1.0), backend=backend)(x)
 
 
+LARGE = (2**63, 2**70, -(2**63) - 1, (0, 2**64), np.uint64(2**63), (slice(None), -(2**70)))
+
+
+@pytest.mark.parametrize("key", LARGE, ids=str)
+def test_integers_beyond_64_bits(key: Any) -> None:
+    """They raise the error of NumPy, in its words."""
+    x = np.arange(12.0).reshape(3, 4)
+    with pytest.raises((IndexError, OverflowError)) as expected:
+        x[key]
+    for fun in (lambda x: x[key], lambda x: x.at[key].set(1.0), lambda x: x.at[key].add(1.0)):
+        for backend in ("numpy", "native"):
+            with pytest.raises(expected.type) as raised:
+                wend.function(fun, backend=backend)(x)
+            assert str(raised.value) == str(expected.value)
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_one_element_costs_the_same_in_arrays_of_any_size(known: bool) -> None:
     """Neither the program nor its gradient makes positions of the whole array."""

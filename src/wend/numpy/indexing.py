@@ -31,6 +31,7 @@ from wend.ops import indexing as ops
 from wend.ops import shaping as shaping_ops
 
 _WHOLE = slice(None)
+_INT64 = np.iinfo(np.int64)
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -102,10 +103,10 @@ def normalize_entry(entry: Any) -> Any:
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return entry
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
-        return operator.index(entry)
+        return _index_of(entry)
     is_staged = parts.is_staged_key(entry)
     if not is_staged and hasattr(type(entry), "__index__") and not _is_array_like(entry):
-        return operator.index(entry)
+        return _index_of(entry)
     array = creating.asarray(entry) if is_staged else as_array(entry)
     if isinstance(array, (bool, np.bool_)):
         raise refusal(
@@ -122,6 +123,13 @@ def normalize_entry(entry: Any) -> Any:
         example = 0.5 if np.ndim(array) == 0 else np.ones(1)
         np.ones(1)[example]  # type: ignore[index]  # NumPy's error
     return array.astype(np.int64) if kind not in "iub" else array
+
+
+def _index_of(entry: Any) -> int:
+    index = operator.index(entry)
+    if not _INT64.min <= index <= _INT64.max:
+        np.ones(1)[index]  # NumPy's error
+    return index
 
 
 def _expand_key(x: Any, key: Any) -> tuple[Any, list[Any]]:
