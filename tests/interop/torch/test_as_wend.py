@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 
 import wend
 from tests.interop.sine_in_wend import SCALAR, check_in_a_loop, check_tapes
+from wend.base.errors import TypeMismatchError
 from wend.interop.torch import as_torch, as_wend
 from wend.testing import check_grads
 
@@ -106,6 +108,37 @@ def test_a_result_of_another_type_is_refused() -> None:
     wrong = as_wend(torch.sin, wend.TensorSpec((2,), np.float64))
     with pytest.raises(wend.WendError):
         wend.function(wrong)(1.0)
+
+
+@pytest.mark.parametrize("result", [3.0, np.float64(3.0), "three"])
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+def test_a_result_that_is_no_tensor_is_refused(result: Any, backend: str) -> None:
+    wrong = as_wend(lambda x: result, SCALAR)
+    for run in (wrong, wend.function(wrong, backend=backend)):
+        with pytest.raises(TypeMismatchError, match=f"found {type(result).__name__}"):
+            run(1.0)
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+def test_no_trips(backend: str) -> None:
+    sine = as_wend(torch.sin, SCALAR)
+
+    def repeated(x: float, n: int) -> Any:
+        for _ in range(n):
+            x = sine(x)
+        return x
+
+    fun = wend.function(repeated, backend=backend)
+    assert (fun(2.0, 0), wend.grad(fun)(2.0, 0)) == (2.0, 1.0)
+
+
+def test_threads_run_and_differentiate_one_function() -> None:
+    sine = as_wend(torch.sin, SCALAR)
+    slope = wend.grad(wend.function(lambda x: sine(x) * sine(2.0 * x)))
+    points = [0.01 * k for k in range(200)]
+    expected = [slope(x) for x in points]
+    with ThreadPoolExecutor(8) as pool:
+        assert [*pool.map(slope, points)] == expected
 
 
 def test_a_result_of_another_structure_is_refused() -> None:

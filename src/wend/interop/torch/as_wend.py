@@ -31,7 +31,8 @@ def as_wend(fun: Callable[..., Any], result_specs: Any) -> Callable[..., Any]:
         A function of pytrees of arrays, plain or traced.
 
     Raises:
-        TypeMismatchError: `fun` returns a tensor of another dtype or shape, or on another device.
+        TypeMismatchError: `fun` returns no tensor, or one of another dtype or shape or on another
+            device.
         StructureError: it returns another structure.
 
     Example:

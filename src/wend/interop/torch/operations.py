@@ -56,6 +56,8 @@ def _call_by_number(function: FlatFunction, operands: Sequence[Any]) -> tuple[An
 
 def to_numpy(x: Any) -> np.ndarray:
     """Return the elements of a tensor on the CPU, which share its memory."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeMismatchError(f"expected a tensor, found {type(x).__name__}: {x!r:.60}")
     if not x.is_cpu:
         raise _not_on_cpu(x)
     array: np.ndarray = x.detach().resolve_conj().resolve_neg().numpy()
