@@ -99,6 +99,7 @@ SUBJECTS = {
     "function/closures/test_local_programs.py": "programs with local functions, on all transforms",
     "autodiff/test_linear_blocks.py": "backward graphs before, between and after the passes",
     "backends/native/test_unknown_sizes.py": "one compilation serves every size",
+    "capture/builtins/test_extremes.py": "min, max and sorted of what is no array",
     "capture/heap/test_orders.py": "the order of dict keys and attributes, through every package",
     "capture/test_alias_programs.py": "random programs with aliases",
     "capture/test_conformance.py": "captured functions against plain Python",

@@ -191,10 +191,13 @@ def _is_known(x: Any) -> bool:
     return not _holds_staged(x)
 
 
+_ARRAYS = (Staged, np.ndarray, np.generic, *PYTHON_SCALARS)
+
+
 def _select(test: Any, then: Any, other: Any) -> Any:
     if not isinstance(test, Staged):
         return then if test else other
-    if any(isinstance(x, (list, tuple, dict)) for x in (then, other)):
+    if not all(isinstance(x, _ARRAYS) for x in (then, other)):
         return if_value(test, lambda: then, lambda: other, None)
     result = ew.where(truth(test), then, other)
     return as_weak(result) if is_weak(then) and is_weak(other) else result
@@ -328,8 +331,8 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     if columns is None or columns_of_items is None:
         raise StructureError(
             explain(
-                f"sorted{at(user_source())} would put lists or tuples in an order that is only "
-                "known when it runs.",
+                f"sorted{at(user_source())} would put lists, tuples or objects in an order that is "
+                "only known when it runs.",
                 cure="make them tuples of numbers, all of one length; or keep an array for each "
                 "part, and order them by wnp.argsort: x[order].",
             )
@@ -352,7 +355,7 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
 
 def _columns(values: Sequence[Any]) -> list[Sequence[Any]] | None:
     """Return the values as a column, or a column for each part of tuples; None of other values."""
-    if not any(isinstance(x, (list, tuple, dict)) for x in values):
+    if all(isinstance(x, _ARRAYS) for x in values):
         return [values]
     lengths = {len(x) if type(x) is tuple else 0 for x in values}
     parts = [part for x in values if type(x) is tuple for part in x]
