@@ -212,12 +212,12 @@ def pairs_in_order(x):
     return sorted(pairs), pairs, sorted(pairs, reverse=True), ranks
 
 
-@on(*FLOATS, refused="lists or tuples in an order")
+@on(*FLOATS, refused="lists, tuples or objects in an order")
 def lists_in_order(x):
     return sorted([[x, 1.0], [0.0, 2.0]])
 
 
-@on(*FLOATS, refused="lists or tuples in an order")
+@on(*FLOATS, refused="lists, tuples or objects in an order")
 def pairs_with_arrays_in_order(x):
     return sorted([(x, np.ones(2)), (0.0, np.zeros(2))], key=lambda pair: pair[0])
 
