@@ -94,7 +94,7 @@ class Location(ABC):
         return False
 
     def is_reached(self, objects: Mapping[int, Any]) -> bool:
-        """Return whether it surely exists before a trace that begins with these objects, by id."""
+        """Return whether it belongs to one of these objects, by id, or to a module."""
         return False
 
     def places(self) -> Iterator[Place]:

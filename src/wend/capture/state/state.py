@@ -381,15 +381,14 @@ class Discovery:
 
     def needs_retrace(self, locations: Sequence[Location]) -> bool:
         """Add locations that traces changed to the state; return whether to trace again."""
-        confirmed = [
-            location
-            for location in locations
-            if location.key in self.seen or location.is_reached(self.reached)
-        ]
+        confirmed: list[Location] = []
+        unconfirmed: list[Location] = []
+        for location in locations:
+            is_outer = location.key in self.seen or location.is_reached(self.reached)
+            (confirmed if is_outer else unconfirmed).append(location)
         for location in confirmed:
             if isinstance(location, ArrayElements):
                 raise promotion_error(location.array)
-        unconfirmed = [location for location in locations if location not in confirmed]
         for location in unconfirmed:
             self.seen[location.key] = location
         self.state.extend(confirmed)

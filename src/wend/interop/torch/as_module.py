@@ -46,9 +46,9 @@ def as_module(
         ['rate']
     """
     named = _named(variables)
-    values = with_variables_as_argument(fun, [*named.values()])
-    values.__name__ = str(getattr(fun, "__name__", type(fun).__name__))
-    return _FunctionModule(as_torch(values), named)
+    of_values = with_variables_as_argument(fun, [*named.values()])
+    of_values.__name__ = str(getattr(fun, "__name__", type(fun).__name__))
+    return _FunctionModule(as_torch(of_values), named)
 
 
 def _named(variables: Mapping[str, Variable] | Sequence[Variable]) -> dict[str, Variable]:
@@ -88,7 +88,7 @@ class _FunctionModule(torch.nn.Module):  # type: ignore[misc]  # torch may not b
                     raise VariableError(explain(problem, cure="keep the dtype of the module."))
                 variable.assign(value)
 
-        self._fun, self._update = fun, update
+        self._fun, self._update = fun, update  # a copy of the module keeps the variables
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._fun([getattr(self, name) for name in self._names], *args, **kwargs)
