@@ -88,8 +88,8 @@ def call(fun: Any) -> Any:
     if isinstance(fun, type) and is_traced_now() and _is_initialized_by_users_code(fun):
         return functools.partial(_construct, fun)
     callee = resolved = _resolve_callee(fun)
-    if container_phis.any_phis() and _tells_objects_apart(fun):
-        callee = functools.partial(_call_telling_apart, fun, callee)
+    if container_phis.any_phis() and _may_compare_or_hash(fun):
+        callee = functools.partial(_call_comparing, fun, callee)
     may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
     if (
         is_write_logged() or one_shot_iterators.current_region() is not None
@@ -229,7 +229,7 @@ _METHOD_TYPES = (types.BuiltinMethodType, types.MethodWrapperType)
 _DESCRIPTOR_TYPES = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
-def _tells_objects_apart(fun: Any) -> bool:
+def _may_compare_or_hash(fun: Any) -> bool:
     """Return whether a function that is not captured may compare or hash its arguments."""
     if isinstance(fun, type):
         return issubclass(fun, (set, frozenset, dict))
@@ -238,8 +238,8 @@ def _tells_objects_apart(fun: Any) -> bool:
     return is_memo(fun) or fun is copy.deepcopy
 
 
-def _call_telling_apart(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function that may compare or hash its arguments: it is known which are one object."""
+def _call_comparing(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Check that it is known which arguments are one object, and call a comparing function."""
     name = getattr(fun, "__name__", "")
     subjects = args
     if isinstance(fun, _METHOD_TYPES) and fun is not hash and fun is not id:

@@ -16,7 +16,7 @@ from wend.backends.native.emit.lanes.vectors import count_from, splat
 from wend.ir.graph import Node
 from wend.ops.control import WhileParts
 
-# So many trips are missed by all lanes together until those that are done take the next elements
+# The trips that all lanes together miss before those that are done take the next elements
 MISSED_TRIPS = 32
 
 
