@@ -18,9 +18,9 @@ def promote_grown_lists(state: State, where: str, start: list[Any], *ends: Seque
     if grown and not state.promoted_lists:
         state.unpromoted = list(start)
     promoted = []
-    for k, like in grown.items():
+    for k, examples in grown.items():
         _check_binding(state, start, k)
-        promoted.append(_promote(state, start, k, like))
+        promoted.append(_promote(state, start, k, examples))
     if promoted:
         state.restore(start)
     for location, new in promoted:
@@ -30,7 +30,8 @@ def promote_grown_lists(state: State, where: str, start: list[Any], *ends: Seque
 
 def _grown_lists(
     state: State, start: Sequence[Any], ends: Sequence[Sequence[Any]]
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, Sequence[Any]]]:
+    """Yield the index of each list that grows, with examples of its items."""
     first = len(state.variables)
     lists = {
         id(location.container): k
@@ -42,16 +43,17 @@ def _grown_lists(
         if len({len(option) for option in options}) > 1:
             longest = max(options, key=len)
             if is_carried(longest[-1]):
-                yield k, longest[-1]
+                items = [item for option in options for item in option if is_carried(item)]
+                yield k, [*items, longest[-1]]
     for k, value in enumerate(start):
         if isinstance(value, Reference) and id(value.container) in lists:
             for end in ends:
                 if k < len(end) and isinstance(end[k], Reference):
                     end_container = end[k].container
                     if isinstance(end_container, TensorList):
-                        yield lists[id(value.container)], end_container.example()
+                        yield lists[id(value.container)], [end_container.example()]
                 elif k < len(end) and isinstance(end[k], TensorList):
-                    yield lists[id(value.container)], end[k].example()
+                    yield lists[id(value.container)], [end[k].example()]
 
 
 def _check_binding(state: State, start: Sequence[Any], k: int) -> None:
@@ -70,13 +72,15 @@ def _check_binding(state: State, start: Sequence[Any], k: int) -> None:
     )
 
 
-def _promote(state: State, start: list[Any], k: int, like: Any) -> tuple[Contents, TensorList]:
+def _promote(
+    state: State, start: list[Any], k: int, examples: Sequence[Any]
+) -> tuple[Contents, TensorList]:
     """Promote a list to a traced one; return its former location, and the traced one."""
     index = k - len(state.variables)
     location = state.locations[index]
     assert isinstance(location, Contents)
     location.write(start[k])  # restore the list: an enclosing `if` compares with it
-    ref = TensorList.of(start[k], like)
+    ref = TensorList.of(start[k], examples)
     promoted_location = Contents(location.label, ref)
     state.promoted_lists.append((index, location))
     state.locations[index] = promoted_location

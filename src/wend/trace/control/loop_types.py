@@ -18,7 +18,13 @@ from wend.ir.graph import Value
 from wend.ir.types import Dim, Symbol, TensorType, accepts, symbols
 from wend.numpy import elementwise as ew
 from wend.ops import shaping
-from wend.trace.recording.arguments import LeafType, common_value, leaf_type, leaf_type_with_flags
+from wend.trace.recording.arguments import (
+    LeafType,
+    common_value,
+    leaf_type,
+    leaf_type_with_flags,
+    promotion_example,
+)
 from wend.trace.recording.carry_type_cache import CarryTypeCache
 from wend.trace.recording.checks import check_leaves
 from wend.trace.recording.recording import Recording, current
@@ -114,7 +120,7 @@ class LoopTypes:
         for carry_type, result, path in zip(self.types, results, self.paths, strict=True):
             result_type = leaf_type_with_flags(result)
             dtype = (
-                result_dtype(_example(carry_type), _example(result_type))
+                result_dtype(promotion_example(carry_type), promotion_example(result_type))
                 if carry_type.weak
                 else carry_type.type.dtype
             )
@@ -139,7 +145,7 @@ class LoopTypes:
         path: str,
         body: Recording | None,
     ) -> None:
-        if result_dtype(_example(new), _example(result)) != new.type.dtype or (
+        if result_dtype(promotion_example(new), promotion_example(result)) != new.type.dtype or (
             not result.weak and result.type.dtype != new.type.dtype
         ):
             raise CarryError(self._changed_dtype(path, old.type, result.type))
@@ -214,13 +220,6 @@ class LoopTypes:
         """Return the carry after the loop."""
         pairs = zip(values, self.types, strict=True)
         return trees.unflatten(self.treedef, [outer.wrap_as(v, t) for v, t in pairs])
-
-
-def _example(type: LeafType) -> Any:
-    """Return an object that promotes like a leaf of this type."""
-    if type.weak:
-        return {"b": False, "i": 0, "f": 0.0, "c": 0j}[type.type.dtype.kind]
-    return type.type.dtype.type(0)
 
 
 def _invariant_shapes(where: str, treedef: trees.TreeDef, invariants: Any) -> list[Any]:

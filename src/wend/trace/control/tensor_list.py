@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from wend.base.errors import (
 from wend.base.refusals import refusal
 from wend.eager import raising
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import as_array, cast
+from wend.eager.promotion import as_array, cast, result_dtype
 from wend.ir.graph import Value
 from wend.ir.types import ListType, accepts
 from wend.numpy import shaping
@@ -30,7 +31,7 @@ from wend.ops import lists as list_ops
 from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
 from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.recording.arguments import LeafType, leaf_type
+from wend.trace.recording.arguments import LeafType, leaf_type, promotion_example
 from wend.trace.recording.recording import current
 from wend.trace.sizes.lengths import items_shape, static_length
 
@@ -54,10 +55,12 @@ class TensorList:
         self.lists, self.treedef, self.types = list(lists), treedef, tuple(types)
 
     @staticmethod
-    def of(items: Sequence[Any], like: Any) -> TensorList:
-        """Return a list of these items, all of the type of `like`."""
-        leaves, treedef = trees.flatten(like)
-        types = [leaf_type(leaf) for leaf in leaves]
+    def of(items: Sequence[Any], examples: Sequence[Any]) -> TensorList:
+        """Return a list of these items, of a type that takes the examples, too."""
+        treedef = trees.flatten(examples[-1])[1]
+        rows = [trees.flatten(item) for item in (*items, *examples)]
+        columns = zip(*(leaves for leaves, tree in rows if tree == treedef), strict=True)
+        types = [_common_type([leaf_type(leaf) for leaf in column]) for column in columns]
         lists = [_emit(list_ops.list_new, element=type.type) for type in types]
         new = TensorList(lists, treedef, types)
         for item in items:
@@ -108,12 +111,14 @@ class TensorList:
         coerced = []
         for leaf, type in zip(map(as_array, leaves), self.types, strict=True):
             item_type = leaf_type(leaf)
-            fits = item_type.weak or item_type.type.dtype == type.type.dtype
-            if not fits or not accepts(type.type, item_type.type.with_dtype(type.type.dtype)):
+            if not _takes(type, item_type) or not accepts(
+                type.type, item_type.type.with_dtype(type.type.dtype)
+            ):
                 raise CarryError(
                     explain(
                         f"{item_type.type} is {verb} a list of {type.type}.",
-                        cure="append items of one dtype and shape; or keep one list for each.",
+                        cure="append items of one dtype and shape, such as float(n) where others "
+                        "are floats; or keep one list for each.",
                     )
                 )
             coerced.append(cast(leaf, type.type.dtype))
@@ -301,6 +306,20 @@ class TensorList:
         if not self.treedef.is_leaf():
             raise self._unsupported("be taken as numbers", "keep a list for each part of an item.")
         return self.stack()
+
+
+def _common_type(types: Sequence[LeafType]) -> LeafType:
+    """Return the type of a part of all items: numbers take the dtype of arrays that they meet."""
+    dtype = result_dtype(*map(promotion_example, types))
+    weak = all(type.weak for type in types)
+    return replace(types[-1], type=types[-1].type.with_dtype(dtype), weak=weak)
+
+
+def _takes(type: LeafType, item: LeafType) -> bool:
+    """Return whether a list of one type takes an item, whose value stays what it is."""
+    if not item.weak:
+        return item.type.dtype == type.type.dtype
+    return result_dtype(promotion_example(type), promotion_example(item)) == type.type.dtype
 
 
 _NO_RECORDING: Any = None  # the recording of placeholders

@@ -87,6 +87,13 @@ def leaf_type_with_flags(x: Any) -> LeafType:
     return replace(leaf_type(x), writeable=not is_local or x.flags.writeable)
 
 
+def promotion_example(type: LeafType) -> Any:
+    """Return an object that promotes like a leaf of this type."""
+    if type.weak:
+        return {"b": False, "i": 0, "f": 0.0, "c": 0j}[type.type.dtype.kind]
+    return type.type.dtype.type(0)
+
+
 def is_zero_dim(x: Any) -> bool | None:
     """Return whether an array is a 0-d array and no scalar; None: in some runs only (D47)."""
     return x.zero_dim if isinstance(x, Staged) else isinstance(x, np.ndarray) and not x.ndim
