@@ -12,7 +12,6 @@ from functools import partial
 from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_ownership import Ownership
 from wend.backends.native.codegen import arithmetic, instrument
-from wend.backends.native.codegen.arenas import GROW
 from wend.backends.native.codegen.calls import string_definition
 from wend.backends.native.codegen.list_arguments import load_list, mark_shared
 from wend.backends.native.codegen.lowering import Lowering
@@ -48,7 +47,7 @@ from wend.backends.native.program import (
     Program,
     SavedState,
 )
-from wend.backends.native.rt import parallel, pool, python_callbacks, redzones
+from wend.backends.native.rt import growth, parallel, pool, python_callbacks, redzones
 from wend.backends.native.rt.linalg import blas, small_gemm
 from wend.backends.native.scalarize.split import scalarize_small_arrays
 from wend.backends.native.target.chunk_call import detach_maps
@@ -137,6 +136,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     ]
     uses_pool = any(function.uses_pool for function in functions)
     uses_python = bool(chunks) or any(function.uses_python for function in functions)
+    may_grow = any(function.low.arenas.may_grow for function in functions)
     uses_memchr = any(function.low.calls.uses_memchr for function in functions)
     declarations = [
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
@@ -147,7 +147,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         [
             math.definitions(sorted(low.calls.math), with_cold=False),
             arithmetic.definitions(low.calls.helpers),
-            GROW,
+            growth.DECLARATION if may_grow else "",
             pool.INLINE if uses_pool else "",
             python_callbacks.INLINE if uses_python else "",
             parallel.DECLARATION if low.outlined_functions else "",

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+from wend.backends.native.analysis.tape_lengths import excess_length, known_length
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
@@ -179,6 +180,44 @@ def counted_accesses(w: WhileParts, emitted: Container[Op]) -> CountedAccesses |
     if not accesses:
         return None
     return CountedAccesses(test, accesses, _is_repeatable(w))
+
+
+def tape_reads(w: WhileParts) -> Sequence[tuple[Node, int]]:
+    """Return the positions, by node and operand, at which a loop reads tapes backwards.
+
+    The loop counts down to 0 from the trip count of the loop that recorded them, so it reads each
+    tape from its last record on, and no position is out of range.
+    """
+    reads = [node for node in w.after.nodes if node.op is lists.list_get]
+    if not reads:
+        return ()
+    values = _LoopValues(w)
+    flag_and_test = values.test()
+    if flag_and_test is None:
+        return ()
+    flag, test = flag_and_test
+    if (test.slope, test.bound, test.is_inclusive) != (-1, 0, False):
+        return ()
+    start = test.value.first
+    outer = dict(zip(w.before.params, (*w.carry, *w.invariants), strict=True))
+
+    def is_in_range(access: Access) -> bool:
+        if not isinstance(access.size, Size) or not isinstance(access.size.array.type, ListType):
+            return False
+        items, excess = outer[access.size.array], None
+        if isinstance(start, Value):
+            excess = excess_length(items, outer[start])
+        elif isinstance(start, int) and (length := known_length(items)) is not None:
+            excess = length - start
+        if excess is None or excess < 0:
+            return False
+        first = access.positions
+        return first == Affine(combine("sub", start, 1), -1) or (
+            excess > 0 and first == Affine(start, -1)
+        )
+
+    accesses = values.accesses(w.after, flag, True)
+    return [(x.node, x.operand) for x in accesses if is_in_range(x)]
 
 
 def _is_simple(node: Node) -> bool:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from wend.backends.native.analysis.list_classes import Arena, ListClass
 from wend.backends.native.codegen.arrays import Arrays
 from wend.backends.native.codegen.traps import NO_MEMORY, Traps
-from wend.backends.native.rt import redzones
 from wend.backends.native.target.kinds import memory_type
 from wend.backends.native.target.value_layout import (
     ARENA_BYTES,
@@ -26,36 +25,6 @@ from wend.backends.native.target.value_layout import (
 )
 from wend.backends.native.target.writer import Writer
 from wend.ir.types import Type
-
-GROW = f"""
-declare ptr @realloc(ptr, i64)
-
-; A buffer with room for more records, at least twice as many; null where there is no memory.
-define internal {{ ptr, i64 }} @wend.grow(ptr %data, i64 %room, i64 %needed, i64 %bytes)
-    noinline cold {{
-  %twice = shl i64 %room, 1
-  %most = call i64 @llvm.umax.i64(i64 %twice, i64 %needed)
-  %new = call i64 @llvm.umax.i64(i64 %most, i64 64)
-  %size = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %new, i64 %bytes)
-  %total = extractvalue {{ i64, i1 }} %size, 0
-  %over = extractvalue {{ i64, i1 }} %size, 1
-  br i1 %over, label %fail, label %go
-go:
-  %guarded = add i64 %total, {redzones.BYTES}
-  %moved = call ptr @realloc(ptr %data, i64 %guarded)
-  %none = icmp eq ptr %moved, null
-  br i1 %none, label %fail, label %mark
-mark:
-  %end = getelementptr i8, ptr %moved, i64 %total
-  store i64 {redzones.WORD}, ptr %end
-  %pair = insertvalue {{ ptr, i64 }} poison, ptr %moved, 0
-  %both = insertvalue {{ ptr, i64 }} %pair, i64 %new, 1
-  ret {{ ptr, i64 }} %both
-fail:
-  ret {{ ptr, i64 }} {{ ptr null, i64 0 }}
-}}
-"""
-
 
 # The header of an argument's arena; in the caller's memory it replaces the first two fields.
 _ARGUMENT_FIELDS = (("ptr", "data"), ("i64", "step"))
@@ -73,12 +42,13 @@ def record_at(w: Writer, data: str, step: str, record: str) -> str:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Arenas:
-    """Emits operations on lists and arenas into `w`."""
+    """Emits operations on lists and arenas into `w`; `may_grow` says whether one may move."""
 
     w: Writer
     traps: Traps
     arrays: Arrays
     all: Sequence[Arena]
+    may_grow: bool = False
 
     def enter(self, pointer: str) -> None:
         """Load the headers of all arenas (data, capacity, fill) from the caller's memory."""
@@ -118,6 +88,7 @@ class Arenas:
 
     def reserve(self, arena: Arena, end: str) -> None:
         """Grow an arena to hold `end` records; traps if there is no memory."""
+        self.may_grow = True
         room = self._load(arena, "room", "i64")
         grow, go = self.w.new_label("grow"), self.w.new_label("fits")
         fits = self.w.define(f"icmp ule i64 {end}, {room}")

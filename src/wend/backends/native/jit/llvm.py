@@ -25,7 +25,7 @@ from wend.backends.native.rt import (
     redzones,
     special_functions,
 )
-from wend.backends.native.rt.shared import SharedModule, shared_module_of
+from wend.backends.native.rt.shared import QUICK, SharedModule, shared_module_of
 from wend.backends.native.target import host_cpu, numpy_capi
 from wend.base.cached_property import cached_property
 from wend.base.locks import Rank, lock_of
@@ -130,9 +130,10 @@ class Engine:
         self._libraries: WeakValueDictionary[Any, Library] = WeakValueDictionary()
         self._recent: OrderedDict[Any, Library] = OrderedDict()
 
-    def _machine(self) -> Any:
+    def _machine(self, effort: int | None = None) -> Any:
+        effort = self.effort if effort is None else effort
         return binding.Target.from_default_triple().create_target_machine(
-            opt=self.effort, cpu=host_cpu.name(), features=_features(), jit=True
+            opt=effort, cpu=host_cpu.name(), features=_features(), jit=True
         )
 
     def _new_linker(self) -> Any:
@@ -284,7 +285,8 @@ class Engine:
         module = self.optimized(text, level)
         declared = (f.name for f in module.functions if f.is_declaration)
         called = [name for name in declared if not name.startswith("llvm.")]
-        code = ObjectCode(called, self.machine.emit_object(module))
+        machine = self._machine(effort=0) if level == QUICK else self.machine
+        code = ObjectCode(called, machine.emit_object(module))
         if cache:
             cache.keep(key, code.to_bytes())
         return code

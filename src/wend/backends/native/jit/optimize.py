@@ -28,7 +28,7 @@ def optimize(text: str, machine: Any, level: int | None = None) -> Any:
     if level is None:
         longest = max(part.count("\n") for part in text.split("\n}\n"))
         level = DEFAULT_LEVEL if longest <= MAX_LINES_AT_DEFAULT_LEVEL else LARGE_FUNCTION_LEVEL
-    options = binding.create_pipeline_tuning_options(speed_level=level)
+    options = binding.create_pipeline_tuning_options(speed_level=max(level, 0))
     # They take a third of the compile time, and the code is no faster.
     options.loop_interleaving = options.loop_unrolling = False
     builder = binding.create_pass_builder(machine, options)

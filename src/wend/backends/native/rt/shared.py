@@ -10,6 +10,7 @@ from wend.backends.native.math import library as math
 from wend.backends.native.rt import (
     blocks,
     checksum,
+    growth,
     parallel,
     philox,
     pool,
@@ -21,6 +22,9 @@ from wend.backends.native.rt.linalg import blas, blas_functions, elimination, la
 from wend.backends.native.rt.ordering import isin, numpy_sorts, row_argminmax, sorts
 from wend.backends.native.target.platform import Platform, platform
 
+# The level of modules that are compiled as quickly as possible, also by the code generator
+QUICK = -1
+
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class SharedModule:
@@ -31,7 +35,8 @@ class SharedModule:
         exports: the functions that other modules may call.
         addresses: returns the addresses of imported functions, other than those of the C library
             and of Python.
-        level: the optimization level, where a lower one than usual gives code as fast.
+        level: the optimization level, where a lower one than usual gives code as fast; `QUICK`
+            for what seldom runs.
         forget: the function that resets the state in a fork, where other threads do not exist.
     """
 
@@ -53,6 +58,7 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
     return (
         SharedModule(lambda: blocks.LIBRARY, blocks.NAMES, forget="wend.block.forget"),
         SharedModule(lambda: pool.LIBRARY, pool.NAMES),
+        SharedModule(lambda: growth.LIBRARY, growth.NAMES, level=QUICK),
         SharedModule(lambda: redzones.LIBRARY, redzones.NAMES),
         SharedModule(lambda: sums.LIBRARY, sums.NAMES),
         SharedModule(philox.library, [philox.NAME]),
@@ -65,7 +71,7 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
             for how in row_argminmax.REDUCTIONS
             for dtype in row_argminmax.DTYPES
         ),
-        SharedModule(lambda: python_callbacks.LIBRARY, python_callbacks.NAMES),
+        SharedModule(lambda: python_callbacks.LIBRARY, python_callbacks.NAMES, level=QUICK),
         SharedModule(lambda: parallel.LIBRARY, parallel.NAMES, level=0, forget="wend.forget"),
         *(
             SharedModule(

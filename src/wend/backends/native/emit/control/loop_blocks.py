@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wend.backends.native.analysis.affine_positions import counted_accesses
+from wend.backends.native.analysis.affine_positions import counted_accesses, tape_reads
 from wend.backends.native.analysis.list_classes import Arena, ListClass
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import FrameState
@@ -19,7 +19,12 @@ from wend.backends.native.emit.control.precompute import (
     emit_lookahead,
     find_lookahead,
 )
-from wend.backends.native.emit.control.range_guards import MAX_TRIPS, RangeGuard, emit_range_guard
+from wend.backends.native.emit.control.range_guards import (
+    MAX_TRIPS,
+    RangeGuard,
+    emit_range_guard,
+    range_guard_of_tapes,
+)
 from wend.backends.native.emit.control.short_loops import is_short, max_short_trips
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
@@ -66,7 +71,15 @@ def emit_loop(
 ) -> list[Registers]:
     """Emit the blocks of a loop; return the registers of what its test forwards at last."""
     loop = _EnteredLoop(low, node, parts, invariant_slots, find_lookahead(parts))
-    counted = None
+    outer = low.offsets
+    low.offsets = {**outer, **dict.fromkeys(tape_reads(parts), "0")}
+    forwarded = _emit_entered(loop, starts)
+    low.offsets = outer
+    return forwarded
+
+
+def _emit_entered(loop: _EnteredLoop, starts: Sequence[Registers]) -> list[Registers]:
+    low, parts, counted = loop.low, loop.parts, None
     is_in_budget = low.guarded_loops < MAX_GUARDED_LOOPS
     if is_in_budget and loop.plan is None and low.instrumentation is None:
         counted = counted_accesses(parts, low.emitters)
@@ -75,12 +88,13 @@ def emit_loop(
     slots = [*starts, *loop.invariants(parts.before_invariants)]
     is_split = counted.test.is_predicate and counted.repeats_test
     block_trips = max_short_trips(parts)
-    guard = emit_range_guard(
-        low,
-        counted,
-        dict(zip(parts.before.params, slots, strict=True)),
-        max_trips=MAX_TRIPS if is_split else block_trips,
-    )
+    params = dict(zip(parts.before.params, slots, strict=True))
+    are_known = all((x.node, x.operand) in low.offsets for x in counted.accesses)
+    if is_split and are_known:
+        guard = range_guard_of_tapes(low, counted, params)
+    else:
+        max_trips = MAX_TRIPS if is_split else block_trips
+        guard = emit_range_guard(low, counted, params, max_trips)
     if guard.holds == "false":
         return _emit_checked(loop, starts)
     if guard.holds == "true":

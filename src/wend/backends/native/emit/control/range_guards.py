@@ -70,9 +70,18 @@ def emit_range_guard(
     offsets = {
         (access.node, access.operand): str(emitter.access(access, last_trip))
         for access in counted.accesses
+        if (access.node, access.operand) not in low.offsets
     }
     trips = emitter.binary("add", last_trip, 1)
-    return RangeGuard(emitter.holds, str(trips), offsets)
+    return RangeGuard(emitter.holds, str(trips), {**low.offsets, **offsets})
+
+
+def range_guard_of_tapes(
+    low: Lowering, counted: CountedAccesses, params: Mapping[Value, Registers]
+) -> RangeGuard:
+    """Return the guard of a loop that only reads tapes backwards (`tape_reads`): it holds."""
+    trips = _GuardEmitter(low, params).number(counted.test.value.first)
+    return RangeGuard("true", str(trips), low.offsets)
 
 
 @dataclass(eq=False, slots=True)
