@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -117,6 +117,7 @@ class Graph:
     nodes: tuple[Node, ...]
     results: tuple[Value, ...]
     captures: tuple[Value, ...] = ()
+    _ops: frozenset[Op] | None = field(default=None, init=False, repr=False)
 
     @property
     def param_types(self) -> tuple[Type, ...]:
@@ -133,13 +134,23 @@ class Graph:
             for region in node.regions:
                 yield from region.walk()
 
+    @property
+    def ops(self) -> frozenset[Op]:
+        """The operations of all nodes, at any depth; a pass asks whether it has anything to do."""
+        if self._ops is None:
+            inner = (region.ops for node in self.nodes for region in node.regions)
+            ops = frozenset([node.op for node in self.nodes]).union(*inner)
+            object.__setattr__(self, "_ops", ops)  # found once: graphs are immutable
+            return ops
+        return self._ops
+
     def has_effects(self) -> bool:
         """Whether a run has effects that must not happen twice; a check may (D36)."""
         return bool(self.effects() - {Effect.CHECK})
 
     def effects(self) -> set[Effect]:
         """The kinds of effects of its nodes."""
-        return {node.op.effect for node in self.walk()} - {Effect.NONE}
+        return {op.effect for op in self.ops} - {Effect.NONE}
 
     def count(self, op_name: str | None = None) -> int:
         """The number of nodes of an operation, or of all nodes, at any depth."""

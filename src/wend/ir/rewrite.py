@@ -102,7 +102,7 @@ def rebuild_graph(
     """Return a graph with other nodes, or the graph itself if nothing differs."""
     new = tuple(params), tuple(nodes), tuple(results)
     old = graph.params, graph.nodes, graph.results
-    if all(len(a) == len(b) and all(map(is_, a, b)) for a, b in zip(new, old, strict=True)):
+    if new == old:  # values and nodes are equal if they are the same
         return graph
     captures = tuple(capture for capture in graph.captures if capture in new[0])
     return Graph(graph.name, *new, captures)

@@ -29,6 +29,8 @@ _MAX_UNROLLED_EXPONENT = 64  # beyond it a loop is shorter than the unrolled pro
 
 def algebra(graph: Graph) -> Graph:
     """Replace nodes by simpler ones of equal value, in regions too."""
+    if shaping.transpose not in graph.ops and graph.ops.isdisjoint(RULES):
+        return graph
     b, uses = Build(graph.name), _uses(graph)
 
     def simplify(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:

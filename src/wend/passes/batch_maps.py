@@ -33,7 +33,7 @@ def batch_maps_around_lanes(graph: Graph) -> Graph:
 
 
 def _batched(graph: Graph, *, in_registers: bool) -> Graph:
-    if not any(node.op is parallel_map for node in graph.walk()):
+    if parallel_map not in graph.ops:
         return graph
 
     def batch(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:

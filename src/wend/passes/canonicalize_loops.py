@@ -12,6 +12,8 @@ from wend.ops.control import WhileParts, while_
 
 def canonicalize_loops(graph: Graph) -> Graph:
     """Turn unchanged carries into invariants, inner loops first."""
+    if while_ not in graph.ops:
+        return graph
 
     def canonicalize(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = with_operands(

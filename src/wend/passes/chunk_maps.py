@@ -35,7 +35,7 @@ _MAX_CHUNKS = 64
 
 def chunk_maps(graph: Graph) -> Graph:
     """Split the `parallel_map` nodes of a graph whose elements have loops of their own."""
-    if not any(node.op is parallel_map for node in graph.walk()):
+    if parallel_map not in graph.ops:
         return graph
     return _chunked(dce(graph))
 

@@ -35,9 +35,11 @@ def _restrict(
 ) -> Graph:
     """Return the graph with only these params and results, and the nodes that those need."""
     liveness = _liveness(graph, results, known)
-    mapping: dict[Value, Value] = {}
+    mapping: dict[Value, Value] = {}  # of the values that are replaced
     used = [node for node in graph.nodes if node in liveness.used_results]
-    nodes = [_copy_live(node, liveness, mapping) for node in used]
+    nodes = [
+        _copy_live(node, liveness, mapping) if mapping or node.regions else node for node in used
+    ]
     live_params = [graph.params[i] for i in params]
     return rebuild_graph(
         graph, live_params, nodes, [mapping.get(value, value) for value in results]
@@ -47,13 +49,15 @@ def _restrict(
 def _copy_live(node: Node, liveness: _Liveness, mapping: dict[Value, Value]) -> Node:
     if not node.regions:
         copy = with_operands(node, [mapping.get(v, v) for v in node.operands])
-        mapping.update(zip(node.results, copy.results, strict=True))
+        if copy is not node:
+            mapping.update(zip(node.results, copy.results, strict=True))
         return copy
     live = liveness.live_parts[node]
     is_whole = len(live.operands) == len(node.operands) and len(live.results) == len(node.results)
     if is_whole:  # reused if its operands and regions are unchanged
         same = with_operands(node, [mapping.get(v, v) for v in node.operands], live.regions)
-        mapping.update(zip(node.results, same.results, strict=True))
+        if same is not node:
+            mapping.update(zip(node.results, same.results, strict=True))
         return same
     copy = Node(
         node.op,

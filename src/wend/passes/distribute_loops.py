@@ -43,7 +43,7 @@ def distribute_loops_to_lanes(graph: Graph) -> Graph:
 
 
 def _distributed_loops(graph: Graph, *, in_registers: bool) -> Graph:
-    if not any(map(_may_be_distributed, graph.walk())):
+    if while_ not in graph.ops or not any(map(_may_be_distributed, graph.walk())):
         return graph
     # Reads in inner loops of what only an outer trip decides become rows
     distributed = _distributed_graph(hoist(graph), in_registers)

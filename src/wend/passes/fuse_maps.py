@@ -21,7 +21,7 @@ from wend.passes.dce import dce
 
 def fuse_maps(graph: Graph) -> Graph:
     """Fuse pairs of `parallel_map` nodes, in regions too."""
-    if sum(node.op is parallel_map for node in graph.walk()) < 2:
+    if parallel_map not in graph.ops:
         return graph
     fused = _fused(graph)
     return graph if fused is graph else dce(fused)

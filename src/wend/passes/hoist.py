@@ -34,6 +34,9 @@ def hoist(graph: Graph) -> Graph:
 
 
 def _hoist(graph: Graph, has_guards: bool) -> Graph:
+    if while_ not in graph.ops:
+        return graph
+
     def hoist_node(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         is_scalar_code = has_guards and node.op in (while_, if_, call)  # no lanes
         regions = [_hoist(region, is_scalar_code) for region in node.regions]

@@ -21,7 +21,7 @@ from wend.passes.dce import dce
 
 def hoist_states(graph: Graph) -> Graph:
     """Move frame states before loops in which they do not differ."""
-    if not any(node.op is frame_state for node in graph.walk()):
+    if frame_state not in graph.ops:
         return graph
     hoisted = _hoisted(graph)
     return graph if hoisted is graph else dce(canonicalize_loops(hoisted))

@@ -27,9 +27,9 @@ Intervals: TypeAlias = dict[Value, Interval]
 
 def mark_in_bounds(graph: Graph) -> Graph:
     """Mark reads and writes in loops whose positions are known to be in range."""
-    ops = {node.op for node in graph.walk()}
-    has_positions = not ops.isdisjoint(ELEMENT_POSITIONS)
-    return _marked(graph, {}) if has_positions and while_ in ops else graph
+    if while_ not in graph.ops or graph.ops.isdisjoint(ELEMENT_POSITIONS):
+        return graph
+    return _marked(graph, {})
 
 
 def _marked(graph: Graph, known: Intervals) -> Graph:

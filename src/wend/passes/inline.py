@@ -19,6 +19,8 @@ from wend.ops.schedules import scheduled
 
 def inline_calls(graph: Graph) -> Graph:
     """Replace calls by the bodies of their callees, in regions too."""
+    if graph.ops.isdisjoint(_INLINED):
+        return graph
     dims: dict[Symbol, Dim] = {}  # symbols of the calls' results, as named in the caller
 
     def inline_node(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:

@@ -25,7 +25,7 @@ def guard_linear_blocks(graph: Graph) -> Graph:
 
     Consecutive blocks whose cotangents arrive together share one guard.
     """
-    if not any(node.op is linear_block for node in graph.walk()):
+    if linear_block not in graph.ops:
         return graph
     b = Build(graph.name)
     mapping: dict[Value, Value] = {}

@@ -27,7 +27,7 @@ _Lowered: TypeAlias = tuple[Value, ...]
 
 def lower_maybes(graph: Graph) -> Graph:
     """Lower the maybes of each map that runs in lanes without them, in regions too."""
-    if not any(node.op is parallel_map for node in graph.walk()):
+    if parallel_map not in graph.ops:
         return graph
 
     def lower(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:

@@ -25,7 +25,7 @@ def lower_maps_without_lanes(graph: Graph) -> Graph:
 
 
 def _lowered(graph: Graph, *, in_registers: bool) -> Graph:
-    if not any(node.op is parallel_map for node in graph.walk()):
+    if parallel_map not in graph.ops:
         return graph
 
     def lower(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:

@@ -29,7 +29,7 @@ _SINKABLE = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero, shaping.r
 
 def merge_ifs(graph: Graph) -> Graph:
     """Merge `if` nodes on one selector, in regions too."""
-    if not any(node.op is if_ for node in graph.walk()):
+    if if_ not in graph.ops:
         return graph
     b = Build(graph.name)
     mapping: dict[Value, Value] = {}

@@ -24,6 +24,8 @@ Positions = dict[Value, int]
 
 def order_updates(graph: Graph) -> Graph:
     """Order the nodes of a graph and its regions so that updates come after other reads."""
+    if not any(op.updates is not None or op in (while_, if_) for op in graph.ops):
+        return graph
 
     def order_regions(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         nodes.append(with_operands(node, operands, list(map(order_updates, node.regions))))

@@ -29,10 +29,12 @@ MAX_BYTES = 64 << 20
 
 def push_out(graph: Graph) -> Graph:
     """Move products out of the counted loops of a graph, inner ones first."""
+    if while_ not in graph.ops:
+        return graph
 
     def push(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = with_operands(node, operands, [push_out(region) for region in node.regions])
-        if copy.op is not while_:
+        if copy.op is not while_ or not _may_have_products(copy):
             nodes.append(copy)
             return copy.results
         b = Build("")
@@ -48,6 +50,13 @@ def push_out(graph: Graph) -> Graph:
 
     pushed = rewrite_nodes(graph, push)
     return graph if pushed is graph else dce(pushed)
+
+
+def _may_have_products(loop: Node) -> bool:
+    """Return whether a loop carries an array, which may be a sum, or computes a product."""
+    types = [x.type for x in loop.results]
+    has_arrays = any(isinstance(type, TensorType) and type.shape != () for type in types)
+    return has_arrays or contracting.dot_general in loop.regions[1].ops
 
 
 def _in_blocks(loop: Node, w: WhileParts, max_bytes: int) -> Node:

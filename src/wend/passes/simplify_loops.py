@@ -30,6 +30,8 @@ from wend.passes.cse import attrs_key
 
 def simplify_loops(graph: Graph) -> Graph:
     """Simplify the loops of a graph, inner ones first."""
+    if while_ not in graph.ops:
+        return graph
     read = {x for node in graph.nodes for x in node.operands} | {*graph.results}
 
     def simplify(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:

@@ -48,11 +48,7 @@ def specialize_zeros(graph: Graph, zero: Iterable[int] = (), nonzero: Iterable[i
         of a `zero` node.
     """
     zero_params, nonzero_params = {*zero}, {*nonzero}
-    if (
-        not zero_params
-        and not nonzero_params
-        and not any(node.op in _ZERO_OPS for node in graph.walk())
-    ):
+    if not zero_params and not nonzero_params and graph.ops.isdisjoint(_ZERO_OPS):
         return graph
     types = [
         None

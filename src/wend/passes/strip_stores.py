@@ -12,7 +12,7 @@ from wend.runtime.storage import Storage
 
 def strip_stores(graph: Graph) -> Graph:
     """Replace every store by the value stored, in regions too."""
-    if not any(node.op is store for node in graph.walk()):
+    if store not in graph.ops:
         return graph
 
     def strip(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:

@@ -36,6 +36,8 @@ class _Trimmed:
 
 def trim_loops(graph: Graph) -> Graph:
     """Trim the loops of a graph, inner ones first."""
+    if while_ not in graph.ops:
+        return graph
     readers: dict[Value, list[Node]] = {}
     for node in graph.nodes:
         for x in dict.fromkeys(node.operands):

@@ -18,6 +18,9 @@ def unshare_regions(graph: Graph) -> Graph:
 
 
 def _unshare_nested(graph: Graph, seen: set[Value]) -> Graph:
+    if not any(node.regions for node in graph.nodes):
+        return graph
+
     def unshare(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         nodes.append(
             with_operands(

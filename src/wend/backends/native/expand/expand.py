@@ -25,7 +25,7 @@ RULES: Mapping[Op, Sequence[Expand]] = {
 
 def expand_operations(graph: Graph) -> Graph:
     """Expand nodes, in regions too, and what they expand to."""
-    if not any(node.op in RULES for node in graph.walk()):
+    if graph.ops.isdisjoint(RULES):
         return graph
     b = Build(graph.name)
 

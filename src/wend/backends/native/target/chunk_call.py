@@ -45,6 +45,6 @@ def detach_maps(graph: Graph) -> DetachedMaps:
         nodes.append(copy)
         return copy.results
 
-    if not any(node.op is chunked_map for node in graph.walk()):
+    if chunked_map not in graph.ops:
         return DetachedMaps(graph, ())
     return DetachedMaps(rewrite_nodes(graph, detach), maps)

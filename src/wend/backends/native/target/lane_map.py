@@ -48,7 +48,7 @@ def detach_lanes(graph: Graph, has_code: Callable[[Node], bool]) -> Graph:
 
     `has_code` says whether native code computes an operation on numbers.
     """
-    if not any(node.op is parallel_map for node in graph.walk()):
+    if parallel_map not in graph.ops:
         return graph
 
     def detach(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
