@@ -54,7 +54,7 @@ KNOWN = {
     "capture/conversion.py:_captured_code": "weak: goes with the code",
     "capture/libraries.py:_packages": "one for each installed package",
     "capture/guards/free_names.py:_free_paths_cache": "weak: goes with the code",
-    "capture/heap/user_operators.py:_operators": "weak: goes with the class",
+    "capture/heap/user_operators.py:_with_operators": "weak: goes with the class",
     "capture/state/made_objects.py:_made_in": "weak: goes with the recording",
     "capture/state/one_shot_iterators.py:_created": "weak: goes with the recording",
     "capture/state/unsure_iterators.py:_taken_by": "weak: goes with the recording",

@@ -63,7 +63,6 @@ from wend.capture.heap.places import named
 from wend.capture.heap.snapshots import items_of
 from wend.capture.heap.trace_log import is_trace_logged, note_constructed
 from wend.capture.heap.unseen_code import note_construction, note_object
-from wend.capture.heap.user_operators import has_operators
 from wend.capture.libraries import is_library
 from wend.capture.replacements import (
     calls_arguments,
@@ -75,6 +74,7 @@ from wend.capture.stage import guard
 from wend.capture.stage.float_errors import check_seterr
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.memos import call_memo, is_memo
+from wend.capture.state.special_methods import calls_special_methods
 from wend.eager.dispatch import Staged, any_staged
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, without_stale_memory
 from wend.trace.recording.recording import current, is_traced_now
@@ -88,6 +88,8 @@ def call(fun: Any) -> Any:
     if isinstance(fun, type) and is_traced_now() and _is_initialized_by_users_code(fun):
         return functools.partial(_construct, fun)
     callee = resolved = _resolve_callee(fun)
+    if (call_with_proxies := calls_special_methods(fun)) is not None:
+        callee = functools.partial(call_with_proxies, fun, callee)
     if container_phis.any_phis() and _may_compare_or_hash(fun):
         callee = functools.partial(_call_comparing, fun, callee)
     may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
@@ -112,16 +114,11 @@ def call(fun: Any) -> Any:
 
 
 def _is_initialized_by_users_code(cls: type) -> bool:
-    """Return whether making an instance is no more than `object.__new__` and a user's `__init__`.
-
-    Library code runs operators of an instance as plain Python: all that it gets may be read and
-    changed.
-    """
+    """Return whether making an instance is `object.__new__` and a user's `__init__`, no more."""
     method: Any = getattr(cls, "__init__", None)
     return bool(
         getattr(type(cls), "__call__", None) is type.__call__  # noqa: B004
         and getattr(cls, "__new__", None) is object.__new__
-        and not has_operators(cls, besides_texts=True)
         and is_plain_function(method)
         and not is_library(method.__code__.co_filename)
         and is_captured_function(captured(method))

@@ -74,6 +74,7 @@ from wend.capture.state.assignments import (
     store_item,
     store_item_in_place,
 )
+from wend.capture.state.special_methods import iterated, proxied
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import check_bound, is_maybe_bound, require_bound, unwrap
 from wend.capture.uncaptured import is_captured
@@ -169,13 +170,14 @@ vars(RUNTIME_FUNCTIONS).update(
     change_item=change_item,
     check_caught=check_caught,
     compare=compare,
+    consumed=lambda value: entered_items(one_shot_iterators.consume(value)),
     context=context,
     decided=require_concrete,
     decomposed=patterns.check_match_subject,
     filtered=check_filter,
     for_=for_,
     get_item=get_item,
-    gone_through=lambda value: entered_items(one_shot_iterators.consume(value)),
+    gone_through=lambda value: iterated(entered_items(one_shot_iterators.consume(value))),
     load_closure=load_closure,
     imported=imported,
     load_global=load_global,
@@ -183,6 +185,7 @@ vars(RUNTIME_FUNCTIONS).update(
     if_expression=if_expression,
     if_return=if_return,
     in_place=in_place,
+    item_owner=proxied,
     is_of_class=patterns.is_of_class,
     is_perhaps=is_maybe_bound,
     is_sequence=patterns.is_sequence,

@@ -145,7 +145,8 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
         entered = [entry for entry in _entered.get() if entry.frame is frame]
         for entry in entered:
             if classes := swallowed_by_manager(entry.manager):
-                yield Handler("with", Source(code.co_filename, entry.line, code.co_name), classes)
+                what = getattr(entry.manager, "what", "with")
+                yield Handler(what, Source(code.co_filename, entry.line, code.co_name), classes)
         if not code.co_exceptiontable or not is_users_file(code.co_filename):
             continue
         # From Python 3.13 on the text of `python -c` is said to be that of all other code as well.

@@ -1,8 +1,8 @@
 """Objects whose operators are methods of the user, so that no call shows what they change.
 
-Captured code calls operators captured. Library code, `for x in a` and `len(a)` run such methods
-as plain Python, and `d[k]` may fill a `defaultdict`. Their state is therefore compared before and
-after the trace of a loop or branch.
+Captured code calls operators captured, and so do builtins such as `len`. Other library code runs
+such methods as plain Python, and `d[k]` may fill a `defaultdict`. Their state is therefore compared
+before and after the trace of a loop or branch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from wend.capture.syntax.names import RUNTIME
 _NOT_OPERATORS = frozenset(
     {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__post_init__"}
 )
-_TEXT_METHODS = frozenset({"__repr__", "__str__", "__format__"})
 
 
 # The methods that Python and NumPy call without a call in the code: those of classes that have many
@@ -46,21 +45,18 @@ _SPECIAL_METHODS = frozenset(
     *("__aenter__", "__aexit__", "__prepare__", "__mro_entries__", "__round__", "__bytes__"),
 }
 
-_operators: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
+_with_operators: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 _EXCLUDED_TYPES = (type, types.ModuleType, types.FunctionType)
 # Most of what variables hold, and captured code has many: a look at the type is enough.
 _PLAIN_TYPES = {*_EXCLUDED_TYPES, types.BuiltinFunctionType, types.NoneType, str, int, float, bool}
 
 
-def has_operators(kind: type, *, besides_texts: bool = False) -> bool:
-    """Return whether a class or a base of it defines operators in the user's Python code.
-
-    `besides_texts`: whether those that only show an object are left out.
-    """
-    operators = _operators.get(kind)
-    if operators is None:
-        operators = _operators[kind] = frozenset(_find_operators(kind))
-    return bool(operators - _TEXT_METHODS if besides_texts else operators)
+def has_operators(kind: type) -> bool:
+    """Return whether a class or a base of it defines operators in the user's Python code."""
+    defines = _with_operators.get(kind)
+    if defines is None:
+        defines = _with_operators[kind] = any(True for _ in _find_operators(kind))
+    return defines
 
 
 def _find_operators(kind: type) -> Iterator[str]:

@@ -193,13 +193,20 @@ class Expressions(Transformer):
     def visit_keyword(self, node: ast.keyword) -> ast.keyword:
         self.generic_visit(node)
         if node.arg is None:
-            node.value = _iterated(node.value)
+            node.value = ast.copy_location(runtime("consumed", node.value), node.value)
         return node
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Load):
             node.value = _iterated(node.value)
+        return node
+
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
+        self.generic_visit(node)
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                target.value = runtime("item_owner", target.value)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:

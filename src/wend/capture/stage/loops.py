@@ -31,6 +31,7 @@ from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
 from wend.capture.state import one_shot_iterators, unbound, unsure_iterators
 from wend.capture.state.paths import deciding_test
+from wend.capture.state.special_methods import iterated, owner_of
 from wend.capture.state.state import State, holds_staged
 from wend.capture.state.traced_index import python_may_run
 from wend.eager.dispatch import Staged
@@ -288,7 +289,7 @@ def _items(iterable: Iterable[Any], broken: Thunk | None) -> Iterator[Any]:
     Raises:
         StagedRaiseError: an error of the iterator, where only the run knows whether it gets there.
     """
-    iterator, where = iter(iterable), f"for{at(user_source())}"
+    iterator, where = iter(iterated(iterable)), f"for{at(user_source())}"
     while True:
         is_unsure = broken is not None and is_traced(broken())
         if is_unsure:
@@ -305,6 +306,7 @@ def _items(iterable: Iterable[Any], broken: Thunk | None) -> Iterator[Any]:
 
 
 def _sources(iterator: Any) -> Iterable[Any]:
+    iterator = owner_of(iterator)
     is_zipped = isinstance(iterator, ZippedIterable)
     return (iterator, *iterator.parts, iterator.function) if is_zipped else (iterator,)
 

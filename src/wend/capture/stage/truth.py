@@ -27,6 +27,8 @@ def as_test(x: Any) -> Any:
     if isinstance(x, TensorList):
         return x.length() > 0
     method = getattr(kind, "__bool__", None)
+    if method is None and operands.defines(x, "__len__"):
+        return operands.call(len)(x) != 0
     if not isinstance(method, types.FunctionType) or is_library(method.__code__.co_filename):
         return x
     test = operands.call_method(x, "__bool__")

@@ -59,7 +59,7 @@ _COMPARISONS: dict[str, tuple[str, str, str, _Operator]] = {
     "NotEq": ("__ne__", "__ne__", "!=", operator.ne),
 }
 _SEQUENCES = (str, bytes, bytearray, list, tuple)
-_HEAP_TYPE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`: made by a `class` statement, or dynamically
+HEAP_TYPE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`: made by a `class` statement, or dynamically
 _MISSING = object()
 
 # Classes without methods of users: the first look at most operands is enough. None of them ends.
@@ -74,17 +74,17 @@ remainder: _Operator = operator.mod
 
 def binary(name: str, left: Any, right: Any) -> Any:
     """Return `left + right`, or what another binary operator gives."""
-    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not _any_users(left, right):
+    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
         return _BINARY[name][2](left, right)
     return _binary(left, name, right, "")
 
 
 def in_place(name: str, left: Any, right: Any) -> Any:
     """Return what `left += right`, or another in-place operator, assigns to `left`."""
-    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not _any_users(left, right):
+    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
         return _IN_PLACE[name](left, right)
     if not _is_joined(left, name):  # Python asks a list last
-        result = _ask(left, f"__i{_BINARY[name][0]}__", right)
+        result = ask(left, f"__i{_BINARY[name][0]}__", right)
         if result is not NotImplemented:
             return result
     return _binary(left, name, right, "=")
@@ -93,30 +93,30 @@ def in_place(name: str, left: Any, right: Any) -> Any:
 def unary(name: str, x: Any) -> Any:
     """Return `-x`, or what another unary operator gives."""
     method, operate = _UNARY[name]
-    if type(x) in _PLAIN_KINDS or not _defines(x, method):
+    if type(x) in _PLAIN_KINDS or not defines(x, method):
         return operate(x)
-    return _ask(x, method)
+    return ask(x, method)
 
 
 def get_item(owner: Any, key: Any) -> Any:
     """Return `owner[key]`."""
-    if type(owner) in _PLAIN_KINDS or not _defines(owner, "__getitem__"):
+    if type(owner) in _PLAIN_KINDS or not defines(owner, "__getitem__"):
         return owner[key]
-    return _ask(owner, "__getitem__", key)
+    return ask(owner, "__getitem__", key)
 
 
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """Run `owner[key] = value`."""
-    if type(owner) in _PLAIN_KINDS or not _defines(owner, "__setitem__"):
+    if type(owner) in _PLAIN_KINDS or not defines(owner, "__setitem__"):
         owner[key] = value
     else:
-        _ask(owner, "__setitem__", key, value)
+        ask(owner, "__setitem__", key, value)
 
 
 def compared(name: str, left: Any, right: Any) -> Any:
     """Return `left < right`, or another comparison by the methods of the operands."""
     method, reflected, symbol, operate = _COMPARISONS[name]
-    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not _any_users(left, right):
+    if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
         if name in ("Eq", "NotEq") and compare_by_identity(left, right):
             return operate(is_same_object(left, right, f"`{symbol}`"), True)
         return operate(left, right)
@@ -147,15 +147,15 @@ def _binary(left: Any, name: str, right: Any, suffix: str) -> Any:
     plain, reflected = f"__{method}__", f"__r{method}__"
     is_overridden = _method(other_kind, reflected) is not _method(kind, reflected)
     is_right_first = _is_subclass(other_kind, kind) and is_overridden
-    if is_right_first and (result := _ask(right, reflected, left)) is not NotImplemented:
+    if is_right_first and (result := ask(right, reflected, left)) is not NotImplemented:
         return result
     if name == "Mod" and isinstance(left, str):  # formats, and asks the right operand for its text
         return remainder(left, right)
     is_joined = _is_joined(left, name)
-    if not is_joined and (result := _ask(left, plain, right)) is not NotImplemented:
+    if not is_joined and (result := ask(left, plain, right)) is not NotImplemented:
         return result
     if other_kind is not kind and not is_right_first:
-        result = _ask(right, reflected, left)
+        result = ask(right, reflected, left)
         if result is not NotImplemented:
             return result
     if is_joined:
@@ -175,12 +175,12 @@ def _is_joined(left: Any, name: str) -> bool:
 def _ask_comparison(owner: Any, method: str, other: Any) -> Any:
     """Call a method that compares; `object.__ne__` negates what `__eq__` returns."""
     if method != "__ne__" or _method(type(owner), method) is not object.__ne__:
-        return _ask(owner, method, other)
-    is_equal = _ask(owner, "__eq__", other)
+        return ask(owner, method, other)
+    is_equal = ask(owner, "__eq__", other)
     return is_equal if is_equal is NotImplemented else not_(is_equal)
 
 
-def _ask(owner: Any, name: str, *operands: Any) -> Any:
+def ask(owner: Any, name: str, *operands: Any) -> Any:
     """Call a special method, captured if it is a user's; `NotImplemented` where there is none."""
     kind = type(owner)
     method = _method(kind, name)
@@ -188,7 +188,7 @@ def _ask(owner: Any, name: str, *operands: Any) -> Any:
         return NotImplemented
     bind = getattr(type(method), "__get__", None)
     bound = method if bind is None else bind(method, owner, kind)
-    if not isinstance(method, types.FunctionType) or not _any_users(owner):
+    if not isinstance(method, types.FunctionType) or not any_users(owner):
         return bound(*operands)
     read_method(owner, name)
     return call(bound)(*operands)
@@ -208,22 +208,22 @@ def _method(kind: type, name: str) -> Any:
     return _MISSING
 
 
-def _defines(owner: Any, name: str) -> bool:
+def defines(owner: Any, name: str) -> bool:
     """Return whether an object of a user's class has a special method."""
-    return _any_users(owner) and _method(type(owner), name) is not _MISSING
+    return any_users(owner) and _method(type(owner), name) is not _MISSING
 
 
 def _is_subclass(kind: type, base: type) -> bool:
     return kind is not base and base in kind.__mro__
 
 
-def _any_users(*operands: Any) -> bool:
+def any_users(*operands: Any) -> bool:
     """Return whether an operand is of a class that defines operators in the user's code."""
     for operand in operands:
         kind = type(operand)
         if kind in _PLAIN_KINDS:
             continue
-        if not kind.__flags__ & _HEAP_TYPE or kind.__module__.startswith(("wend.", "numpy.")):
+        if not kind.__flags__ & HEAP_TYPE or kind.__module__.startswith(("wend.", "numpy.")):
             _PLAIN_KINDS.add(kind)
         elif has_operators(kind):
             return True

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import abc
+import builtins
 import math
 import operator
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from wend.base import refusals
 from wend.base.errors import ConcreteValueError, LeakedValueError, TypeMismatchError, explain
-from wend.base.source import at, user_frame, user_source
+from wend.base.source import at, is_users_file, user_frame, user_source
 from wend.eager.dispatch import Recorder, recorder
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
@@ -32,6 +35,7 @@ from wend.trace.arrays.attributes import (
     KEPT_BY_NUMBERS,
     attribute_of,
     class_name,
+    class_of,
     not_iterable,
     unsized,
 )
@@ -43,6 +47,7 @@ from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
 from wend.trace.arrays.view_transforms import ViewTransform
 
+_ABSTRACT_CHECK = abc.ABCMeta.__instancecheck__.__code__
 _MAX_LISTED = 256  # elements that `tolist` takes apart
 _PYTHON_DTYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
 
@@ -105,6 +110,14 @@ class Tracer(Operators, Methods, InPlaceMethods):
     def type(self) -> TensorType:  # type: ignore[override]
         assert isinstance(self.value.type, TensorType)
         return self.value.type
+
+    @property  # type: ignore[misc]  # of `isinstance`
+    def __class__(self) -> Any:
+        """The class of what this stands for, in code of the user's that runs as plain Python."""
+        caller = sys._getframe(1)
+        if caller.f_code is _ABSTRACT_CHECK and caller.f_back is not None:
+            caller = caller.f_back
+        return class_of(self) if is_users_file(caller.f_code.co_filename) else builtins.type(self)
 
     def __repr__(self) -> str:
         return self._shown(None if self.weak else "r")
