@@ -438,8 +438,8 @@ class Scaled:
     def __init__(self, v):
         self.v = v
 
-    def __abs__(self):
-        return self.v if self.v > 0 else -self.v
+    def __hash__(self):
+        return 1 if self.v > 0 else 2
 
     def __enter__(self):
         self.kept = self.v if self.v > 1 else 0.0
@@ -492,8 +492,8 @@ def left_alone(v):
     ("fun", "code", "says", "cure"),
     [
         (
-            lambda x: abs(Scaled(x)),
-            Scaled.__abs__,
+            lambda x: len({Scaled(x)}) * x,
+            Scaled.__hash__,
             "is called by an operator or by library code, not by a call in captured code",
             "call it there by name, as a function or method.",
         ),
