@@ -20,7 +20,7 @@ from wend.ir import Graph, Node, to_text
 from wend.ir.types import TOKEN, ListType
 from wend.ops import contracting, elementwise
 from wend.ops.control import while_
-from wend.passes import push_out_sums
+from wend.passes import push_out_blocks, push_out_sums
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.lower_parallel_maps import lower_parallel_maps
@@ -40,6 +40,18 @@ HEADERS = (
     "t = 5\nwhile t >= 6 - {T}:",
     "t = 0\nwhile t < {T} and h[0] < 9.0:",  # which runs backwards for as many trips as it took
     "t = 0\nwhile t < 6 and np.sum(h) + t < {T}:",
+)
+# Loops whose trip count only the run knows, some of which go past the end of an array
+COUNTS_AT_ENTRY = (
+    "for t in range(n):",
+    "for t in range(n - 1, -1, -1):",
+    "for t in range(n, 0, -1):",
+    "for t in range({A}, n):",
+    "for t in range(-2, n):",
+    "for t, x in enumerate(xs[:n]):",
+    "for t in range(0, n, 2):",
+    "t = 0\nwhile t <= n - 1:",
+    "t = n\nwhile t > {A}:",
 )
 STEPS = (
     "h = np.tanh(h @ W + xs[t] @ V)",
@@ -91,16 +103,18 @@ RESULTS = (
 )
 
 
-def program(seed: int) -> tuple[str, Callable[..., Any]]:
+def program(
+    seed: int, headers: Sequence[str] = HEADERS, trips: Sequence[int] = (0, 1, 2, 3, 6)
+) -> tuple[str, Callable[..., Any]]:
     """Return a function of five arrays with a loop, and its text."""
     r = random.Random(seed)
-    numbers = {"T": r.choice((0, 1, 2, 3, 6)), "A": r.choice((0, 1)), "K": r.choice((0, 1, 4))}
+    numbers = {"T": r.choice(trips), "A": r.choice((0, 1)), "K": r.choice((0, 1, 4))}
     result = r.choice(RESULTS)
     chosen = r.sample(STEPS, r.randint(1, 5))
     if "rows" in result:
         numbers["T"] = 6  # two rows at least
         chosen = [step for step in chosen if "break" not in step] + [r.choice(ROWS_ADDED)]
-    header = r.choice(HEADERS).format(**numbers)
+    header = r.choice(headers).format(**numbers)
     steps = [step.format(**numbers) for step in chosen]
     if header.startswith("t ="):
         steps.append("t = t + 1" if "<" in header else "t = t - 1")
@@ -109,6 +123,7 @@ def program(seed: int) -> tuple[str, Callable[..., Any]]:
         "def f(W, V, xs, ys, h):",
         "    s = np.zeros((5, 5)); c = 0.1; a = b = h; out = [h]",
         "    rows = []; more = []; z = np.zeros((6, 5))",
+        f"    n = int(W[0, 0] * 0.0) + {numbers['T']}",
         f"    {head}",
         *(f"        {step}" for step in steps),
         f"    return {result}",
@@ -149,9 +164,9 @@ def orders(f: Callable[..., Any], args: Sequence[Any]) -> list[Callable[..., Any
     return [f, first, wend.grad(slope, (0, 1, 2, 3, 4))]
 
 
-def compare(seed: int, count: int = 3, backend: str = "numpy") -> None:
+def compare(seed: int, count: int = 3, backend: str = "numpy", **options: Any) -> None:
     """Compare a program after all passes of a backend with the interpreter after none."""
-    text, f = program(seed)
+    text, f = program(seed, **options)
     args = arguments(seed)
     for order, function in enumerate(orders(f, args)[:count]):
         concrete = wend.function(function).get_concrete_function(*args)
@@ -185,6 +200,15 @@ def test_random_loops_are_equal_with_and_without_the_passes(seed: int) -> None:
 def test_random_loops_are_equal_in_machine_code(seeds: range, count: int) -> None:
     for seed in seeds:
         compare(seed, count, "native")
+
+
+@pytest.mark.parametrize("trips", [2, 3, 256])
+@pytest.mark.parametrize("seed", range(30, 45))
+def test_loops_counted_at_entry_are_equal_in_blocks(
+    seed: int, trips: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push_out_blocks, "_MAX_TRIPS", trips)
+    compare(seed, headers=COUNTS_AT_ENTRY, trips=(0, 1, 2, 3, 6, 9))
 
 
 @pytest.mark.parametrize("trips", [1, 2, 4])
@@ -235,6 +259,60 @@ def test_the_limit_of_memory_holds_for_what_a_product_is_computed_from(
         monkeypatch.setattr("wend.passes.push_out.MAX_BYTES", limit)
         before_loop = to_text(run_passes(graph, OPTIMIZE)).partition("while(")[0]
         assert ("dot_general" in before_loop) is is_pushed
+
+
+def counted(w: Any, xs: Any, h: Any, n: Any) -> Any:
+    for t in range(n):
+        h = np.tanh(h + xs[t] @ w)
+    return h
+
+
+def backwards(w: Any, xs: Any, h: Any, n: Any) -> Any:
+    for t in range(n - 1, -1, -1):
+        h = np.tanh(h + xs[t] @ w)
+    return h
+
+
+def from_the_last(w: Any, xs: Any, h: Any, n: Any) -> Any:
+    for t in range(-2, n):
+        h = np.tanh(h + xs[t] @ w)
+    return h
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("f", [counted, backwards, from_the_last], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 255, 256, 257, 600, 601])
+def test_products_where_the_count_is_known_at_entry(f: Any, n: int, backend: str) -> None:
+    rng = np.random.default_rng(n)
+    args = rng.normal(size=(5, 5)) * 0.3, rng.normal(size=(600, 5)), rng.normal(size=5), n
+    compiled = wend.function(f, backend=backend)
+    if n > 600:
+        with pytest.raises(IndexError, match="index 600 is out of bounds for axis 0 with size 600"):
+            compiled(*args)
+        return
+    np.testing.assert_allclose(compiled(*args), f(*args), rtol=1e-9)
+
+
+def test_products_of_an_unknown_number_of_rows_are_pushed_out_in_blocks() -> None:
+    def last(w: Any, xs: Any, h: Any) -> Any:
+        for x in xs:
+            h = np.tanh(h + x @ w)
+        return np.sum(h)
+
+    signature = [wend.TensorSpec([5, 5]), wend.TensorSpec([None, 5]), wend.TensorSpec([5])]
+    slope = wend.function(wend.grad(last, (0, 1, 2)), input_signature=signature)
+    rng = np.random.default_rng(0)
+    w, h = rng.normal(size=(5, 5)) * 0.3, rng.normal(size=5)
+    for n in (0, 1, 3, 256, 300):
+        xs = rng.normal(size=(n, 5))
+        expected = wend.grad(last, (0, 1, 2))(w, xs, h)
+        for x, y in zip(slope(w, xs, h), expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+    assert "pushes dot_general" in slope.explain()
+    with wend.config(strict=True):
+        strict = wend.function(last, input_signature=signature)
+        strict(w, xs, h)
+        assert "pushes" not in strict.explain()
 
 
 def test_a_factor_that_two_sums_share_counts_once_in_the_limit(

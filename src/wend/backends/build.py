@@ -46,8 +46,7 @@ def executable(
     if options.strict:
         from wend.backends.strict import strict  # seldom used, as are the others
 
-        in_order = tuple(x for x in lazy.passes if x not in REORDERS_SUMS)
-        lazy = LazyOptimized(strict(LazyOptimized(lazy.graph, in_order).optimized), ())
+        lazy = LazyOptimized(strict(lazy.optimized), ())
     if forwards_inputs:
         execute = compile_without_passthrough(
             lazy.optimized, lambda graph: _compile(chosen, LazyOptimized(graph, ()))
@@ -89,7 +88,9 @@ def _compile(backend: Backend, lazy: LazyOptimized) -> Executable:
 def passes_of(backend: str) -> Sequence[Transform]:
     """Return the passes before a run; what compares or measures nodes has them in one piece."""
     options = settings()
-    is_whole = options.strict or options.compare or options.nans or options.profile
+    if options.strict:
+        return tuple(x for x in OPTIMIZE if x not in REORDERS_SUMS)
+    is_whole = options.compare or options.nans or options.profile
     has_chunks = isinstance(choose(backend), RunsChunks) and not is_whole
     return OPTIMIZE_IN_CHUNKS if has_chunks else OPTIMIZE
 

@@ -146,6 +146,15 @@ class Sequences:
 
     def _row(self, node: Node) -> Row | None:
         """Return the row that a node reads, if it is within the array in every trip."""
+        row = self._numbered_row(node)
+        if row is None or not row.array.tensor.is_static:
+            return None
+        size, ends = row.array.tensor.dims[0], (row.numbers[0], row.numbers[-1])
+        is_within = isinstance(size, int) and min(ends) >= 0 and max(ends) < size
+        return row if is_within else None
+
+    def _numbered_row(self, node: Node) -> Row | None:
+        """Return the row that a node reads, if its number follows the counter by ones."""
         if node.op not in (indexing.gather, lists.list_get) or len(node.operands) != 2:
             return None
         source, position = node.operands
@@ -157,12 +166,9 @@ class Sequences:
                 return None
             (array,) = array.node.operands
         numbers = self.numbers[position]
-        type = array.type
-        if not isinstance(type, TensorType) or not type.is_static:
+        if not isinstance(array.type, TensorType) or not array.type.shape:
             return None
-        size, ends = type.dims[0], (numbers[0], numbers[-1])
-        is_within = isinstance(size, int) and min(ends) >= 0 and max(ends) < size
-        return Row(array, numbers) if is_within and numbers.step == self.trips.step else None
+        return Row(array, numbers) if numbers.step == self.trips.step else None
 
     def slice_of(self, value: Value) -> list[Value]:
         """Return the values that a value is computed from in a trip, with constants, and itself."""
@@ -268,7 +274,7 @@ def reading_rows(loop: Node, sequences: Sequences, stacks: Mapping[Value, Value]
     for value, param in after_params.items():
         mapping[value] = b.emit(indexing.gather, param, row, in_bounds=True)
         mapping[value].name = value.name
-    for node in _read_besides(w.after, stacks):
+    for node in read_besides(w.after, stacks):
         copy = copy_node(node, [mapping.get(x, x) for x in node.operands])
         pairs = zip(node.results, copy.results, strict=True)
         mapping.update((old, new) for old, new in pairs if old not in stacks)
@@ -285,7 +291,7 @@ def reading_rows(loop: Node, sequences: Sequences, stacks: Mapping[Value, Value]
     return copy_node(loop, (*loop.operands, *arrays), (before, after))
 
 
-def _read_besides(graph: Graph, known: Container[Value]) -> list[Node]:
+def read_besides(graph: Graph, known: Container[Value]) -> list[Node]:
     """Return the nodes of a graph without those that only give known values."""
     read = {*graph.results}
     remaining: list[Node] = []

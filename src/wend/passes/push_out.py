@@ -9,17 +9,17 @@ pass out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping, Sequence
 
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import rewrite_nodes, with_operands
-from wend.ir.types import TensorType
+from wend.ir.types import Dim, Symbol, TensorType, substitute
 from wend.ops import contracting, shaping
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.passes.dce import dce
 from wend.passes.loop_sequences import Sequences, live_outs, reading_rows
+from wend.passes.push_out_blocks import push_out_blocks
 from wend.passes.push_out_sums import SumsOfProducts, sums_of_blocks, sums_of_products
 from wend.passes.strip_mine import can_strip_mine, strip_mine
 
@@ -46,7 +46,7 @@ def push_out(graph: Graph) -> Graph:
         sums = SumsOfProducts(b, copy, chosen)
         loop = _push_out_products(b, sums.loop)
         nodes.append(loop)
-        return sums.finish(b, loop.results)
+        return sums.finish(b, loop.results[: len(sums.loop.results)])
 
     pushed = rewrite_nodes(graph, push)
     return graph if pushed is graph else dce(pushed)
@@ -81,26 +81,31 @@ def _max_bytes(loop: Node) -> int:
 def _push_out_products(b: Build, loop: Node) -> Node:
     """Return a loop that reads rows of products, whose computation is appended."""
     w = WhileParts.of(loop)
-    sequences = Sequences.of(w)
+    sequences, most = Sequences.of(w), _max_bytes(loop)
     if sequences is None:
-        return loop
-    count, most = len(sequences.trips), _max_bytes(loop)
+        return push_out_blocks(b, loop, _has_product, most, _peak_bytes) or loop
+    count = len(sequences.trips)
     chosen = [x for x in live_outs(sequences) if _has_product(sequences, x)]
-    if not chosen or count * sum(x.tensor.nbytes or 0 for x in chosen) > most:
+    if not chosen:
         return loop
     trial = Build("")
     trial.source = b.source
-    stacks = sequences.for_all_trips(trial, chosen)
-    if stacks is None or _peak_bytes(trial.nodes, {*stacks.values()}) > most:
-        return loop
+    is_small = count * sum(x.tensor.nbytes or 0 for x in chosen) <= most
+    stacks = sequences.for_all_trips(trial, chosen) if is_small else None
+    if stacks is None or _peak_bytes(trial.nodes, [*stacks.values()]) > most:
+        return push_out_blocks(b, loop, _has_product, most, _peak_bytes) or loop
     for node in trial.nodes:
         node.remark = Remark(loop=loop.source, is_for_all_trips=True)
     b.nodes += trial.nodes
     return reading_rows(loop, sequences, stacks)
 
 
-def _peak_bytes(nodes: Sequence[Node], live: AbstractSet[Value]) -> int:
-    """Return the most bytes that the results of nodes occupy at a time, if each is freed early."""
+def _peak_bytes(nodes: Sequence[Node], live: Collection[Value], trips: Symbol | None = None) -> int:
+    """Return the most bytes that the results of nodes occupy at a time, if each is freed early.
+
+    `trips`, a size, is taken for one.
+    """
+    one: Mapping[Symbol, Dim] = {} if trips is None else {trips: 1}
     last_reads = {x: k for k, node in enumerate(nodes) for x in node.operands}
     freed: dict[int, list[Value]] = {}
     for k, node in enumerate(nodes):
@@ -109,20 +114,21 @@ def _peak_bytes(nodes: Sequence[Node], live: AbstractSet[Value]) -> int:
                 freed.setdefault(last_reads.get(x, k), []).append(x)
     size = peak = 0
     for k, node in enumerate(nodes):
-        size += sum(_array_bytes(x) for x in node.results)
+        size += sum(_array_bytes(x, one) for x in node.results)
         peak = max(peak, size)
-        size -= sum(_array_bytes(x) for x in freed.get(k, ()))
+        size -= sum(_array_bytes(x, one) for x in freed.get(k, ()))
     return peak
 
 
-def _array_bytes(value: Value) -> int:
+def _array_bytes(value: Value, one: Mapping[Symbol, Dim]) -> int:
     """Return the bytes of an array; views and broadcasts of others have none."""
     node = value.node
     if node is None or node.op.shares is not None or node.op.view_of is not None:
         return 0
     if node.op is shaping.broadcast_to or not isinstance(value.type, TensorType):
         return 0
-    return value.type.nbytes or 0
+    type = substitute(value.type, one)
+    return (type.nbytes or 0) if isinstance(type, TensorType) else 0
 
 
 def _has_product(sequences: Sequences, value: Value) -> bool:
