@@ -15,10 +15,10 @@ from wend.ops.spilling import spill
 from wend.ops.state import store
 from wend.passes.pipeline import (
     OPTIMIZE,
-    OPTIMIZE_IN_CHUNKS,
     REORDERS_SUMS,
     LazyOptimized,
     Transform,
+    optimize_in_chunks,
 )
 from wend.runtime.storage import Storage
 
@@ -90,9 +90,10 @@ def passes_of(backend: str) -> Sequence[Transform]:
     options = settings()
     if options.strict:
         return tuple(x for x in OPTIMIZE if x not in REORDERS_SUMS)
-    is_whole = options.compare or options.nans or options.profile
-    has_chunks = isinstance(choose(backend), RunsChunks) and not is_whole
-    return OPTIMIZE_IN_CHUNKS if has_chunks else OPTIMIZE
+    is_whole, chosen = options.compare or options.nans or options.profile, choose(backend)
+    if is_whole or not isinstance(chosen, RunsChunks):
+        return OPTIMIZE
+    return optimize_in_chunks(chosen.passes_of_maps())
 
 
 def kind(backend: str) -> Hashable:

@@ -18,7 +18,7 @@ from wend.base.config import CHECKS
 from wend.base.errors import listed
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node
-from wend.passes.pipeline import LazyOptimized
+from wend.passes.pipeline import LazyOptimized, Transform
 from wend.runtime.array_boundary import HOST, ArrayBoundary, register_boundary
 
 
@@ -61,8 +61,12 @@ class LazyCompiler(ABC):
         """
 
 
-class RunsChunks:
+class RunsChunks(ABC):
     """A backend that runs `chunked_map` nodes, several chunks at a time."""
+
+    @abstractmethod
+    def passes_of_maps(self) -> Sequence[Transform]:
+        """Return the passes after which more maps run in lanes."""
 
 
 class FastCallable(ABC):

@@ -397,6 +397,9 @@ hypot: Op = elementwise(
     ],
     rounding=Rounding.OF_FLOATS,
 )
+# The absolute value of a complex number by its parts. Python's `abs` takes C's `hypot` for it, from
+# which the op of that name may differ in the last bit, on which the trips of a loop may depend.
+modulus = elementwise("modulus", np.hypot, FLOATS, rounding=Rounding.OF_FLOATS)
 atan2 = elementwise(
     "atan2",
     np.arctan2,

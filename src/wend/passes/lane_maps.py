@@ -15,7 +15,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType, Type
 from wend.ops import creating, elementwise, lists
 from wend.ops.control import PREDICATE, WhileParts, if_, while_
-from wend.ops.parallel_map import STACK, ParallelMapParts, parallel_map
+from wend.ops.parallel_map import LIST, STACK, ParallelMapParts, parallel_map
 from wend.passes.batch_lanes import is_harmless
 
 # Fewer elements run one after the other
@@ -30,13 +30,18 @@ def runs_in_lanes(node: Node) -> bool:
     That holds for one lane, too: what is computed, and in which order, does not depend on how many
     the program asks for.
     """
+    return may_run_in_lanes(node) and all(form == STACK for form in node.attrs["results"])
+
+
+def may_run_in_lanes(node: Node) -> bool:
+    """Return whether a map can run in lanes once its sums are those of stacks."""
     if node.op is not parallel_map:
         return False
     p = ParallelMapParts.of(node)
     size = p.mapped[0].tensor.dims[0] if isinstance(p.mapped[0].type, TensorType) else 0
     if "lanes" not in p.limits and isinstance(size, int) and size < MIN_ELEMENTS:
         return False
-    if any(form != STACK for form in p.forms):
+    if LIST in p.forms:
         return False
     types = [*p.body.param_types, *p.body.result_types]
     return all(map(is_number, types)) and _LaneBody().accepts(p.body)

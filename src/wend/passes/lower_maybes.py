@@ -1,4 +1,4 @@
-"""Lowering of maybes of numbers, for lanes: a number, and whether it is present.
+"""Lowering of maybes of arrays, for lanes: an array, and whether it is present.
 
 A cotangent that arrives only where a branch has run is a number in the other lanes, too. It is
 -0.0 there: a sum with it is the other summand, to the sign of a zero.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
+
+import numpy as np
 
 from wend.ir.dtypes import BOOL
 from wend.ir.graph import Graph, Node, Value
@@ -19,9 +21,9 @@ from wend.ops.build import Build
 from wend.ops.control import WhileParts, if_, while_
 from wend.ops.parallel_map import parallel_map
 from wend.passes.dce import dce
-from wend.passes.lane_maps import is_number, runs_in_lanes
+from wend.passes.lane_maps import may_run_in_lanes
 
-# A value, or the number of a maybe and whether it is present
+# A value, or the array of a maybe and whether it is present
 _Lowered: TypeAlias = tuple[Value, ...]
 
 
@@ -33,13 +35,21 @@ def lower_maybes(graph: Graph) -> Graph:
     def lower(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         regions = [lower_maybes(region) for region in node.regions]
         copy = with_operands(node, operands, regions)
-        if node.op is parallel_map and _has_maybe(regions[0]) and _can_lower(regions[0]):
-            lowered = copy_node(copy, operands, [dce(_lower_region(regions[0]))])
-            copy = lowered if runs_in_lanes(lowered) else copy
+        if node.op is parallel_map and _has_maybe(regions[0]):
+            body = without_maybes(regions[0])
+            lowered = copy if body is None else copy_node(copy, operands, [body])
+            copy = lowered if may_run_in_lanes(lowered) else copy
         nodes.append(copy)
         return copy.results
 
     return rewrite_nodes(graph, lower)
+
+
+def without_maybes(body: Graph) -> Graph | None:
+    """Return a body with its maybes lowered; None if it has some that cannot be."""
+    if not _has_maybe(body):
+        return body
+    return dce(_lower_region(body)) if _can_lower(body) else None
 
 
 def _has_maybe(body: Graph) -> bool:
@@ -57,7 +67,7 @@ def _can_lower(body: Graph) -> bool:
 def _takes_maybes(node: Node) -> bool:
     is_known = node.op in _RULES or node.op is if_ or node.op is while_
     maybes = _maybes([*node.operands, *node.results])
-    return is_known and all(is_number(type.of) for type in maybes)
+    return is_known and all(isinstance(x.of, TensorType) and x.of.is_static for x in maybes)
 
 
 def _maybes(values: Iterable[Value]) -> list[MaybeType]:
@@ -139,7 +149,9 @@ def _split(values: Sequence[Value], types: Sequence[Type]) -> list[_Lowered]:
 def _zero(b: Build, node: Node, operands: Sequence[_Lowered]) -> _Lowered:
     (type,) = _maybes(node.results)
     assert isinstance(type.of, TensorType)
-    return b.constant(-0.0 if type.of.dtype.kind == "f" else 0, type.of.dtype), b.constant(False)
+    zero = {"f": -0.0, "c": complex(-0.0, -0.0)}.get(type.of.dtype.kind, 0)
+    shape = tuple(dim for dim in type.of.dims if isinstance(dim, int))
+    return b.constant(np.full(shape, zero, type.of.dtype)), b.constant(False)
 
 
 def _autograd_add(b: Build, node: Node, operands: Sequence[_Lowered]) -> _Lowered:
@@ -151,7 +163,7 @@ def _autograd_add(b: Build, node: Node, operands: Sequence[_Lowered]) -> _Lowere
 
 def _instantiate(b: Build, node: Node, operands: Sequence[_Lowered]) -> _Lowered:
     (number, is_present), (zeros,) = operands
-    return (b.select(is_present, number, zeros),)
+    return (b.select(b.broadcast_like(is_present, zeros), number, zeros),)
 
 
 def _present(b: Build, node: Node, operands: Sequence[_Lowered]) -> _Lowered:

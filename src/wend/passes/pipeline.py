@@ -67,15 +67,20 @@ OPTIMIZE: Sequence[Transform] = (
 )
 # Of these, those after which sums may be computed in another order.
 REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)
-# The same for a backend that runs chunks, and lanes in registers.
-_IN_CHUNKS: Mapping[Transform, Sequence[Transform]] = {
-    distribute_loops: (distribute_loops_to_lanes,),
-    batch_maps: (lower_maybes, chunk_maps, batch_maps_around_lanes),
-    lower_parallel_maps: (lower_maps_without_lanes,),
-}
-OPTIMIZE_IN_CHUNKS: Sequence[Transform] = tuple(
-    part for x in OPTIMIZE for part in _IN_CHUNKS.get(x, (x,))
-)
+
+
+def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
+    """Return the passes for a backend that runs chunks, and lanes in registers.
+
+    Args:
+        of_maps: what the backend does to maps, so that more of them run in lanes.
+    """
+    in_chunks: Mapping[Transform, Sequence[Transform]] = {
+        distribute_loops: (distribute_loops_to_lanes,),
+        batch_maps: (*of_maps, lower_maybes, chunk_maps, batch_maps_around_lanes),
+        lower_parallel_maps: (lower_maps_without_lanes,),
+    }
+    return tuple(part for x in OPTIMIZE for part in in_chunks.get(x, (x,)))
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:

@@ -131,6 +131,7 @@ CASES = [
     unary("acosh", np.arccosh, INEXACT, (1.2, 4)),
     unary("atanh", np.arctanh, INEXACT, (-0.9, 0.9)),
     binary("hypot", np.hypot, FLOATS, (0.3, 2)),
+    flat("modulus", np.hypot, FLOATS, 2),
     dataclasses.replace(binary("direction", _direction, FLOATS, (0.3, 2)), exact=False),
     binary("atan2", np.arctan2, FLOATS, (0.3, 2)),
     Case("atan2", np.arctan2, smooth=[(between(-2, -1, 4), between(-2, 2, 4, seed=1))]),

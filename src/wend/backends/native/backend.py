@@ -23,7 +23,7 @@ from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
-from wend.passes.pipeline import LazyOptimized
+from wend.passes.pipeline import LazyOptimized, Transform
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 
 
@@ -57,6 +57,9 @@ class NativeBackend(LazyCompiler, ChecksGuards, RunsChunks):
     def guard_checker(self, checks: Sequence[GuardCheck]) -> Callable[[], bool]:
         return guard_checker(checks)
 
+    def passes_of_maps(self) -> Sequence[Transform]:
+        return (split_maps,)
+
     def _dump(self, graph: Graph, text: str) -> None:
         dump = dump_of(graph, graph.name)
         if dump is not None:
@@ -78,6 +81,13 @@ class NativeBackend(LazyCompiler, ChecksGuards, RunsChunks):
     def assembly(self, graph: Graph) -> str:
         """Return the graph as assembly for this machine."""
         return engine().assembly(_generate(graph).text)
+
+
+def split_maps(graph: Graph) -> Graph:
+    """Split the small arrays of maps that then run in lanes."""
+    from wend.backends.native.scalarize import maps  # imported late, as the code generator is
+
+    return maps.split_maps(graph)
 
 
 def _generate(graph: Graph, *, is_measured: bool = False) -> Program:

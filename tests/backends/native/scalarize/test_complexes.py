@@ -29,6 +29,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "neg": lambda z: -z,
     "conj": lambda z: z.conjugate(),
     "abs": abs,
+    "reciprocal": wnp.reciprocal,
     "real": lambda z: z.real,
     "imag": lambda z: z.imag,
     "isnan": wnp.isnan,

@@ -27,7 +27,7 @@ def _depth(node: Node) -> int:
 
 def _dot_fits(node: Node) -> bool:
     x, y = (value.tensor for value in node.operands)
-    return x.dtype.kind != "b" and bool(x.dims) and bool(y.dims)
+    return x.dtype.kind != "b" and bool(x.dims or y.dims)
 
 
 def _expand_dot(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:

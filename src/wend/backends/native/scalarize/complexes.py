@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from wend.backends.native.scalarize.rule import ExpansionRule
 from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.kinds import REGISTERS
-from wend.backends.native.target.modulus import modulus
 from wend.backends.native.target.small_arrays import innermost
 from wend.ir.dtypes import real_of
 from wend.ir.graph import Node, Value
@@ -75,6 +74,16 @@ def _quotient(b: Build, x: _Pair, y: _Pair) -> _Pair:
     )
 
 
+def _reciprocal(b: Build, x: _Pair) -> _Pair:
+    """Invert by the same algorithm, in the steps of NumPy."""
+    is_wide = b.emit(elementwise.ge, *(b.emit(elementwise.abs, part) for part in x))
+    large, small = b.select(is_wide, *x), b.select(is_wide, x[1], x[0])
+    ratio, one = b.div(small, large), b.ones_like(large)
+    scale = b.add(large, b.mul(small, ratio))
+    real = b.div(b.select(is_wide, one, ratio), scale)
+    return real, b.div(b.neg(b.select(is_wide, ratio, one)), scale)
+
+
 def _expand_cast(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     dtype = real_of(node.attrs["dtype"])
     parts = [scope.b.cast(x, dtype) for x in scope.elements(node.operands[0])]
@@ -105,13 +114,14 @@ RULES: Mapping[Op, ExpansionRule] = {
     elementwise.imag: _rule(lambda b, x: x[1:]),
     elementwise.complex: _rule(lambda b, x, y: (*x, *y)),
     elementwise.conj: _rule(lambda b, x: (x[0], b.neg(x[1]))),
-    elementwise.complex_abs: _rule(lambda b, x: [b.emit(modulus, *x)]),
+    elementwise.complex_abs: _rule(lambda b, x: [b.emit(elementwise.modulus, *x)]),
     **{
         op: _each_part(op)
         for op in (elementwise.add, elementwise.sub, elementwise.neg, elementwise.stop_gradient)
     },
     elementwise.mul: _rule(_product),
     elementwise.div: _rule(_quotient),
+    elementwise.reciprocal: _rule(_reciprocal),
     elementwise.eq: _joined(elementwise.eq, elementwise.bit_and),
     elementwise.ne: _joined(elementwise.ne, elementwise.bit_or),
     elementwise.isnan: _joined(elementwise.isnan, elementwise.bit_or),

@@ -16,7 +16,7 @@ from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.small_arrays import constant_of, is_small, size
 from wend.ir.graph import Node
 from wend.ir.op import Op
-from wend.ops import indexing, shaping, updating
+from wend.ops import creating, indexing, shaping, updating
 
 # How many leading operands hold elements; the others are indices and sizes, which must be constant.
 _NUM_DATA_OPERANDS: Mapping[Op, int | None] = {
@@ -33,6 +33,7 @@ _NUM_DATA_OPERANDS: Mapping[Op, int | None] = {
     updating.scatter_set: 2,
     indexing.gather: 1,
     indexing.take_along: 1,
+    creating.from_elements: None,
 }
 _PADDING_NUMBER = -1  # the number of the padding value
 

@@ -11,7 +11,6 @@ from wend.backends.native.emit.scalar.element import Element
 from wend.backends.native.emit.scalar.powers import known_power, power_of_number
 from wend.backends.native.rt import special_functions
 from wend.backends.native.target.kinds import FLOAT32, Kind
-from wend.backends.native.target.modulus import modulus
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Node, Value
@@ -307,7 +306,7 @@ FUNCTIONS: Mapping[Op, Element] = {
     special.bessel_i: _member_from_scipy("i0", "i1", others="iv"),
     special.bessel_j: _member_from_scipy("j0", "j1", others="jv"),
     special.log_ndtr: _log_ndtr(),
-    modulus: _in_double(lambda low, kind, args: low.calls.from_libm("hypot", *args)),
+    ops.modulus: _in_double(lambda low, kind, args: low.calls.from_libm("hypot", *args)),
     special.beta_without_poles: _beta_without_poles(),
     ops.hypot: Element(lambda low, node, kind, x, y: hypot(low, kind, x, y), "f"),
     ops.direction: Element(_direction, "f"),
