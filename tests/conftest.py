@@ -7,6 +7,7 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -81,35 +82,29 @@ def _backend(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def _settings(request: pytest.FixtureRequest) -> Iterator[None]:
-    is_verified = is_chosen(request.node.nodeid, VERIFIED_SHARE)
-    # A generator of an earlier test that is collected in an `np.errstate` leaves what that set.
-    errors = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
-    with wend.config(verify=is_verified), errors:
-        yield
+@cache
+def _is_quick(path: Path) -> bool:
+    return any(path.is_relative_to(TESTS / part) for part in QUICK)
 
 
 @pytest.fixture(autouse=True)
-def _compiler(request: pytest.FixtureRequest) -> Iterator[None]:
-    is_quick = any(request.path.is_relative_to(TESTS / part) for part in QUICK) and not is_chosen(
-        f"{request.node.nodeid} optimized", OPTIMIZED_SHARE
-    )
-    with quickly() if is_quick else nullcontext():
-        yield
+def _surroundings(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What each test finds, whatever ran before it; one fixture, for many tests take a millisecond.
 
-
-@pytest.fixture(autouse=True)
-def _shared_traces() -> None:
-    """Let each test trace its functions: those of one code share what is traced."""
+    Functions of one code share what is traced: that is forgotten. Shells and doctests add to
+    Python's builtins, which all globals show: those names are dropped. A generator of an earlier
+    test that is collected in an `np.errstate` leaves what that set.
+    """
+    test = request.node.nodeid
     forget_shared_traces()
-
-
-@pytest.fixture(autouse=True)
-def _builtins() -> Iterator[None]:
-    """Drop what shells and doctests add to Python's builtins, which all globals show."""
     names = {*vars(builtins)}
-    yield
+    is_quick = _is_quick(request.path) and not is_chosen(f"{test} optimized", OPTIMIZED_SHARE)
+    with (
+        wend.config(verify=is_chosen(test, VERIFIED_SHARE)),
+        np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),
+        quickly() if is_quick else nullcontext(),
+    ):
+        yield
     for name in vars(builtins).keys() - names:
         del vars(builtins)[name]
 
@@ -117,8 +112,8 @@ def _builtins() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are deselected
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        is_sampled = item.get_closest_marker("sampled") is not None
-        if is_sampled and not is_chosen(item.nodeid, SAMPLED_SHARE):
+        sampled = item.get_closest_marker("sampled")
+        if sampled and not is_chosen(item.nodeid, *(sampled.args or [SAMPLED_SHARE])):
             item.add_marker(pytest.mark.slow)
 
 

@@ -2,7 +2,7 @@
 # Makes or renews a virtual environment with wend (editable) and the tools of a level:
 #   tools/venv.sh FOLDER demo|test|dev
 # demo < test < dev. Quick when nothing changed: a stamp in FOLDER is keyed on pyproject.toml.
-# Uses uv when it is there, else python3 -m venv and pip. PYTHON=... chooses the interpreter.
+# Uses uv, which it installs where it is not there, or pip. PYTHON=... chooses the interpreter.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -45,7 +45,7 @@ sys.exit(not ($1) <= sys.version_info[:2] < ($2))" 2>/dev/null; then
 
 uv=
 if command -v uv >/dev/null 2>&1 && uv pip install --help 2>/dev/null | grep -q -e '--group'; then
-    uv=yes
+    uv=uv
 fi
 
 if ! usable; then
@@ -77,10 +77,15 @@ fi
 set -- -e '.[demo]'
 [ "$level" = demo ] || set -- "$@" --group "$level"
 printf 'Installing wend and its %s tools into %s (the first time takes a minute)\n' "$level" "$venv"
-if [ -n "$uv" ]; then
-    uv pip install --quiet --python "$py" "$@"
-else
+# uv takes a tenth of pip's time. pip has settings of its own (indexes, proxies): it is asked where
+# uv cannot install.
+if [ -z "$uv" ]; then
     "$py" -m pip --version >/dev/null 2>&1 || "$py" -m ensurepip >/dev/null
+    if "$py" -m pip install --quiet --disable-pip-version-check uv >/dev/null 2>&1; then
+        uv=$venv/bin/uv
+    fi
+fi
+if [ -z "$uv" ] || ! "$uv" pip install --quiet --python "$py" "$@"; then
     # Dependency groups came with pip 25.1.
     "$py" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
     "$py" -m pip install --quiet --disable-pip-version-check "$@"

@@ -75,21 +75,21 @@ def check_second_order(program: Program, fun: Callable[..., Any] | None = None) 
             np.testing.assert_allclose(found[k], expected, rtol=1e-5, atol=1e-6)
 
 
-@examples(4 * settings().max_examples)
+@examples(3 * settings().max_examples)
 @given(programs(depth=2))
 def test_value_and_gradient(program):
     check_value(program)
     check_gradient(program)
 
 
-@examples(4 * settings().max_examples)
+@examples(2 * settings().max_examples)
 @given(programs(depth=3, length=2))
 def test_deep(program):
     check_value(program)
     check_gradient(program)
 
 
-@examples(3 * settings().max_examples)
+@examples(2 * settings().max_examples)
 @given(programs(depth=2))
 def test_second_order(program):
     check_second_order(program)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 import wend
 from tests.capture.alias_programs import alias_programs, compiled
+from tests.helpers.shares import sized
 from wend.base import trees
 
 A, B = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 4.0])
@@ -36,7 +37,7 @@ def check(text: str) -> None:
 
 
 NORMAL = settings(
-    max_examples=40,
+    max_examples=sized(20, 40),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

@@ -182,7 +182,7 @@ def test_a_fit_that_fails_is_told(monkeypatch, capsys):
 
 
 def test_the_command(tmp_path):
-    command = [sys.executable, "-m", "wend", "demo", "--no-plot"]
+    command = [sys.executable, "-m", "wend", "demo", "--no-plot", "--tol", "1e-4"]
     run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""  # nobody watches: no progress line

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.shares import sized
+
 SOURCE = Path(__file__).parents[2] / "src"
 PATIENCE = 120  # seconds, until a program is said to hang
 
@@ -289,7 +291,7 @@ def test_threads_that_call_and_compile_at_once(tmp_path: Path) -> None:
 
         def work(number):
             start.wait()
-            for k in range(1, 25):
+            for k in range(1, 13):
                 x = np.full(k * 10 + number, 0.5)
                 if not np.isclose(shared(x), np.sin(x).sum()):
                     wrong.append("value")
@@ -337,7 +339,7 @@ def test_the_process_ends_while_threads_run(tmp_path: Path, backend: str) -> Non
 def test_the_process_ends_while_threads_are_in_host_calls(
     tmp_path: Path, returned: str, backend: str
 ) -> None:
-    for _ in range(3):
+    for _ in range(sized(1, 3)):
         printed = run(
             tmp_path,
             f"""

@@ -339,7 +339,7 @@ def a_variable(k):
     return wend.function(lambda x: total.assign_add(x * k))(1.0)
 
 
-def left_by(throw_away, count, *, warm_up=200):
+def left_by(throw_away, count, *, warm_up=150):
     """How many more blocks of memory are in use after so many functions were thrown away."""
     for k in range(warm_up):
         throw_away(k)
@@ -353,7 +353,7 @@ def left_by(throw_away, count, *, warm_up=200):
 
 @pytest.mark.parametrize("throw_away", [a_loop, a_slope, a_tape, a_method, a_variable])
 def test_whatever_is_thrown_away_leaves_nothing(throw_away):
-    assert left_by(throw_away, 150) < 5 * 150  # a graph has many times that
+    assert left_by(throw_away, 60) < 5 * 60  # a graph has many times that
 
 
 def test_functions_of_code_that_is_thrown_away(monkeypatch):
@@ -370,8 +370,8 @@ def test_functions_of_code_that_is_thrown_away(monkeypatch):
 
 
 def test_functions_that_are_thrown_away_leave_nothing(monkeypatch):
-    monkeypatch.setattr(retraces, "_MAX_TRACKED_CODES", 200)
-    assert left_by(a_product, 300) < 200  # less than one for each
+    monkeypatch.setattr(retraces, "_MAX_TRACKED_CODES", 50)
+    assert left_by(a_product, 120) < 80  # less than one for each
 
 
 @pytest.mark.slow

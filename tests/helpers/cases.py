@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.helpers.shares import is_chosen
 from wend.autodiff.jvp import jvp
 from wend.autodiff.linearize import linearize
 from wend.autodiff.vjp import vjp
@@ -28,6 +29,7 @@ from wend.ops.build import Build
 from wend.runtime.sequence import Sequence as Items
 
 STEP = 1e-6
+ROUND_TRIPS = 6  # The text of one of so many graphs is read back in short runs.
 _LOWER = {np.dtype("f8"): np.dtype("f4"), np.dtype("c16"): np.dtype("c8")}
 
 
@@ -238,8 +240,10 @@ def run(graph: Graph, args: Sequence[Any]) -> list[Any]:
 
 
 def assert_round_trip(graph: Graph) -> None:
-    """The graph is sound, and its text is read back to the same text."""
+    """The graph is sound, and its text is read back to the same text (of some, in short runs)."""
     verify(graph)
+    if not is_chosen(" ".join([graph.name, *(node.op.name for node in graph.nodes)]), ROUND_TRIPS):
+        return
     table: list[Any] = []
     text = to_text(graph, table=table)
     again = verify(parse(text, table=table))

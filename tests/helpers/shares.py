@@ -8,7 +8,12 @@ from zlib import crc32
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 
 
-SAMPLED_SHARE = 6  # of those that are marked `sampled`
+SAMPLED_SHARE = 6  # of those that are marked `sampled`, without a share of their own
+
+
+def sized(short: int, long: int) -> int:
+    """How many a test tries: fewer in a short run."""
+    return long if IS_LONG else short
 
 
 def is_chosen(name: str, share: int) -> bool:

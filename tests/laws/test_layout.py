@@ -180,13 +180,16 @@ PAGES = [
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_code_of_the_pages_runs(name: str, tmp_path: Path) -> None:
+def test_the_code_of_the_pages_runs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert blocks
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
-    subprocess.run([sys.executable, "-W", "error", str(script)], check=True, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(script), run_name="__main__")
 
 
 def test_import_is_light() -> None:

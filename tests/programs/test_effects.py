@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import wend
 from tests.helpers.effect_programs import EffectProgram, effect_programs
+from tests.helpers.shares import sized
 
 
 def outcome(program: EffectProgram, wrap: Any, calls: list[tuple[float, int]]) -> list[Any]:
@@ -50,7 +51,7 @@ def under_a_tape(fun: Any) -> Any:
 
 
 def test_they_mean_what_plain_python_does(arrays: str) -> None:
-    count = 40 if arrays == "host" else 20
+    count = sized(20, 40) if arrays == "host" else sized(10, 20)
     options = settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
     options(given(effect_programs, many_calls)(check_meaning))()
 

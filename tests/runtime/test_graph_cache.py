@@ -229,7 +229,7 @@ def test_constants_captured_arrays_and_lines_are_those_of_the_process(tmp_path: 
     file, folder = program(tmp_path, LINE), tmp_path / "cache"
     first = run(file, folder, "1.0", "1.0")
     assert first.made
-    for args in [("1.0", "1.0"), ("1.0", "2.0"), ("3.0", "2.0"), ("3.0", "1.0")]:
+    for args in [("1.0", "2.0"), ("3.0", "1.0")]:
         assert run(file, folder, *args).out == run(file, "", *args).out
     # An array that is captured by reference is an argument; a number is part of the graph.
     assert not run(file, folder, "1.0", "5.0").made

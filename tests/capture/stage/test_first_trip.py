@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.helpers.shares import sized
 
 import wend
 from wend.testing import check_grads
@@ -450,7 +451,7 @@ def _check_programs(seeds: range) -> None:
 
 def test_random_programs() -> None:
     with wend.config(backend="numpy", verify=False):
-        _check_programs(range(60))
+        _check_programs(range(sized(30, 60)))
 
 
 @pytest.mark.slow

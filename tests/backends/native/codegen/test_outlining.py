@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.helpers.shares import sized
 
 import wend
 import wend.numpy as wnp
@@ -160,7 +161,7 @@ def test_errors_leave_parts_too(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("make", [sums, loops, steps], ids=["sums", "loops", "steps"])
 def test_no_part_is_long(make: Callable[[int], Callable[[Any], Any]]) -> None:
-    assert longest_part(text_of_slope(make, 400)) <= 1000
+    assert longest_part(text_of_slope(make, sized(250, 400))) <= 1000
 
 
 @pytest.mark.sampled

@@ -210,6 +210,7 @@ def seconds_per_line(function: Any, *args: Any) -> float:
     return (time.process_time() - start) / program.text.count("\n")
 
 
+@pytest.mark.slow  # seconds, which a busy machine changes
 def test_nested_loops_take_llvm_no_longer_than_others_of_their_size() -> None:
     def one(p: Any) -> Any:
         state, _, tried = advance(lambda y: (-p * y,), (1.0,), 2.0, 0.1, 1e-8)

@@ -73,6 +73,7 @@ def test_what_has_no_branches_stays_in_its_loops() -> None:
     assert not re.search(r"call [^\n]*@wend\.sin\(double", str(engine().optimized(text)))
 
 
+@pytest.mark.slow  # seconds, which a busy machine changes
 @pytest.mark.parametrize(("make", "x"), PROGRAMS.values(), ids=PROGRAMS)
 def test_compiling_is_about_linear(make, x) -> None:
     def seconds(text: str) -> float:

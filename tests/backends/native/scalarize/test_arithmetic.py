@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.backends.native.test_cases import check, cotangents
 from tests.helpers.cases import lowered, pull_back_graph, value_of
+from tests.helpers.shares import sized
 
 import wend
 import wend.numpy as wnp
@@ -76,7 +77,7 @@ def test_any_axes(product: tuple[list[np.ndarray], dict[str, Any], bool]) -> Non
 
 
 @given(products())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(20, 60), deadline=None)
 def test_derivatives_to_second_order(product: Any) -> None:
     arrays, attrs, known = product
     graph, args = graph_of(arrays, attrs, known), [value_of(x) for x in arrays]
