@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import wend
+from wend.backends.build import passes_of
 from wend.ir.graph import Graph
 from wend.ir.rewrite import rewrite_nodes
-from wend.passes.pipeline import OPTIMIZE_IN_CHUNKS, run_passes
+from wend.passes.pipeline import run_passes
 
 CALLS = {Graph.walk.__code__: "walk", rewrite_nodes.__code__: "rewrite"}
 
@@ -26,7 +27,7 @@ def passes_over(graph: Graph) -> Counter[str]:
 
     sys.setprofile(count)
     try:
-        run_passes(graph, OPTIMIZE_IN_CHUNKS)
+        run_passes(graph, passes_of("native"))
     finally:
         sys.setprofile(None)
     return counts

@@ -23,6 +23,7 @@ from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
+from wend.ops.parallel_map import parallel_map
 from wend.passes.pipeline import LazyOptimized, Transform
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 
@@ -85,6 +86,8 @@ class NativeBackend(LazyCompiler, ChecksGuards, RunsChunks):
 
 def split_maps(graph: Graph) -> Graph:
     """Split the small arrays of maps that then run in lanes."""
+    if parallel_map not in graph.ops:
+        return graph
     from wend.backends.native.scalarize import maps  # imported late, as the code generator is
 
     return maps.split_maps(graph)

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import wend
+from wend.backends.build import passes_of
 from wend.backends.native.analysis.affine_positions import tape_reads
 from wend.backends.native.backend import BACKEND
 from wend.ir.graph import Graph
 from wend.ops import lists
 from wend.ops.control import WhileParts, while_
-from wend.passes.pipeline import OPTIMIZE_IN_CHUNKS, run_passes
+from wend.passes.pipeline import run_passes
 
 MATRIX = np.linspace(-0.5, 0.5, 9).reshape(3, 3)
 
@@ -61,7 +62,7 @@ def of_arrays(a: Any) -> Any:
 
 
 def optimized(graph: Graph) -> Graph:
-    return run_passes(graph, OPTIMIZE_IN_CHUNKS)
+    return run_passes(graph, passes_of("native"))
 
 
 @pytest.mark.parametrize("f", [until, counted, with_break, with_branch, of_arrays])

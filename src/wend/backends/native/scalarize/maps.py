@@ -35,7 +35,7 @@ from wend.passes.pipeline import run_passes
 
 def split_maps(graph: Graph) -> Graph:
     """Split the small arrays of each map that then runs in lanes, in regions too."""
-    if not any(node.op is parallel_map for node in graph.walk()):
+    if parallel_map not in graph.ops:
         return graph
 
     def split(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
