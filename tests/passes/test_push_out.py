@@ -18,7 +18,7 @@ import wend
 from wend.backends.build import executable, passes_of
 from wend.ir import Graph, Node, to_text
 from wend.ir.types import TOKEN, ListType
-from wend.ops import contracting, elementwise
+from wend.ops import contracting, elementwise, reducing
 from wend.ops.control import while_
 from wend.passes import push_out_blocks, push_out_sums
 from wend.passes.inline import inline_calls
@@ -313,6 +313,38 @@ def test_products_of_an_unknown_number_of_rows_are_pushed_out_in_blocks() -> Non
         strict = wend.function(last, input_signature=signature)
         strict(w, xs, h)
         assert "pushes" not in strict.explain()
+
+
+@pytest.mark.parametrize("trips", [2, 7])
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x, y: x[:, None] * y,
+        lambda x, y: np.outer(y, x).T * 2.0,
+        lambda x, y: x[:, None] * y + np.outer(x, y),
+        lambda x, y: np.exp(x)[:, None] * y,
+    ],
+    ids=["spread", "outer", "both", "of_rows"],
+)
+def test_gradients_of_sums_of_outer_products_are_products(product: Any, trips: int) -> None:
+    def total(a: Any, b: Any) -> Any:
+        s = np.zeros((3, 4))
+        for x, y in zip(a, b, strict=True):
+            s = s + product(x, y)
+        return np.sum(np.sin(s))
+
+    rng = np.random.default_rng(0)
+    args = rng.normal(size=(trips, 3)), rng.normal(size=(trips, 4))
+    slope = wend.grad(total, (0, 1))
+    graph = wend.function(slope).get_concrete_function(*args).graph
+    loops = [node for node in run_passes(graph, OPTIMIZE).walk() if node.op is while_]
+    assert not any(
+        node.op is reducing.reduce_sum for loop in loops for node in loop.regions[1].walk()
+    )
+    with wend.config(strict=True):
+        expected = wend.grad(total, (0, 1))(*args)
+    for x, y in zip(slope(*args), expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
 
 
 def test_a_factor_that_two_sums_share_counts_once_in_the_limit(

@@ -11,20 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from wend.ir.dtypes import INEXACT
 from wend.ir.graph import Graph, Node, Remark, Value
-from wend.ir.rewrite import rewrite_nodes, with_operands
+from wend.ir.rewrite import copy_node, copy_nodes, rewrite_nodes, with_operands
 from wend.ir.types import Dim, Symbol, TensorType, substitute
-from wend.ops import contracting, shaping
-from wend.ops.build import Build
+from wend.ops import contracting, elementwise, reducing, shaping
+from wend.ops.build import Axes, Build
 from wend.ops.control import WhileParts, while_
 from wend.passes.dce import dce
 from wend.passes.loop_sequences import Sequences, live_outs, reading_rows
 from wend.passes.push_out_blocks import push_out_blocks
-from wend.passes.push_out_sums import SumsOfProducts, sums_of_blocks, sums_of_products
+from wend.passes.push_out_sums import SumsOfProducts, sums_of_blocks, sums_of_products, unbroadcast
 from wend.passes.strip_mine import can_strip_mine, strip_mine
 
 # What leaves a loop occupies at most so many bytes, and a fourth of what the loop may record
 MAX_BYTES = 64 << 20
+_PRODUCTS = {contracting.dot_general, reducing.reduce_sum}  # sums may be products of an array
 
 
 def push_out(graph: Graph) -> Graph:
@@ -53,10 +55,10 @@ def push_out(graph: Graph) -> Graph:
 
 
 def _may_have_products(loop: Node) -> bool:
-    """Return whether a loop carries an array, which may be a sum, or computes a product."""
+    """Return whether a loop carries an array, which may be a sum, or has products or sums."""
     types = [x.type for x in loop.results]
     has_arrays = any(isinstance(type, TensorType) and type.shape != () for type in types)
-    return has_arrays or contracting.dot_general in loop.regions[1].ops
+    return has_arrays or not _PRODUCTS.isdisjoint(loop.regions[1].ops)
 
 
 def _in_blocks(loop: Node, w: WhileParts, max_bytes: int) -> Node:
@@ -80,8 +82,8 @@ def _max_bytes(loop: Node) -> int:
 
 def _push_out_products(b: Build, loop: Node) -> Node:
     """Return a loop that reads rows of products, whose computation is appended."""
-    w = WhileParts.of(loop)
-    sequences, most = Sequences.of(w), _max_bytes(loop)
+    loop = _contracting(loop)
+    sequences, most = Sequences.of(WhileParts.of(loop)), _max_bytes(loop)
     if sequences is None:
         return push_out_blocks(b, loop, _has_product, most, _peak_bytes) or loop
     count = len(sequences.trips)
@@ -98,6 +100,50 @@ def _push_out_products(b: Build, loop: Node) -> Node:
         node.remark = Remark(loop=loop.source, is_for_all_trips=True)
     b.nodes += trial.nodes
     return reading_rows(loop, sequences, stacks)
+
+
+def _contracting(loop: Node) -> Node:
+    """Return the loop with products in place of sums of an array times a row that is spread.
+
+    The gradient of an outer product has such sums; the array is the same in each trip.
+    """
+    w = WhileParts.of(loop)
+    replaced = {}
+    for node in w.after.nodes:
+        factors = _contracted(node, w) if node.op is reducing.reduce_sum else None
+        if factors is not None:
+            b = Build("")
+            b.source, (result,) = node.source, node.results
+            array, row, axes = factors
+            row = b.reshape(row, tuple(array.tensor.dims[axis] for axis in axes))
+            total = b.dot_general(
+                array, row, contract=(axes, tuple(range(len(axes)))), batch=((), ())
+            )
+            b.reshape(total, result.tensor.dims)
+            replaced[node] = b.nodes
+    if not replaced:
+        return loop
+    mapping: dict[Value, Value] = {}
+    nodes = copy_nodes(w.after.nodes, mapping, replaced)
+    results = tuple(mapping.get(x, x) for x in w.after.results)
+    after = Graph(w.after.name, w.after.params, tuple(nodes), results)
+    return copy_node(loop, loop.operands, (w.before, after))
+
+
+def _contracted(node: Node, w: WhileParts) -> tuple[Value, Value, Axes] | None:
+    """Return the array and the row whose product a node sums, and the axes that it sums."""
+    product, axes = node.operands[0].node, tuple(sorted(node.attrs["axes"]))
+    if product is None or product.op is not elementwise.mul:
+        return None
+    type = product.results[0].tensor
+    if not type.is_static or type.dtype not in INEXACT:
+        return None
+    for array, other in (product.operands, product.operands[::-1]):
+        row, varying = unbroadcast(other)
+        is_row = array in w.after_invariants and row not in w.after_invariants
+        if is_row and row is not other and varying == axes:
+            return array, row, axes
+    return None
 
 
 def _peak_bytes(nodes: Sequence[Node], live: Collection[Value], trips: Symbol | None = None) -> int:

@@ -264,7 +264,7 @@ def _outer_product(node: Node, w: WhileParts) -> _SummedProduct | None:
     (result,) = node.results
     sizes = result.tensor.dims
     rank = len(sizes)
-    (x, left), (y, right) = (_unbroadcast(operand) for operand in node.operands)
+    (x, left), (y, right) = (unbroadcast(operand) for operand in node.operands)
     if not left or not right or sorted((*left, *right)) != list(range(rank)):
         return None
     if _is_shared(x, w) or _is_shared(y, w):
@@ -274,7 +274,7 @@ def _outer_product(node: Node, w: WhileParts) -> _SummedProduct | None:
     return _SummedProduct(result, factors, perm=tuple(axes.index(axis) for axis in range(rank)))  # type: ignore[arg-type]
 
 
-def _unbroadcast(x: Value) -> tuple[Value, Axes]:
+def unbroadcast(x: Value) -> tuple[Value, Axes]:
     """Return what a value is broadcast from, and the axes along which that varies."""
     node = x.node
     if node is None or node.op is not shaping.broadcast_to or not x.tensor.is_static:
