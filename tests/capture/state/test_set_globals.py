@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import pytest
 
 import wend
@@ -71,6 +74,31 @@ def test_it_is_refused_where_functions_run_with_the_graph() -> None:
 
     with pytest.raises(SideEffectError, match="`_mode` is changed"):
         wend.function(f)(1.0)
+    assert _mode == "plain"
+
+
+@contextlib.contextmanager
+def mode(name: str) -> Iterator[None]:
+    global _mode
+    before, _mode = _mode, name
+    try:
+        yield
+    finally:
+        _mode = before
+
+
+def test_it_is_refused_where_a_generator_sets_it_for_such_a_function() -> None:
+    def f(x: float) -> float:
+        with mode("triple"):
+            return wend.py_function(scaled, 0.0, x)
+
+    def g(x: float) -> float:
+        with mode("triple"):
+            return scaled(x)
+
+    with pytest.raises(SideEffectError, match="`_mode` is changed"):
+        wend.function(f)(1.0)
+    assert wend.function(g)(1.0) == 3.0
     assert _mode == "plain"
 
 

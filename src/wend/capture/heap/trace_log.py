@@ -49,12 +49,16 @@ from wend.trace.state.variable import Variable
 class _LoggedWrite:
     """A write: the place, what it held before, where it was first written; see `note_write`."""
 
-    __slots__ = ("is_certain", "may_initialize", "may_replace", "old", "place", "source")
+    __slots__ = (
+        *("is_certain", "may_initialize", "may_replace", "may_set"),
+        *("old", "place", "source"),
+    )
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.source: Source | None = None
         self.is_certain, self.may_initialize, self.may_replace = False, True, True
+        self.may_set = False
         self.old = place.read()
 
     def is_write(self) -> bool:
@@ -111,10 +115,11 @@ class TraceLog:
         Raises:
             SideEffectError: functions that run with the graph would not see what they are set to.
         """
-        entries = [e for e in self.entries.values() if e.is_certain and not e.is_write()]
+        unchanged = [e for e in self.entries.values() if not e.is_write()]
+        entries = [e for e in unchanged if e.is_certain or e.may_set]
         if entries and any(node.op in HOST_CALLS for node in graph.walk()):
             raise refusal(entries, name)
-        return [entry.place for entry in entries]
+        return [entry.place for entry in entries if entry.is_certain]
 
     def outliving(self, captured: tuple[Any, ...]) -> list[_LoggedWrite]:
         """Return the writes to objects that outlive the trace, which has just ended.
@@ -262,6 +267,7 @@ def note_write(
     is_here: bool = True,
     may_initialize: bool = True,
     may_replace: bool = True,
+    may_set: bool = False,
 ) -> None:
     """Log that a place is about to be written, in all active traces.
 
@@ -271,12 +277,14 @@ def note_write(
         is_here: whether the user's current line is the one that writes.
         may_initialize: whether code that has been seen decides to write, as an initialization does.
         may_replace: whether an initialization may put one thing in the place of another.
+        may_set: whether code that is not captured may write it now, and what it held before later.
     """
     for log in _logs.get():
         entry = log.note(place, is_here)
         entry.is_certain |= is_certain
         entry.may_initialize &= may_initialize
         entry.may_replace &= may_replace
+        entry.may_set |= may_set
 
 
 def _reaches_traced(value: Any) -> bool:

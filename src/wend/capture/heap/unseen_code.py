@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -27,14 +28,16 @@ def note_uncaptured(fun: FunctionType) -> None:
     if not is_trace_logged() or getattr(fun, "__wend_do_not_capture__", False):
         return
     names = {name for code in codes_in(fun.__code__) for name in code.co_names}
+    stored = _stored_names(fun.__code__) if fun.__code__.co_flags & inspect.CO_GENERATOR else ()
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
         place = CellPlace(name, cell)
-        note_write(place, is_certain=False)
+        note_write(place, is_certain=False, may_set=name in stored)
         _note_parts(name, place.read(), names)
     for name in names & fun.__globals__.keys():
         value = fun.__globals__[name]
         if not isinstance(value, (FunctionType, ModuleType, type)):
-            note_write(GlobalPlace(name, fun.__globals__), is_certain=False)
+            place = GlobalPlace(name, fun.__globals__)
+            note_write(place, is_certain=False, may_set=name in stored)
         _note_parts(name, value, names)
 
 
@@ -55,6 +58,13 @@ def note_construction(cls: type) -> None:
 def _stored_attributes(code: CodeType) -> frozenset[str]:
     """Return the names of the attributes that code assigns to."""
     return frozenset(x.argval for x in dis.get_instructions(code) if x.opname == "STORE_ATTR")
+
+
+@functools.lru_cache(256)
+def _stored_names(code: CodeType) -> frozenset[str]:
+    """Return the names of the globals, and of the variables of outer functions, that code sets."""
+    stores = ("STORE_GLOBAL", "STORE_DEREF")
+    return frozenset(x.argval for x in dis.get_instructions(code) if x.opname in stores)
 
 
 def note_object(label: str, value: Any, *, is_here: bool = False) -> None:
