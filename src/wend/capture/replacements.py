@@ -18,7 +18,7 @@ import numpy as np
 from wend.base import refusals
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
-from wend.capture.builtins import bisection, math_module, namespaces, strings
+from wend.capture.builtins import bisection, eigenvalues, math_module, namespaces, strings
 from wend.capture.builtins import builtins as standard
 from wend.capture.builtins.conversions import as_weak
 from wend.capture.builtins.sequence_methods import sequence_method
@@ -32,7 +32,6 @@ from wend.ir.dtypes import SHORT_NAMES
 from wend.numpy import (
     copying,
     creating,
-    decompositions,
     fft,
     indexing,
     ranges,
@@ -235,7 +234,7 @@ _REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     for original, staged in _STAGED_VERSIONS.items()
 }
 _REPLACEMENTS |= {dtype.type: _scalar_type(dtype.type) for dtype in SHORT_NAMES}
-_REPLACEMENTS |= strings.REPLACED | namespaces.REPLACEMENTS
+_REPLACEMENTS |= strings.REPLACED | namespaces.REPLACEMENTS | eigenvalues.REPLACED
 _REPLACEMENTS |= {
     builtins.all: _all,
     builtins.any: _any,
@@ -252,8 +251,6 @@ _REPLACEMENTS |= {
     builtins.zip: _zip,
     np.fromiter: _fromiter,
     np.isscalar: standard.is_scalar,
-    np.linalg.eig: decompositions.eig,
-    np.linalg.eigvals: decompositions.eigvals,
     np.nditer: _nditer,
     operator.contains: contains,
     operator.is_: is_,

@@ -46,6 +46,8 @@ def getitem(x: Any, key: Any) -> Any:
     Raises:
         IndexError: too many indices, or a static position is out of range.
     """
+    if is_truth(key):
+        x, key = of_truth(x, key)
     keys = parts.staged_axis_entries(tensor_type(x), key)
     if keys is not None and not parts.has_dedicated_op(keys) and not parts.is_small(x):
         return parts.subview_of(x, keys).load(x)
@@ -55,6 +57,16 @@ def getitem(x: Any, key: Any) -> Any:
     if all(isinstance(entry, slice) for entry in entries):
         return x
     return _gather(x, entries)
+
+
+def is_truth(key: Any) -> bool:
+    """Return whether a key is a traced bool, which selects all of an array or nothing."""
+    return isinstance(key, Staged) and key.type.dtype == BOOL and not shaping.rank_of(key)
+
+
+def of_truth(x: Any, key: Any) -> tuple[Any, Any]:
+    """Return an array with an axis in front, and the mask along it that a traced bool is."""
+    return shaping.expand_dims(x, 0), shaping.reshape(key, (1,))
 
 
 def flat_positions(dims: Any, entries: Sequence[Any]) -> Any:
@@ -175,7 +187,12 @@ def unpack_mask(entry: Any, x: Any, start: int) -> list[Any]:
         return [entry]
     if shaping.rank_of(entry) == 0:
         raise refusal(
-            IndexError("a traced array cannot be indexed by a bool scalar; use wend.cond")
+            IndexError(
+                explain(
+                    f"a traced bool{at(user_source())} is one of several indices.",
+                    cure="write x[:, None][:, mask] with an array of one bool for x[:, test].",
+                )
+            )
         )
     return list(apply_all(ops.nonzero, check_mask(entry, x, start)))
 

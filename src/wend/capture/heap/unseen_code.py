@@ -36,8 +36,8 @@ def note_uncaptured(fun: FunctionType) -> None:
     for name in names & fun.__globals__.keys():
         value = fun.__globals__[name]
         if not isinstance(value, (FunctionType, ModuleType, type)):
-            place = GlobalPlace(name, fun.__globals__)
-            note_write(place, is_certain=False, may_set=name in stored)
+            variable = GlobalPlace(name, fun.__globals__)
+            note_write(variable, is_certain=False, may_set=name in stored)
         _note_parts(name, value, names)
 
 
