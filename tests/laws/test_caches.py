@@ -60,6 +60,7 @@ KNOWN = {
     "capture/state/unsure_iterators.py:_taken_by": "weak: goes with the recording",
     "capture/heap/trace_log.py:HOLDERS": "filled when wend is imported",
     "capture/heap/unseen_code.py:_stored_attributes": "the last functions",
+    "capture/heap/unseen_code.py:_stored_names": "the last functions",
     "capture/uncaptured.py:NOT_CAPTURED": "weak: goes with the code",
     "capture/source.py:_indexes": "the last files",
     "interop/jax/calling.py:_functions": "one for each function compiled into a program of XLA",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import copy
+import dataclasses
 import functools
 import gc
 import operator
@@ -85,8 +86,11 @@ def call(fun: Any) -> Any:
     """Return what a call in captured code calls instead of `fun`."""
     if fun is os.getenv:
         fun = method(attribute(os, "environ"), "get")  # the same, and guarded
-    if isinstance(fun, type) and is_traced_now() and _is_initialized_by_users_code(fun):
-        return functools.partial(_construct, fun)
+    if isinstance(fun, type) and is_traced_now():
+        if _is_initialized_by_users_code(fun):
+            return functools.partial(_construct, fun)
+        if _is_initialized_by_a_dataclass(fun):
+            return functools.partial(_construct_dataclass, fun)
     callee = resolved = _resolve_callee(fun)
     if (call_with_proxies := calls_special_methods(fun)) is not None:
         callee = functools.partial(call_with_proxies, fun, callee)
@@ -131,6 +135,43 @@ def _construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
     result = call(types.MethodType(get_attribute(cls, "__init__"), instance))(*args, **kwargs)
     if result is not None:
         raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+    note_constructed(instance)
+    return instance
+
+
+def _is_initialized_by_a_dataclass(cls: type) -> bool:
+    """Return whether `dataclass` has made the `__init__`, which calls a user's `__post_init__`."""
+    hook: Any = getattr(cls, "__post_init__", None)
+    initialize: Any = getattr(cls, "__init__", None)
+    assign: Any = getattr(cls, "__setattr__", None)
+    return bool(
+        is_plain_function(hook)
+        and dataclasses.is_dataclass(cls)
+        and getattr(type(cls), "__call__", None) is type.__call__  # noqa: B004
+        and getattr(cls, "__new__", None) is object.__new__
+        and _is_generated(initialize)
+        and (assign is object.__setattr__ or _is_generated(assign))
+        and not is_library(hook.__code__.co_filename)
+        and is_captured_function(captured(hook))
+        and cls.__dictoffset__ != 0
+    )
+
+
+def _is_generated(fun: Any) -> bool:
+    return is_plain_function(fun) and fun.__code__.co_filename == "<string>"
+
+
+def _construct_dataclass(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+    """Make an instance of a dataclass whose `__post_init__` is captured."""
+    instance: Any = object.__new__(cls)
+    hook = call(types.MethodType(get_attribute(cls, "__post_init__"), instance))
+
+    def run_hook(*args: Any) -> None:
+        del vars(instance)["__post_init__"]
+        hook(*args)
+
+    vars(instance)["__post_init__"] = run_hook  # what the generated code finds
+    get_attribute(cls, "__init__")(instance, *args, **kwargs)
     note_constructed(instance)
     return instance
 
