@@ -61,6 +61,8 @@ def has_operators(kind: type) -> bool:
 
 def _find_operators(kind: type) -> Iterator[str]:
     for base in kind.__mro__:
+        if base.__module__.startswith("wend."):
+            continue  # the code that dataclasses generate is in no file
         for name, method in vars(base).items():
             if (
                 isinstance(method, types.FunctionType)
