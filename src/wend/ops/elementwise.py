@@ -563,6 +563,17 @@ fmod_int = elementwise("fmod_int", np.fmod, INTEGERS)
 
 gcd = elementwise("gcd", np.gcd, INTEGERS)
 lcm = elementwise("lcm", np.lcm, INTEGERS)
+
+
+def _kernel_mul_high(x: Any, y: Any) -> Any:
+    half, low = np.uint64(32), np.uint64(2**32 - 1)
+    (x_high, y_high), (x_low, y_low) = (x >> half, y >> half), (x & low, y & low)
+    middle = x_high * y_low + (x_low * y_low >> half)
+    return x_high * y_high + (middle >> half) + (x_low * y_high + (middle & low) >> half)
+
+
+# The upper 64 of the 128 bits of a product
+mul_high = elementwise("mul_high", _kernel_mul_high, {np.dtype(np.uint64)})
 bit_count = elementwise(
     "bit_count", np.bitwise_count, INTEGERS, result=lambda _: np.dtype(np.uint8)
 )

@@ -20,7 +20,8 @@ from wend.passes.batch_lanes import is_harmless
 
 # Fewer elements run one after the other
 MIN_ELEMENTS = 16
-# Two vectors hide the latency of short bodies; long ones have parallelism, and few registers
+# Two vectors hide the latency of short bodies, and of the rounds of draws, each of which waits for
+# the one before; other long ones have parallelism, and few registers
 NARROW, WIDE, _MAX_WIDE_NODES = 8, 16, 32
 
 
@@ -79,7 +80,8 @@ def lane_count(node: Node) -> int:
 def suitable_lanes(body: Graph) -> int:
     """Return how many lanes suit a body."""
     nodes = sum(node.op is not creating.constant for node in body.walk())
-    return WIDE if nodes <= _MAX_WIDE_NODES else NARROW
+    draws = any(node.op is elementwise.mul_high for node in body.walk())
+    return WIDE if draws or nodes <= _MAX_WIDE_NODES else NARROW
 
 
 def refilled_loops(body: Graph) -> Sequence[Node]:

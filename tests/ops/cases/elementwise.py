@@ -70,6 +70,16 @@ def _direction(x: Any, y: Any) -> Any:
         return np.where((x == 0) & (y == 0), x, x / np.hypot(x, y))
 
 
+def _upper_half(x: Any, y: Any) -> Any:
+    return np.vectorize(lambda a, b: int(a) * int(b) >> 64, otypes=[np.uint64])(x, y)
+
+
+EDGES = np.array([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
+WORDS = [
+    (np.uint64(2**64 - 3), np.uint64(2**33 + 5)),
+    (EDGES[:, None] * EDGES, EDGES + EDGES[:, None]),
+]
+
 CASES = [
     binary("add", np.add, NUMERIC),
     binary("sub", np.subtract, NUMERIC),
@@ -132,6 +142,7 @@ CASES = [
     unary("atanh", np.arctanh, INEXACT, (-0.9, 0.9)),
     binary("hypot", np.hypot, FLOATS, (0.3, 2)),
     flat("modulus", np.hypot, FLOATS, 2),
+    Case("mul_high", _upper_half, WORDS),
     dataclasses.replace(binary("direction", _direction, FLOATS, (0.3, 2)), exact=False),
     binary("atan2", np.arctan2, FLOATS, (0.3, 2)),
     Case("atan2", np.arctan2, smooth=[(between(-2, -1, 4), between(-2, 2, 4, seed=1))]),

@@ -12,10 +12,10 @@ from __future__ import annotations
 from wend.backends.native.target.writer import Writer
 
 NAME, TYPES = "wend.philox", "ptr, ptr, ptr, i64"
-_ROUNDS = 10
-_MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
+ROUNDS = 10
+MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
 # By which each word of the key grows after a round: the golden ratio and the root of 3, less 1
-_WEYL = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
+WEYL = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
 
 
 def library() -> str:
@@ -89,9 +89,9 @@ def _add(w: Writer, counter: list[str], number: str) -> list[str]:
 def _encrypt(w: Writer) -> list[str]:
     w.start("entry")
     key, counter = ["%k0", "%k1"], ["%c0", "%c1", "%c2", "%c3"]
-    for number in range(_ROUNDS):
+    for number in range(ROUNDS):
         high, low = zip(
-            *(_product(w, counter[2 * k], _MULTIPLIERS[k]) for k in range(2)), strict=True
+            *(_product(w, counter[2 * k], MULTIPLIERS[k]) for k in range(2)), strict=True
         )
         mixed = [
             w.define(
@@ -100,8 +100,8 @@ def _encrypt(w: Writer) -> list[str]:
             for k in range(2)
         ]
         counter = [mixed[0], low[1], mixed[1], low[0]]
-        if number < _ROUNDS - 1:
-            key = [w.define(f"add i64 {key[k]}, {_signed(_WEYL[k])}") for k in range(2)]
+        if number < ROUNDS - 1:
+            key = [w.define(f"add i64 {key[k]}, {_signed(WEYL[k])}") for k in range(2)]
     value, type = "poison", "{i64, i64, i64, i64}"
     for k, word in enumerate(counter):
         value = w.define(f"insertvalue {type} {value}, i64 {word}, {k}")

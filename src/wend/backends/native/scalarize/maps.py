@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from wend.backends.native.expand.expand import expand_operations
+from wend.backends.native.scalarize.draws import expand_draws
 from wend.backends.native.scalarize.split import split_arrays
 from wend.backends.native.target.small_arrays import (
     element_type,
@@ -78,7 +79,7 @@ def _append_map(b: Build, node: Node, p: ParallelMapParts) -> list[Value] | None
     body = without_maybes(p.body)
     if body is None:
         return None
-    split = split_arrays(expand_operations(_on_numbers(body)))
+    split = split_arrays(expand_draws(expand_operations(_on_numbers(body))))
     sums, fixed = ([y for x in part for y in _numbers(b, x)] for part in (p.starts, p.invariants))
     new = b.parallel_map(
         [column for x in p.mapped for column in _columns(b, x)],

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.scalar.element import Element
+from wend.backends.native.emit.scalar.normal_quantile import emit_normal_quantile
 from wend.backends.native.emit.scalar.powers import known_power, power_of_number
 from wend.backends.native.rt import special_functions
 from wend.backends.native.target.kinds import FLOAT32, Kind
@@ -143,6 +144,21 @@ def _from_scipy(stem: str) -> Element:
     return replace(
         _in_double(lambda low, kind, args: _call_scipy(low, stem, args)),
         is_supported=lambda node: special_functions.is_available(stem),
+    )
+
+
+def _normal_quantile() -> Element:
+    def compute(low: Lowering, kind: Kind, args: Sequence[str]) -> str:
+        def call(number: str) -> str:
+            return _call_scipy(low, "ndtri", [number])
+
+        (x,) = args
+        return call(x) if kind.lanes == 1 else emit_normal_quantile(low, kind, x, call)
+
+    return replace(
+        _in_double(compute),
+        is_supported=lambda node: special_functions.is_available("ndtri"),
+        takes_vectors=True,
     )
 
 
@@ -290,7 +306,7 @@ _FROM_LIBM = (
     *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),
 )
 _FROM_SCIPY = (
-    *(special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri),
+    *(special.gamma, special.gammaln, special.erfinv, special.erfcinv),
     *(special.betaln, special.kl_div),
 )
 
@@ -302,6 +318,7 @@ FUNCTIONS: Mapping[Op, Element] = {
     **{op: from_libm(op.name) for op in _FROM_LIBM},
     **{op: vectorizable(op.name) for op in (special.erf, special.erfc, special.expit)},
     **{op: _from_scipy(op.name) for op in _FROM_SCIPY},
+    special.ndtri: _normal_quantile(),
     special.polygamma: _member_from_scipy("psi"),
     special.bessel_i: _member_from_scipy("i0", "i1", others="iv"),
     special.bessel_j: _member_from_scipy("j0", "j1", others="jv"),

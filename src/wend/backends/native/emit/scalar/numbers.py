@@ -92,6 +92,33 @@ def _bit_count(low: Lowering, node: Node, kind: Kind, x: str) -> str:
     return count if type == "i8" else low.w.define(f"trunc {type} {count} to i8")
 
 
+def _mul_high(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+    """Emit the upper half of a product: of 128 bits, or in a vector by products of halves."""
+    w, type = low.w, kind.text
+    if kind.lanes == 1:
+        wide = [w.define(f"zext i64 {v} to i128") for v in (x, y)]
+        product = w.define(f"mul i128 {wide[0]}, {wide[1]}")
+        return w.define(f"trunc i128 {w.define(f'lshr i128 {product}, 64')} to i64")
+    half, mask = kind.literal(32), kind.literal(2**32 - 1)
+
+    def lower(v: str) -> str:
+        return w.define(f"and {type} {v}, {mask}")
+
+    def upper(v: str) -> str:
+        return w.define(f"lshr {type} {v}, {half}")
+
+    def product_of(a: str, b: str) -> str:
+        return w.define(f"mul {type} {a}, {b}")
+
+    def total(a: str, b: str) -> str:
+        return w.define(f"add {type} {a}, {b}")
+
+    (x_low, y_low), (x_high, y_high) = (lower(x), lower(y)), (upper(x), upper(y))
+    middle = total(product_of(x_high, y_low), upper(product_of(x_low, y_low)))
+    carry = upper(total(product_of(x_low, y_high), lower(middle)))
+    return total(total(product_of(x_high, y_high), upper(middle)), carry)
+
+
 NUMBERS: Mapping[Op, Element] = {
     ops.signbit: Element(_signbit, "f"),
     ops.nextafter: Element(_nextafter, "f"),
@@ -99,5 +126,6 @@ NUMBERS: Mapping[Op, Element] = {
     ops.fmod_int: Element(_fmod_int, "iu"),
     ops.gcd: Element(_gcd, "iu"),
     ops.lcm: Element(_lcm, "iu"),
+    ops.mul_high: Element(_mul_high, "u", takes_vectors=True),
     ops.bit_count: Element(_bit_count, "iu"),
 }

@@ -1,0 +1,87 @@
+"""Random bits of small arrays as arithmetic on words, so that keys stay in registers.
+
+The rounds are those of `rt/philox.py`, which writes words to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wend.backends.native.rt.philox import MULTIPLIERS, ROUNDS, WEYL
+from wend.backends.native.target.small_arrays import size
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.rewrite import rewrite_nodes, with_operands
+from wend.ops import elementwise
+from wend.ops.build import Build
+from wend.ops.random import UINT64, random_bits
+
+# Words of one block of the cipher, and the most that are drawn in registers
+_BLOCK, _MAX_WORDS = 4, 8
+
+
+def expand_draws(graph: Graph) -> Graph:
+    """Write draws of up to 8 words as arithmetic, in regions too."""
+    if random_bits not in graph.ops:
+        return graph
+    b = Build(graph.name)
+
+    def expand(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        if node.op is random_bits and _is_short(node):
+            b.nodes, b.source = nodes, node.source
+            return [_draw(b, node, *operands[:2])]
+        nodes.append(with_operands(node, operands, list(map(expand_draws, node.regions))))
+        return nodes[-1].results
+
+    return rewrite_nodes(graph, expand)
+
+
+def _is_short(node: Node) -> bool:
+    type = node.results[0].tensor
+    return type.is_static and size(type) <= _MAX_WORDS
+
+
+def _draw(b: Build, node: Node, key: Value, counter: Value) -> Value:
+    """Return the words of the blocks after a counter."""
+    keys, words = _words(b, key), _words(b, counter)
+    count = size(node.results[0].type)
+    drawn: list[Value] = []
+    while len(drawn) < count:
+        words = _following(b, words)
+        drawn += _encrypt(b, keys, words)
+    shape = tuple(dim for dim in node.results[0].tensor.dims if isinstance(dim, int))
+    return b.from_elements(drawn[:count], shape) if shape else drawn[0]
+
+
+def _words(b: Build, x: Value) -> list[Value]:
+    return [b.gather(x, b.integer(k)) for k in range(size(x.type))]
+
+
+def _following(b: Build, words: Sequence[Value]) -> list[Value]:
+    """Return the next number of 256 bits."""
+    following, carry = [], b.constant(1, UINT64)
+    for word in words:
+        following.append(b.add(word, carry))
+        carry = b.cast(b.lt(following[-1], carry), UINT64)
+    return following
+
+
+def _encrypt(b: Build, key: Sequence[Value], counter: Sequence[Value]) -> list[Value]:
+    """Return the words of a block."""
+    factors = [b.constant(x, UINT64) for x in MULTIPLIERS]
+    steps = [b.constant(x, UINT64) for x in WEYL]
+    for number in range(ROUNDS):
+        if number:
+            key = [b.add(x, step) for x, step in zip(key, steps, strict=True)]
+        products = [*zip(counter[::2], factors, strict=True)]
+        low = [b.mul(*pair) for pair in products]
+        high = [b.emit(elementwise.mul_high, *pair) for pair in products]
+        mixed = [
+            _xor(b, _xor(b, x, odd), word)
+            for x, odd, word in zip(high[::-1], counter[1::2], key, strict=True)
+        ]
+        counter = [mixed[0], low[1], mixed[1], low[0]]
+    return [*counter]
+
+
+def _xor(b: Build, x: Value, y: Value) -> Value:
+    return b.emit(elementwise.bit_xor, x, y)
