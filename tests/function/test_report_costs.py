@@ -176,3 +176,75 @@ def test_memory_of_lists_is_what_a_run_needed() -> None:
         x += float(np.exp(np.sin(x))) * 1e-4
         trips += 1
     assert 8 * trips <= size <= 8 * 2 * trips + 512
+
+
+def smoothed(w: Any, h: Any) -> Any:
+    for _ in range(5):
+        h = np.tanh(h @ w)
+    return h
+
+
+def halved(w: Any, h: Any) -> Any:
+    while np.sum(h) > 1.0:
+        h = h * 0.5 + np.sin(h) * 0.1
+    return h
+
+
+def delayed(w: Any, h: Any) -> Any:
+    a = b = c = h
+    while np.sum(a) > 1.0:
+        a, b, c = w @ a + c * 0.1, a, b
+    return a
+
+
+def delayed_product(w: Any, h: Any) -> Any:
+    a = b = c = h
+    while np.sum(a) > 1.0:
+        a, b, c = w @ c + 0.1 * np.tanh(a), a, b
+    return a
+
+
+def filled(w: Any, h: Any) -> Any:
+    out = np.zeros(200)
+    for k in range(1, 200):
+        out[k] = out[k - 1] + h[k]
+    return out
+
+
+def summed(w: Any, h: Any) -> Any:
+    s = np.zeros(200)
+    for _ in range(5):
+        h = np.tanh(h @ w)
+        s = s + h
+    return s
+
+
+@pytest.mark.parametrize(
+    ("f", "text"),
+    [
+        (smoothed, "`h` f64[200] in 2 buffers in the loop at here: 3,200 bytes"),
+        (halved, "`h` f64[200] in 1 buffer in the loop at here: 1,600 bytes"),
+        (delayed, "`a`, `b`, `c` f64[200] in a ring of 3 in the loop at here: 4,800 bytes"),
+        (delayed_product, "`a`, `b`, `c` f64[200] in a ring of 4 in the loop at here: 6,400 bytes"),
+        (filled, "f64[200] in 1 buffer in the loop at here: 1,600 bytes"),
+        (
+            summed,
+            "`h` f64[200] in 2 buffers, `s` f64[200] in 1 buffer in the loop at here: 4,800 bytes",
+        ),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_loops_tell_the_buffers_of_their_carry(f: Any, text: str) -> None:
+    function = wend.function(f)
+    function(np.full((200, 200), 1e-3), np.ones(200))
+    assert f"carries {text}" in costs(function)
+
+
+def test_loops_tell_of_no_small_carries_and_of_none_that_they_record() -> None:
+    function = wend.function(smoothed)
+    function(np.eye(5), np.ones(5))
+    assert not any(line.startswith("carries") for line in costs(function))
+    slope = wend.function(wend.grad(lambda w, h: np.sum(smoothed(w, h))))
+    slope(np.full((200, 200), 1e-3), np.ones(200))
+    lines = [line for line in costs(slope) if line.startswith("carries")]
+    assert not any("`h`" in line for line in lines)

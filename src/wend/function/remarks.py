@@ -17,6 +17,7 @@ from wend.ops import creating, elementwise, lists, maybe, shaping
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import trip_count
 from wend.ops.parallel_map import parallel_map
+from wend.passes.carry_buffers import carry_buffers
 
 _MAX_LINES = 3  # of one kind of remark
 _MIN_REPORTED_BYTES = 1024  # fusion that saves less makes no difference
@@ -99,6 +100,30 @@ def counted(graphs: Sequence[Graph]) -> list[str]:
             loops[node.source].append(node)
     lines = [f"runs the loop{at(source)} {_times(nodes)}" for source, nodes in loops.items()]
     return largest([(0, line) for line in lines])
+
+
+def carried(graphs: Sequence[Graph]) -> list[str]:
+    """Return a line for each loop: in how many buffers the large arrays of its carry live."""
+    sized_lines = []
+    for loop in (node for graph in graphs for node in graph.walk() if node.op is while_):
+        rings = carry_buffers(WhileParts.of(loop))
+        size = sum(count * (ring[0].tensor.nbytes or 0) for ring, count in rings)
+        if size < _MIN_REPORTED_BYTES:
+            continue
+        texts = [_buffers(ring, count) for ring, count in rings[:_MAX_NAMES]]
+        more = f" and {len(rings) - _MAX_NAMES} more" if len(rings) > _MAX_NAMES else ""
+        line = f"carries {', '.join(texts)}{more} in the loop{at(loop.source)}: {size:,} bytes"
+        sized_lines.append((size, line))
+    return largest(sized_lines)
+
+
+def _buffers(ring: Sequence[Value], count: int) -> str:
+    """Return `h f64[64] in 2 buffers`."""
+    names = ", ".join(x.name for x in ring if x.name)
+    array = f"{names} {ring[0].type}" if names else str(ring[0].type)
+    if len(ring) > 1:
+        return f"{array} in a ring of {count}"
+    return f"{array} in {count} buffer{'s' if count > 1 else ''}"
 
 
 def _times(loops: Sequence[Node]) -> str:

@@ -22,7 +22,16 @@ from wend.base.memory import (
     without_segments,
 )
 from wend.base.source import at
-from wend.function.remarks import copied, counted, fused_loops, hoisted, largest, mapped, recomputed
+from wend.function.remarks import (
+    carried,
+    copied,
+    counted,
+    fused_loops,
+    hoisted,
+    largest,
+    mapped,
+    recomputed,
+)
 from wend.function.signature.shape_relaxation import subsumes
 from wend.function.signature.signature import Arguments
 from wend.ir.dtypes import short
@@ -238,6 +247,7 @@ def costs(graphs: Sequence[Graph], executables: Sequence[Executable]) -> list[st
     ]
     remarks = [
         *counted(graphs),
+        *carried(graphs),
         *mapped(graphs),
         *copied(graphs),
         *recomputed(graphs),
