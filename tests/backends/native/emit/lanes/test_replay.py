@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -192,3 +194,24 @@ def test_records_of_results_in_groups() -> None:
         np.testing.assert_array_equal(x, y)
     assert "lanes, for one group" in vmapped.explain()
     wend.vmap(wend.grad(decay))(STARTS, LENGTHS)  # which is replayed, as the fixture asks
+
+
+def test_an_endless_element_is_interrupted() -> None:
+    """Ctrl-C ends the loop that writes records; later calls are as those before."""
+
+    def slow(x: Any, n: Any) -> Any:
+        while n > 0:
+            x = np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(x))))))) + 0.1)
+            n = n - 1
+        return x
+
+    slopes = wend.vmap(wend.grad(slow))
+    expected = slopes(STARTS[:40], LENGTHS[:40])
+    counts = LENGTHS[:40].copy()
+    counts[17] = 2**40
+    timer = threading.Timer(0.05, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        slopes(STARTS[:40], counts)
+    timer.join()
+    np.testing.assert_array_equal(slopes(STARTS[:40], LENGTHS[:40]), expected)
