@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wend
 from tests.helpers.drawn import ALL, FLOATS, REAL, check, drawn, few, spread
 
 
@@ -74,6 +76,34 @@ def test_bincount(x: np.ndarray, least: int) -> None:
     x = np.abs(x)
     check(lambda m, x: m.bincount(x, minlength=least), x)
     check(lambda m, x, w: m.bincount(x, w, least), x, np.arange(len(x)) / 2)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_bincount_of_any_number(backend: str) -> None:
+    spec = wend.TensorSpec([None], np.int64)
+    count = wend.function(lambda x: np.bincount(x), input_signature=[spec], backend=backend)
+    for numbers in ([1, 2, 2], [], [0]):
+        x = np.array(numbers, np.int64)
+        np.testing.assert_array_equal(count(x), np.bincount(x))
+    with pytest.raises(ValueError, match="no negative elements"):
+        count(np.array([1, -1]))
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "stored"),
+    [
+        (lambda x: np.bincount(x), np.int64, 0),
+        (lambda x: np.histogram(x, 10)[0], np.float64, 1),
+        (lambda x: np.histogram(x, 10, (0.0, 50.0))[0], np.float64, 1),
+    ],
+)
+def test_counting_keeps_few_arrays(function: Any, dtype: Any, stored: int) -> None:
+    """What is checked is not copied; bins are stored once."""
+    x = np.random.default_rng(0).integers(0, 100, 100_000).astype(dtype)
+    run = wend.function(function, backend="native")
+    np.testing.assert_array_equal(run(x), function(x))
+    (executable,) = run.get_concrete_function(x).compiled.executables()
+    assert executable.peak_memory() < (stored + 0.2) * x.nbytes
 
 
 @few

@@ -248,3 +248,50 @@ def test_masked_assignments_need_no_table_of_all_positions(change, has_positions
     assert ("nonzero" in names) is has_positions
     assert "iota" not in names
     assert all(node.attrs["value"].size == 1 for node in nodes if node.op.name == "constant")
+
+
+# Values that do not fit: NumPy's words. Of sizes that only the run knows, those of masks are so.
+NEGATIVE = np.array([-1.0, 2, 3, 4])
+MISFITS: dict[str, tuple[Any, Any]] = {
+    "a slice": (slice(0, 2), np.ones(3)),
+    "a row": (slice(None), np.ones((2, 3))),
+    "positions": (np.array([0, 1]), np.ones(3)),
+    "a mask": (NEGATIVE > 0, np.ones(2)),
+    "more than a mask takes": (NEGATIVE > 0, np.ones(4)),
+    "nothing": (NEGATIVE > 0, np.ones(0)),
+    "axes": (NEGATIVE > 0, np.ones((3, 1))),
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize(
+    ("misfit", "is_sized"),
+    [
+        *((misfit, True) for misfit in MISFITS),
+        *((misfit, False) for misfit in ("a mask", "more than a mask takes", "nothing", "axes")),
+    ],
+)
+def test_values_that_do_not_fit(misfit: str, is_sized: bool, backend: str) -> None:
+    key, value = MISFITS[misfit]
+    spec = None if is_sized else wend.TensorSpec([None] * value.ndim)
+    signature = None if spec is None else [wend.TensorSpec([4]), spec]
+    fun = wend.function(lambda x, v: put(x, v, key), input_signature=signature, backend=backend)
+    with pytest.raises((ValueError, TypeError)) as expected:
+        put(NEGATIVE, value, key)
+    with pytest.raises(type(expected.value)) as actual:
+        fun(NEGATIVE, value)
+    assert str(actual.value).split(" at test_")[0] == str(expected.value)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_mask_takes_one_number_or_one_for_each_true_element(backend: str) -> None:
+    spec = wend.TensorSpec([None])
+    fun = wend.function(
+        lambda x, v: put(x, v, x > 0), input_signature=[spec, spec], backend=backend
+    )
+    for value in (np.ones(1), np.arange(3.0)):
+        np.testing.assert_array_equal(fun(NEGATIVE, value), put(NEGATIVE, value, NEGATIVE > 0))
+    np.testing.assert_array_equal(fun(-np.ones(2), np.ones(0)), -np.ones(2))
+    slope = wend.grad(lambda v: (fun(NEGATIVE, v) ** 2).sum())
+    np.testing.assert_array_equal(slope(np.arange(3.0)), 2 * np.arange(3.0))
+    np.testing.assert_array_equal(slope(np.ones(1)), [6.0])

@@ -12,7 +12,7 @@ from wend.eager.dispatch import Staged, apply, recorder, type_of
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import BOOL, INT64, is_supported
 from wend.ir.op import Op
-from wend.ir.types import Dim, Shape, Symbol, TensorType
+from wend.ir.types import Dim, Shape, Symbol, TensorType, shape_as_tuple_text
 from wend.ops import effects, elementwise, shaping
 from wend.runtime.array_boundary import foreign_boundary
 
@@ -208,7 +208,7 @@ def _common_dim(column: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
     numbers = {dim for dim in column if isinstance(dim, int) and dim != 1}
     names = {dim for dim in column if isinstance(dim, Symbol)}
     if len(numbers) > 1:
-        shape_texts = " ".join(str(shape).replace(" ", "") for shape in shapes)
+        shape_texts = " ".join(map(shape_as_tuple_text, shapes))
         raise ShapeError(f"operands could not be broadcast together with shapes {shape_texts}")
     if numbers:
         return numbers.pop()

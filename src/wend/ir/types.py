@@ -143,6 +143,11 @@ def shape_text(shape: Shape | None) -> str:
     return "..." if shape is None else ",".join(map(str, shape))
 
 
+def shape_as_tuple_text(shape: Shape) -> str:
+    """Return the sizes as NumPy's errors print them: `(n0,3)`, `(3,)`."""
+    return f"({shape_text(shape)}{',' * (len(shape) == 1)})"
+
+
 def is_differentiable(type: Type) -> bool:
     """Return whether a value of this type can have a cotangent: floats, and lists of them."""
     match type:

@@ -31,6 +31,7 @@ from wend.numpy.shaping import known_size
 from wend.ops import elementwise
 from wend.ops import indexing as indexing_ops
 from wend.ops import searching as ops
+from wend.ops import shaping as shaping_ops
 
 
 @implements(np.searchsorted)
@@ -93,21 +94,36 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     x = staged(x)
     require_vector(x)
     x = cast(x, INT64) if dtype_of(x).kind == "u" else shaping.cast_as(x, INT64, "safe")
-    x = check_nonnegative(x, "'list' argument must have no negative elements")
+    if tensor_type(x).dims[0] == 0:
+        check_nonnegative(minlength, "'minlength' must not be negative")
+        return np.zeros(minlength if length is None else length, np.int64)  # whatever the weights
+    text = "'list' argument must have no negative elements"
+    if length is None:
+        is_negative = reducing.any(ew.less(x, 0))  # one loop finds both
+        highest = require(_highest(x), is_negative, ValueError, text)
+    else:
+        x = check_nonnegative(x, text)
     minlength = minlength if isinstance(minlength, Staged) else operator.index(minlength)
     minlength = check_nonnegative(minlength, "'minlength' must not be negative")
     if weights is not None:
         weights = shaping.cast_as(staged(weights), FLOAT64, "same_kind")
         differ = have_other_shapes(weights, x)
         require(x, differ, ValueError, "The weights and list don't have the same length.")
-    if length is None and tensor_type(x).dims[0] == 0:
-        return np.zeros(minlength, np.int64)  # as in NumPy, whatever the weights
-    count = ew.maximum(reducing.max(x) + 1, minlength) if length is None else length
-    if weights is None:
-        start, amounts = zeros(count, np.int64), ew.where(ew.equal(x, x), 1, 1)
-    else:
-        start, amounts = zeros(count, np.float64), weights
-    return apply(indexing_ops.scatter_add, staged(start), staged(amounts), x)
+    return _count(x, weights, ew.maximum(highest + 1, minlength) if length is None else length)
+
+
+def _highest(x: Any) -> Any:
+    """Return the highest of some non-negative numbers; -1 if there are none."""
+    if isinstance(tensor_type(x).dims[0], int):
+        return reducing.max(x)
+    return reducing.max(apply(shaping_ops.concat, x, staged(np.array([-1])), axis=0))
+
+
+def _count(x: Any, weights: Any, length: Any) -> Any:
+    """Return how often each of so many numbers is in `x`, or the sums of its weights."""
+    dtype = INT64 if weights is None else FLOAT64
+    amounts = shaping.broadcast_to(np.int64(1), shaping.shape(x)) if weights is None else weights
+    return apply(indexing_ops.scatter_add, staged(zeros(length, dtype)), staged(amounts), x)
 
 
 @implements(np.histogram)
@@ -143,7 +159,8 @@ def histogram(
         edges = require(edges, falls, ValueError, text)
     count = bins if is_number else known_size(edges, 0, "histogram") - 1
     bin_index = ew.where(ew.equal(a, edges[-1]), count, searchsorted(edges, a, "right"))
-    counts = bincount(ew.clip(bin_index, 0, count + 1), weights, length=count + 2)[1:-1]
+    amounts = None if weights is None else shaping.cast_as(weights, FLOAT64, "same_kind")
+    counts = _count(bin_index, amounts, count + 2)[1:-1]
     counts = counts if weights is None else cast(counts, dtype_of(weights))
     if density:
         counts = counts / diff(edges) / reducing.sum(counts)

@@ -11,9 +11,10 @@ from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import broadcast, cast, common_shape, tensor_type
 from wend.ir.dtypes import BOOL, INT64
+from wend.ir.types import shape_as_tuple_text
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, parts, shaping
-from wend.numpy.operands import check_single, put_operand, put_rank
+from wend.numpy.operands import check_single, put_operand, put_rank, staged
 from wend.numpy.slices import as_position, has_staged_bounds, is_full_slice, static_bounds
 from wend.ops import creating as creating_ops
 from wend.ops import indexing as indexing_ops
@@ -37,17 +38,18 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
         return ew.where(mask, cast(put_operand(value, dtype), dtype), x)
     positions = _leading_positions(x, key)
     if positions is not None:
-        value = _fit_value(value, x, indexing.getitem(x, key))
-        return apply(ops.scatter_set, x, value, *positions)
+        part = indexing.getitem(x, key)
+        value = _fit_count(value, part) if mask is not None else value
+        return apply(ops.scatter_set, x, _fit_value(value, x, part, key), *positions)
     bounds = _static_slices(x, key)
     if bounds is not None:
-        value = _fit_value(value, x, indexing.getitem(x, key))
+        value = _fit_value(value, x, indexing.getitem(x, key), key)
         return apply(ops.set_slice, x, value, slices=bounds)
-    part = _subview(x, key)
-    if part is not None:
-        return part.store(parts_ops.set_part, x, _fit_value(value, x, part.load(x)))
+    view = _subview(x, key)
+    if view is not None:
+        return view.store(parts_ops.set_part, x, _fit_value(value, x, view.load(x), key))
     places, target = _flat_positions(x, key)
-    value = _flatten(_fit_value(value, x, target))
+    value = _flatten(_fit_value(value, x, target, key))
     flat = apply(ops.scatter_set, shaping.reshape(x, (-1,)), value, places)
     return _reshape_like(flat, x)
 
@@ -91,13 +93,13 @@ def add_at(x: Any, key: Any, value: Any) -> Any:
     """Return a copy of `x` with `value` added at `key`; repeated positions accumulate."""
     positions = _leading_positions(x, key)
     if positions is not None:
-        value = _fit_value(value, x, indexing.getitem(x, key))
+        value = _fit_value(value, x, indexing.getitem(x, key), key)
         return apply(indexing_ops.scatter_add, x, value, *positions)
     part = _subview(x, key)
     if part is not None:
-        return part.store(parts_ops.add_part, x, _fit_value(value, x, part.load(x)))
+        return part.store(parts_ops.add_part, x, _fit_value(value, x, part.load(x), key))
     places, target = _flat_positions(x, key)
-    value = _flatten(_fit_value(value, x, target))
+    value = _flatten(_fit_value(value, x, target, key))
     flat = apply(indexing_ops.scatter_add, shaping.reshape(x, (-1,)), value, places)
     return _reshape_like(flat, x)
 
@@ -194,20 +196,48 @@ def _flatten(x: Any) -> Any:
     return shaping.reshape(x, (-1,)) if isinstance(x, Staged) else np.ravel(x)
 
 
-def _fit_value(value: Any, x: Any, target: Any) -> Any:
+# NumPy's words
+_MISFIT_OF_PART = "could not broadcast input array from shape {} into shape {}"
+_MISFIT_OF_POSITIONS = (
+    "shape mismatch: value array of shape {} could not be broadcast to indexing result of shape {}"
+)
+_COUNTS_DIFFER = (
+    "NumPy boolean array indexing assignment cannot assign {mine} input values to the {size} "
+    "output values where the mask is true"
+)
+
+
+def _fit_count(value: Any, part: Any) -> Any:
+    """Check that a vector has one number, or one for each element where a mask is true."""
+    value = staged(value)
+    (dim,), (count,) = tensor_type(value).dims, tensor_type(part).dims
+    if dim in (1, count):
+        return value
+    if isinstance(dim, int) and isinstance(count, int):
+        raise ShapeError(_COUNTS_DIFFER.format(mine=dim, size=count))
+    size, expected = (shaping.as_vector(shaping.shape(x)[0]) for x in (value, part))
+    expected = ew.where(ew.equal(size, 1), -1, expected)
+    attrs = {"shape": (dim,), "message": _COUNTS_DIFFER, "error": "value"}
+    return apply(shaping_ops.keep_shape, value, expected, **attrs)
+
+
+def _fit_value(value: Any, x: Any, target: Any, key: Any) -> Any:
     """Cast the value to the dtype of the array and broadcast it to the shape of `target`."""
     dtype = tensor_type(x).dtype
     value = cast(put_operand(value, dtype), dtype)
-    target_dims = tensor_type(target).dims
+    target_dims, whole_dims = tensor_type(target).dims, tensor_type(value).dims
     while shaping.rank_of(value) > len(target_dims) and tensor_type(value).dims[0] == 1:
         value = shaping.squeeze(value, 0)
     value_dims = tensor_type(value).dims
-    if common_shape([value_dims, target_dims]) != target_dims and all(
-        isinstance(d, int) for d in (*value_dims, *target_dims)
-    ):
-        raise ShapeError(
-            f"could not broadcast input array from shape {value_dims} into shape {target_dims}"
-        )
+    is_known = all(isinstance(dim, int) for dim in (*value_dims, *target_dims))
+    try:
+        fits = common_shape([value_dims, target_dims]) == target_dims or not is_known
+    except ShapeError:
+        fits = False
+    if not fits:
+        shapes = shape_as_tuple_text(whole_dims), shape_as_tuple_text(target_dims)
+        text = _MISFIT_OF_PART if parts.is_basic(key) else _MISFIT_OF_POSITIONS
+        raise ShapeError(text.format(*shapes))
     return broadcast(value, target)[0]
 
 

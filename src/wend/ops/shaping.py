@@ -268,7 +268,7 @@ def _infer_keep_shape(
     return tensor_of(x).with_shape(shape)
 
 
-_SHAPE_ERRORS = {"carry": CarryError, "index": IndexError}
+_SHAPE_ERRORS = {"carry": CarryError, "index": IndexError, "value": ValueError}
 
 
 def _kernel_keep_shape(x: Any, sizes: Any, *, shape: Shape, message: str, error: str) -> Any:
@@ -292,12 +292,12 @@ def _kernel_keep_shape(x: Any, sizes: Any, *, shape: Shape, message: str, error:
 
 
 def _keep_shape_errors(node: Node) -> Raises:
-    return (IndexError,) if node.attrs["error"] == "index" else ()
+    return {"carry": (), "index": (IndexError,), "value": (ValueError,)}[node.attrs["error"]]
 
 
 # The same array, after a check of its sizes against a vector, in which −1 accepts any. In the
 # message `{shape}` is the expected and `{its}` the actual shape, `{size}` and `{mine}` the first
-# sizes that differ; `error` is "carry" (for a loop's carry) or "index".
+# sizes that differ; `error` is "carry" (for a loop's carry), "index" or "value".
 keep_shape = Op(
     "keep_shape",
     _infer_keep_shape,
