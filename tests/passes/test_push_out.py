@@ -293,6 +293,23 @@ def test_products_where_the_count_is_known_at_entry(f: Any, n: int, backend: str
     np.testing.assert_allclose(compiled(*args), f(*args), rtol=1e-9)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("f", [counted, backwards], ids=lambda f: f.__name__)
+def test_products_that_exceed_the_limit_of_memory_leave_in_blocks(
+    f: Any, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trip takes 40 bytes, so a block has three trips."""
+    monkeypatch.setattr("wend.passes.push_out.MAX_BYTES", 130)
+    rng = np.random.default_rng(0)
+    args = rng.normal(size=(5, 5)) * 0.3, rng.normal(size=(10, 5)), rng.normal(size=5)
+    graph = wend.function(lambda w, xs, h: f(w, xs, h, 10)).get_concrete_function(*args).graph
+    text = to_text(run_passes(graph, OPTIMIZE))
+    assert "value=i64[]<3>" in text
+    assert "narrow" in text
+    (result,) = executable(backend, LazyOptimized(graph, passes_of(backend)))(args)
+    np.testing.assert_allclose(result, f(*args, 10), rtol=1e-12)
+
+
 def test_products_of_an_unknown_number_of_rows_are_pushed_out_in_blocks() -> None:
     def last(w: Any, xs: Any, h: Any) -> Any:
         for x in xs:
