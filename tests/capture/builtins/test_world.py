@@ -44,22 +44,22 @@ def drawing_generator(x):
 
 
 class Printing:
-    """The operator keeps `__init__` from being captured."""
+    """The `__new__` keeps `__init__` from being captured."""
 
     def __init__(self, x):
         print("made")
         self.x = x
 
-    def __add__(self, other):
-        return Printing(self.x + other.x)
+    def __new__(cls, x):
+        return object.__new__(cls)
 
 
 class Drawing:
     def __init__(self, x):
         self.x = x + np.random.rand()
 
-    def __add__(self, other):
-        return Drawing(self.x + other.x)
+    def __new__(cls, x):
+        return object.__new__(cls)
 
 
 REFUSED = {
