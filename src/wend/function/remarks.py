@@ -163,7 +163,8 @@ def mapped(graphs: Sequence[Graph]) -> list[str]:
         else:
             inner = [x.source for x in node.regions[1].walk() if x.op is while_]
             of = f": each has its own loop{places(s for s in inner if s)}" if inner else ""
-            lines.append(f"runs the elements of vmap{at(node.source)} one by one{of}")
+            why = f", and {node.remark.obstacle}" if inner and node.remark.obstacle else ""
+            lines.append(f"runs the elements of vmap{at(node.source)} one by one{of}{why}")
     return list(dict.fromkeys(lines))
 
 

@@ -48,6 +48,7 @@ class Remark:
         is_rematerialized: a backward pass recomputes it instead of reading a residual.
         is_for_all_trips: it computes for all trips of the loop that it left, or for a block.
         lanes: a loop that runs for so many elements of a `vmap` at a time; 1: for one.
+        obstacle: why such a loop runs for one, where that is known.
         is_refilled: such lanes take the next elements while others go on.
         trips: how many trips the program has of a loop; nothing reads what the others compute.
         unread_bytes: the size of the rows that such a loop does not keep.
@@ -66,6 +67,7 @@ class Remark:
     chunk: int | None = None
     threads: int | None = None
     is_distributed: bool = False
+    obstacle: str = ""
 
 
 class Node:

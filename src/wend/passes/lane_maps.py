@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from wend.base.source import at
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import ListType, TensorType, Type
+from wend.ir.op import Effect
+from wend.ir.types import ListType, MaybeType, TensorType, Type
 from wend.ops import creating, elementwise, lists
 from wend.ops.control import PREDICATE, WhileParts, if_, while_
 from wend.ops.parallel_map import LIST, STACK, ParallelMapParts, parallel_map
-from wend.passes.batch_lanes import is_harmless
+from wend.ops.shapes import size_of
+from wend.passes.batch_lanes import MAX_VALUE_ELEMENTS, is_harmless
 
 # Fewer elements run one after the other
 MIN_ELEMENTS = 16
@@ -46,6 +49,48 @@ def may_run_in_lanes(node: Node) -> bool:
         return False
     types = [*p.body.param_types, *p.body.result_types]
     return all(map(is_number, types)) and _LaneBody().accepts(p.body)
+
+
+def obstacle(node: Node) -> str:
+    """Return why a map has no lanes; nothing if no single node of its body is the reason."""
+    p = ParallelMapParts.of(node)
+    size = p.mapped[0].tensor.dims[0] if isinstance(p.mapped[0].type, TensorType) else MIN_ELEMENTS
+    if p.limits.get("lanes") == 1:
+        return "vmap has lanes=1"
+    if isinstance(size, int) and size < MIN_ELEMENTS:
+        return f"there are fewer than {MIN_ELEMENTS}"
+    for inner in p.body.walk():
+        is_of_lists = _has_list((*inner.operands, *inner.results))
+        if not is_of_lists and (inner.op.may_fail(inner) or inner.op.effect is not Effect.NONE):
+            return f"`{inner.op.name}`{at(inner.source)} may raise an error"
+        types = [_innermost(x.type) for x in (*inner.operands, *inner.results)]
+        large = [type for type in types if not _is_few(type)]
+        if large:
+            return f"`{inner.op.name}`{at(inner.source)} has {large[0]}"
+    loops = [x for x in p.body.walk() if x.op is while_]
+    regions = [x for loop in loops for region in loop.regions for x in region.walk()]
+    if any(x.op is while_ and _has_list(x.operands) for x in regions):
+        return "loops inside another keep records"
+    return ""
+
+
+def _innermost(type: Type) -> Type:
+    while not isinstance(type, TensorType):
+        if isinstance(type, ListType):
+            type = type.element
+        elif isinstance(type, MaybeType):
+            type = type.of
+        else:
+            return type
+    return type
+
+
+def _is_few(type: Type) -> bool:
+    """Return whether a type is that of a few numbers."""
+    if not isinstance(type, TensorType) or type.shape is None:
+        return False
+    count = size_of(type.shape)
+    return count is not None and count <= MAX_VALUE_ELEMENTS
 
 
 def is_loop_of_numbers(w: WhileParts) -> bool:

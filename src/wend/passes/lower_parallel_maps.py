@@ -11,7 +11,12 @@ from wend.ir.rewrite import inline, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import ListType, TensorType, Type
 from wend.ops.build import Build
 from wend.ops.parallel_map import STACK, SUM, ParallelMapParts, element_type, parallel_map
-from wend.passes.lane_maps import lane_count, refilled_loops, runs_in_lanes
+from wend.passes.lane_maps import (
+    lane_count,
+    obstacle,
+    refilled_loops,
+    runs_in_lanes,
+)
 
 
 def lower_parallel_maps(graph: Graph) -> Graph:
@@ -85,7 +90,7 @@ def _append_loop(b: Build, p: ParallelMapParts, node: Node) -> list[Value]:
         before.finish([predicate, *before.params[:carry]]),
         after.finish([after.add(index, after.integer(1)), *following]),
     )
-    loop.remark = Remark(lanes=1)
+    loop.remark = Remark(lanes=1, obstacle=obstacle(node))
     operands = [*p.mapped, *p.invariants]
     return [
         _stacked(b, list, type, operands) if form == STACK else list

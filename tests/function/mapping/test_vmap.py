@@ -218,11 +218,33 @@ def test_explain_says_how_elements_run():
     assert "in 16 lanes" in gradient.explain()
 
     def of_arrays(x):
-        return wend.while_loop(lambda c: c[0] < 8, lambda c: c * c, wnp.stack([x, x]))[0]
+        return wend.while_loop(lambda c: c[0] < 8, lambda c: c * c, wnp.stack([x] * 5))[0]
 
     of_arrays = wend.vmap(wend.grad(of_arrays))
     of_arrays(np.full(40, 1.5))
-    assert "one by one: each has its own loop" in of_arrays.explain()
+    assert re.search(r"one by one: each has its own loop.* has f64\[5\]", of_arrays.explain())
+
+
+def test_explain_says_why_elements_run_one_by_one():
+    def reason(fun, *args, **limits):
+        fun = wend.vmap(fun, **limits)
+        fun(*args)
+        (line,) = {x for x in fun.explain().splitlines() if "one by one" in x}
+        return line
+
+    def nested(a):
+        s = a
+        while s < 8.0:
+            x = s
+            while x * x > 1.01 * s:
+                x = 0.5 * (x + s / x)
+            s = s + a + 0.1 * x
+        return s
+
+    assert reason(halvings, np.ones(9)).endswith(", and there are fewer than 16")
+    assert reason(halvings, np.ones(40), lanes=1).endswith(", and vmap has lanes=1")
+    line = reason(wend.grad(nested), np.full(40, 1.5))
+    assert line.endswith(", and loops inside another keep records")
 
 
 # Effects
