@@ -12,7 +12,7 @@ import itertools
 import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -24,6 +24,7 @@ from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.aliases import find_holder
 from wend.capture.heap.containers import CONTAINER_TYPES, NestedContainers, replaced_containers
+from wend.trace.aliasing import listed_containers
 from wend.trace.aliasing.may_alias import may_alias
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
@@ -105,15 +106,17 @@ class _PhiGraph:
 _phis: ContextVar[_PhiGraph | None] = ContextVar("wend_container_choices", default=None)
 
 
-def tracking() -> AbstractContextManager[Any]:
+@contextmanager
+def tracking() -> Iterator[None]:
     """Track container phis in this block, the trace of a function."""
-    return scoped(_phis, _PhiGraph())
+    with scoped(_phis, _PhiGraph()), listed_containers.tracking():
+        yield
 
 
 def any_phis() -> bool:
     """Return whether there are containers whose identity is known only at run time."""
     phis = _phis.get()
-    return phis is not None and bool(phis.containers)
+    return phis is not None and bool(phis.containers or listed_containers.listed())
 
 
 def enter_region(originals: Row, copies: Row) -> None:
@@ -158,7 +161,7 @@ def merge_paths(results: Row, options: Sequence[Row], outer: Recording) -> None:
     phis = _phis.get()
     if phis is None:
         return
-    merge = next(phis.merge_ids)
+    merge, listed = next(phis.merge_ids), listed_containers.listed()
     sources: list[tuple[Any, list[int | None]]] = []
     for k, result in enumerate(results):
         result_sources: dict[int, tuple[Any, list[int | None]]] = {}
@@ -166,6 +169,8 @@ def merge_paths(results: Row, options: Sequence[Row], outer: Recording) -> None:
             for new, old in _paired_containers(result, row[k]):
                 container_sources = result_sources.setdefault(id(new), (new, [None] * len(options)))
                 source_id = phis.resolve(old)
+                if listed is not None and listed.is_known(source_id):
+                    listed.add_alias(new, source_id)
                 container_sources[1][option_index] = source_id
                 if source_id in phis.incoming or not _is_created_inside(old, outer):
                     phis.add_alias(new, phis.containers.get(source_id, old), merge)
@@ -226,8 +231,9 @@ def check_mutation(value: Any, label: str = "") -> None:
         AliasError: it may be a container that somebody else holds.
     """
     phis = _phis.get()
-    if phis is None or not phis.containers:
+    if phis is None or not any_phis():
         return
+    check_listed(value, label)
     for container, _ in _paired_containers(value, value):
         if id(container) not in phis.containers:
             continue
@@ -248,6 +254,49 @@ def check_mutation(value: Any, label: str = "") -> None:
             )
 
 
+def check_listed(value: Any, label: str = "") -> None:
+    """Check that a container may be mutated although a list grows in a loop or branch.
+
+    Raises:
+        AliasError: the list may hold it, or a container that it may be.
+    """
+    phis, listed = _phis.get(), listed_containers.listed()
+    if phis is None or listed is None or not _has_identity(value):
+        return
+    keys = _may_be(value, phis)
+    holder: str | None = None
+    if any(map(listed.holds, keys)) or (listed.is_repeated and not keys.isdisjoint(listed.popped)):
+        holder = "a list that grows in a loop or branch"
+    elif not keys.isdisjoint(listed.popped):
+        holder = find_holder(_is_one_of(listed.others(value)))
+    if holder is not None:
+        kind = type(value).__name__
+        subject, one = (f"`{label}`", label) if label else (f"a {kind}", "x")
+        raise AliasError(
+            explain(
+                f"{subject} is changed{at(user_source())}, and {holder} may hold the {kind}: in "
+                "Python both would change.",
+                cure=f"change a copy, and put that into the list: {one} = {_copy_of(value, 'x')}, "
+                f"out[k] = {one}; or append a copy.",
+            )
+        )
+
+
+def _may_be(value: Any, phis: _PhiGraph) -> set[int]:
+    """Return the ids of the containers that one may be."""
+    return {*phis.copies_of(value), *(id(other) for other in phis.may_aliases(value))}
+
+
+def _may_be_listed(a: Any, b: Any, phis: _PhiGraph) -> bool:
+    """Return whether one is an item that a list has given, which may be the other."""
+    listed = listed_containers.listed()
+    if listed is None or type(a) is not type(b):
+        return False
+    keys = _may_be(a, phis), _may_be(b, phis)
+    read = listed.read.keys() | listed.popped.keys()
+    return all(any(map(listed.is_known, x)) for x in keys) and any(x & read for x in keys)
+
+
 def is_same_object(a: Any, b: Any, subject: str = "`is`") -> bool:
     """Return `a is b`.
 
@@ -264,11 +313,11 @@ def is_same_object(a: Any, b: Any, subject: str = "`is`") -> bool:
     phis = _phis.get()
     if phis is None:
         return False
-    if _has_identity(a) and _has_identity(b) and phis.containers:
+    if _has_identity(a) and _has_identity(b) and any_phis():
         phis.note_asked(a, b)
         if phis.resolve(a) == phis.resolve(b):
             return True
-        may_be = any(other is b for other in phis.may_aliases(a))
+        may_be = any(other is b for other in phis.may_aliases(a)) or _may_be_listed(a, b, phis)
     else:
         may_be = isinstance(a, Tracer) and isinstance(b, Tracer) and may_alias(a, b)
     if may_be:

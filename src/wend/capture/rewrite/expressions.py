@@ -245,6 +245,8 @@ class Expressions(Transformer):
     def subscript(self, node: ast.Subscript, *is_base: ast.expr) -> ast.expr:
         """Rewrite `x[k]`."""
         node.value, node.slice = self.base(node.value), self.rewritten(node.slice)
+        if isinstance(node.ctx, ast.Del) and not isinstance(node.value, ast.Name):
+            node.value = runtime("mutated", node.value)
         if not isinstance(node.ctx, ast.Load):
             return node
         load = runtime("get_item", node.value, key_expression(node.slice), *is_base)

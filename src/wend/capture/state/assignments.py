@@ -16,7 +16,7 @@ import numpy as np
 from wend.backends.fastcall import MISSING
 from wend.capture.guards.guards import guard_setter
 from wend.capture.guards.outside import entered_items, loaded_item, read_missing_item
-from wend.capture.heap.container_phis import check_identity
+from wend.capture.heap.container_phis import check_identity, check_listed
 from wend.capture.heap.locations import (
     UNBOUND,
     count_log_references,
@@ -93,10 +93,17 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
 
 def store_item(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value` for an owner that is no local name; `value` is evaluated first."""
+    check_listed(owner)
     if is_at_traced_index(owner, key):
         set_item_at(owner, key, value)
     else:
         operands.set_item(owner, key, value)
+
+
+def mutated(owner: Any) -> Any:
+    """Return a container that is no local name, and is about to lose an item."""
+    check_listed(owner)
+    return owner
 
 
 def store_item_in_place(before: ItemBefore, name: str, value: Any) -> None:

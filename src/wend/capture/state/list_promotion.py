@@ -9,6 +9,7 @@ from wend.base.errors import StructureError, explain
 from wend.capture.heap.aliases import refuse_others
 from wend.capture.heap.locations import Contents
 from wend.capture.state.state import Reference, State, is_carried
+from wend.trace.aliasing.listed_containers import note_first_items
 from wend.trace.control.tensor_list import TensorList
 
 
@@ -80,6 +81,7 @@ def _promote(
     location = state.locations[index]
     assert isinstance(location, Contents)
     location.write(start[k])  # restore the list: an enclosing `if` compares with it
+    note_first_items(location.container)
     ref = TensorList.of(start[k], examples)
     promoted_location = Contents(location.label, ref)
     state.promoted_lists.append((index, location))

@@ -28,6 +28,7 @@ from wend.ir.types import ListType, accepts
 from wend.numpy import shaping
 from wend.numpy.slices import as_position
 from wend.ops import lists as list_ops
+from wend.trace.aliasing.listed_containers import note_appended, note_read
 from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
 from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.tracer import Tracer
@@ -64,7 +65,7 @@ class TensorList:
         lists = [_emit(list_ops.list_new, element=type.type) for type in types]
         new = TensorList(lists, treedef, types)
         for item in items:
-            new.append(item)
+            new._push(item)
         return new
 
     @staticmethod
@@ -91,6 +92,10 @@ class TensorList:
     # List methods
     def append(self, item: Any) -> None:
         """Append an item, which must have the type of the others."""
+        note_appended(item, _is_made_inside)
+        self._push(item)
+
+    def _push(self, item: Any) -> None:
         pairs = zip(self.lists, self._coerce_item(item, "appended to"), strict=True)
         leaves = trees.flatten(item)[0]
         self.lists = [
@@ -145,7 +150,12 @@ class TensorList:
             add_may_aliases(remaining, list.held_aliases)
             if item.type.shape != ():
                 add_may_aliases(item, list.held_aliases)
-        return trees.unflatten(self.treedef, items)
+        return self._read_item(items, is_popped=True)
+
+    def _read_item(self, leaves: Sequence[Any], *, is_popped: bool) -> Any:
+        item = trees.unflatten(self.treedef, leaves)
+        note_read(item, is_popped=is_popped)
+        return item
 
     def length(self) -> Any:
         """Return the number of items, as a traced integer."""
@@ -198,7 +208,7 @@ class TensorList:
         for item, list in zip(items, self.lists, strict=True):
             if item.type.shape != ():
                 item.link_view(list)  # a write to it would change the list's item
-        return trees.unflatten(self.treedef, items)
+        return self._read_item(items, is_popped=False)
 
     def _is_outside(self, index: Any) -> Any:
         """Return whether there is no item at an index."""
@@ -223,6 +233,7 @@ class TensorList:
     def __setitem__(self, index: Any, item: Any) -> None:
         if isinstance(index, slice):
             raise self._unsupported("be assigned to by slices", "assign item by item.")
+        note_appended(item, _is_made_inside)
         text = "list assignment index out of range"
         raising.guard(lambda: self._is_outside(index), "[]", IndexError, text)
         position = self._position(index)
@@ -329,6 +340,14 @@ def _with_item_aliases(list: Any, old_list: Any, item: Any) -> Any:
     """Return a list after an append; it may alias the appended item."""
     add_may_aliases(list, [*old_list.held_aliases, *(roots(item) if is_array(item) else ())])
     return list
+
+
+def _is_made_inside(container: Any) -> bool:
+    """Return whether each run of the region that is recorded makes a container anew."""
+    recording = current()
+    outer = recording and recording.parent
+    leaves = trees.flatten(container)[0]
+    return outer is None or any(isinstance(x, Tracer) and not outer.can_lift(x) for x in leaves)
 
 
 def _emit(op: Any, *operands: Any, **attrs: Any) -> Any:
