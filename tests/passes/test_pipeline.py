@@ -66,3 +66,17 @@ def test_the_operations_of_a_graph_are_those_at_any_depth() -> None:
     graph = graph_of(f, 0.5)
     assert graph.ops == {node.op for node in graph.walk()}
     assert graph.ops is graph.ops
+
+
+def test_the_types_of_a_graph_are_those_of_all_values() -> None:
+    def f(x: Any, n: Any) -> Any:
+        rows = []
+        for k in range(n):
+            rows.append(np.sin(x) * k if k > 1 else x)
+        return np.stack(rows)
+
+    graph = wend.function(f).get_concrete_function(np.ones(3), 4).graph
+    regions = [region for node in graph.walk() for region in node.regions]
+    values = [value for region in (graph, *regions) for value in region.params]
+    values += [value for node in graph.walk() for value in node.results]
+    assert graph.types == {value.type for value in values}

@@ -39,6 +39,8 @@ def tensor_type(x: Any) -> TensorType:
     Raises:
         TypeMismatchError: it is no array of a dtype that graphs know.
     """
+    if isinstance(x, Staged):
+        return x.type
     type = type_of(x)
     if not isinstance(type, TensorType) or not is_supported(type.dtype):
         raise TypeMismatchError(f"expected an array of numbers, found {x!r:.60}")
@@ -62,6 +64,19 @@ def promotion_kinds(xs: Sequence[Any]) -> list[Any]:
         _WEAK_KINDS[dtype.kind] if is_weak(x) else dtype
         for x, dtype in zip(xs, dtypes, strict=True)
     ]
+
+
+def are_unified(xs: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
+    """Return whether operands are staged, of one shape and each of its dtype: nothing converts."""
+    shape = None
+    for x, dtype in zip(xs, dtypes, strict=True):
+        if not isinstance(x, Staged):
+            return False
+        type = x.type
+        if type.dtype != dtype or type.shape is None or (shape is not None and type.shape != shape):
+            return False
+        shape = type.shape
+    return True
 
 
 def result_dtype(*xs: Any) -> np.dtype:

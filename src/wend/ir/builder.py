@@ -53,7 +53,7 @@ class Builder:
         source = self.source or user_source()
         infer_attrs = {"regions": regions, **attrs} if op.regions else attrs
         try:
-            types = as_tuple(op.infer(*(operand.type for operand in operands), **infer_attrs))
+            types = as_tuple(op.infer(*[operand.type for operand in operands], **infer_attrs))
         except WendError as error:
             error.args = (f"{op.name}{at(source)}: {error}",)
             raise

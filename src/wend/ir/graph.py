@@ -120,6 +120,7 @@ class Graph:
     results: tuple[Value, ...]
     captures: tuple[Value, ...] = ()
     _ops: frozenset[Op] | None = field(default=None, init=False, repr=False)
+    _types: frozenset[Type] | None = field(default=None, init=False, repr=False)
 
     @property
     def param_types(self) -> tuple[Type, ...]:
@@ -145,6 +146,18 @@ class Graph:
             object.__setattr__(self, "_ops", ops)  # found once: graphs are immutable
             return ops
         return self._ops
+
+    @property
+    def types(self) -> frozenset[Type]:
+        """The types of all values, at any depth."""
+        if self._types is None:
+            own = {value.type for value in self.params}
+            own.update([value.type for node in self.nodes for value in node.results])
+            inner = (region.types for node in self.nodes for region in node.regions)
+            types = frozenset(own.union(*inner))
+            object.__setattr__(self, "_types", types)
+            return types
+        return self._types
 
     def has_effects(self) -> bool:
         """Whether a run has effects that must not happen twice; a check may (D36)."""

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import Staged, any_staged, apply, read_all
-from wend.eager.promotion import as_array, broadcast, cast, is_weak, promotion_kinds, tensor_type
+from wend.eager.promotion import (
+    are_unified,
+    as_array,
+    broadcast,
+    cast,
+    is_weak,
+    promotion_kinds,
+    tensor_type,
+)
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.numpy.outputs import put_into
@@ -42,7 +50,9 @@ def make_ufunc(
         arrays = [prepare(x) for x in xs]
         dtypes = original.resolve_dtypes((*promotion_kinds(arrays), *(None,) * original.nout))
         input_dtypes, output_dtypes = dtypes[: original.nin], dtypes[original.nin :]
-        operands = broadcast(*(cast(x, d) for x, d in zip(arrays, input_dtypes, strict=True)))
+        operands = arrays
+        if not are_unified(arrays, input_dtypes):
+            operands = broadcast(*map(cast, arrays, input_dtypes))
         results = compute(*operands)
         if original.nout == 1:
             return copy_if_operand(cast(results, output_dtypes[0]), xs)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -61,6 +61,7 @@ from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
     Registers,
     UnknownTypeError,
+    is_array,
     is_list,
     is_object,
     is_scalar,
@@ -71,6 +72,7 @@ from wend.backends.native.target.value_layout import (
     registers,
 )
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Op
 from wend.ir.types import Symbol, TensorType, Type
 from wend.ops.frame_states import base_of, frame_state
 
@@ -211,7 +213,8 @@ class _ModuleFunction:
         """Return the function of a graph that is prepared for emission."""
         list_classes = ListClasses(graph)
         ownership = Ownership(list_classes)
-        ownership.find(graph, set())
+        if list_classes.arenas:
+            ownership.find(graph, set())
         low = Lowering(EMITTERS, emit_fallback, list_classes, ownership, threads=threads)
         arenas = len(list_classes.arenas)
         layout = _layout(graph, arenas, SLOT_BYTES * header_words, SLOT_BYTES * chunk_words)
@@ -352,6 +355,8 @@ def prepare_for_emission(graph: Graph) -> Graph:
 
 def fuse_array_loops(graph: Graph) -> Graph:
     """Fuse array operations into loop nests."""
+    if not any(map(is_array, graph.types)):
+        return graph
     graph = spread_outer_products(graph, computes_elements)
     graph = split_reductions(
         sink_broadcasts(fuse_masked_reductions(graph), computes_elements), computes_elements
@@ -370,17 +375,32 @@ def check(graph: Graph) -> None:
     Raises:
         UnsupportedError: an operation or the type of a value is unsupported.
     """
+    unknown = {op for op in graph.ops if op not in EMITTERS and op.kernel is None}
+    if unknown or not all(map(_has_layout, graph.types)):
+        _refuse_first(graph, unknown)
+    for kind, values in (("argument", graph.params), ("result", graph.results)):
+        for index, value in enumerate(values):
+            _check_boundary(graph, f"{kind} {index}", value)
+
+
+def _has_layout(type: Type) -> bool:
+    try:
+        registers(type)
+    except UnknownTypeError:
+        return False
+    return True
+
+
+def _refuse_first(graph: Graph, unknown: Set[Op]) -> None:
+    """Raise the error for the first node with one of these operations, or a type without layout."""
     for node in graph.walk():
-        if node.op not in EMITTERS and node.op.kernel is None:
+        if node.op in unknown:
             raise refuse(node, "it has no native code for this operation")
         for value in (*node.operands, *node.results):
             try:
                 registers(value.type)
             except UnknownTypeError as error:
                 raise refuse(node, f"it has no native code for {error}") from None
-    for kind, values in (("argument", graph.params), ("result", graph.results)):
-        for index, value in enumerate(values):
-            _check_boundary(graph, f"{kind} {index}", value)
 
 
 def _check_boundary(graph: Graph, what: str, value: Value) -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from wend.backends.native.analysis.list_uses import is_new_list, tape_push
 from wend.backends.native.target.value_layout import (
     element_layout,
+    is_list,
     list_layout,
     num_slots,
     references,
@@ -124,10 +125,11 @@ class ListClasses:
         self._current_node: Node | None = None
         for param in graph.params:
             self._class_of(param)  # arguments have an arena even if unused
-        self._visit(graph)
         self.arenas: list[Arena] = []
         self._leading_pushes: set[Node] = set()
-        self._find_tapes(graph)
+        if any(map(is_list, graph.types)):
+            self._visit(graph)
+            self._find_tapes(graph)
         self._find_borrowed_arguments(graph)
         self._all_classes = self._roots()
         for list_class in self._all_classes:

@@ -58,8 +58,7 @@ def fuse_loops(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
         graph: the graph to lower.
         computes: whether a node computes arrays element by element.
     """
-    values = (v for node in graph.walk() for v in (*node.operands, *node.results))
-    if not any(is_array(value.type) for value in values):
+    if not any(map(is_array, graph.types)):
         return graph
     return _FusionPass(graph, computes).run()
 

@@ -5,7 +5,7 @@ Complex numbers become their parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 from wend.backends.native.scalarize.plan import SplitPlan, forms
@@ -48,7 +48,7 @@ def split_arrays(graph: Graph) -> Graph:
 
     A graph in which this gains nothing is returned unchanged.
     """
-    if not any(_has_small(value.type) for value in _values(graph)):
+    if not any(map(_has_small, graph.types)):
         return graph
     for max_elements in _MAX_ELEMENTS_TRIED:
         plan = SplitPlan(graph, max_elements)
@@ -57,14 +57,6 @@ def split_arrays(graph: Graph) -> Graph:
         if plan.cost <= MAX_SCALAR_OPS:
             return _Splitter(plan).graph(graph)
     return graph
-
-
-def _values(graph: Graph) -> Iterator[Value]:
-    yield from graph.params
-    for node in graph.walk():
-        yield from node.results
-        for region in node.regions:
-            yield from region.params
 
 
 def _has_small(type: Type) -> bool:

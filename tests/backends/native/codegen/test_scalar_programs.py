@@ -1,0 +1,55 @@
+"""A program of numbers is written without the passes and analyses of arrays and lists."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+import wend
+from wend.backends.native.analysis.list_ownership import Ownership
+from wend.backends.native.backend import BACKEND
+from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
+from wend.passes.pipeline import OPTIMIZE_IN_CHUNKS, run_passes
+
+OF_ARRAYS = {
+    fuse_masked_reductions.__code__: "array passes",
+    Ownership.find.__code__: "ownership of lists",
+}
+
+
+def runs(f: Any, x: Any) -> Counter[str]:
+    graph = run_passes(wend.function(f).get_concrete_function(x).graph, OPTIMIZE_IN_CHUNKS)
+    counts: Counter[str] = Counter()
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code in OF_ARRAYS:
+            counts[OF_ARRAYS[frame.f_code]] += 1
+
+    sys.setprofile(count)
+    try:
+        BACKEND.text(graph)  # type: ignore[attr-defined]
+    finally:
+        sys.setprofile(None)
+    return counts
+
+
+def kepler(m: Any) -> Any:
+    e = m
+    for _ in range(50):
+        d = (e - 0.3 * np.sin(e) - m) / (1 - 0.3 * np.cos(e))
+        e = e - d
+        if abs(d) < 1e-12:
+            break
+    return e
+
+
+def test_numbers_need_none() -> None:
+    assert not runs(kepler, 2.0)
+
+
+def test_arrays_and_lists_do() -> None:
+    assert runs(lambda x: np.sin(x) * x, np.ones(1000))["array passes"]
+    assert runs(wend.grad(kepler), 2.0)["ownership of lists"]
