@@ -271,8 +271,13 @@ class _ModuleFunction:
         low = self.low
         return (
             low.arrays.uses_pool
-            or bool(low.host_nodes)
             or any(map(_needs_pool, self.graph.param_types))
+            or any(
+                _needs_pool(value.type)
+                for node, has_results in low.host_nodes
+                if has_results
+                for value in node.results
+            )
         )
 
     @property
@@ -438,7 +443,7 @@ def _contents_size(graph: Graph) -> int:
 
 
 def _needs_pool(type: Type) -> bool:
-    """Return whether an argument is copied into the pool."""
+    """Return whether an argument, or what Python returns, is copied into the pool."""
     return not is_object(type) and not is_scalar(type)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 
 import wend
 from wend.backends.native.analysis.list_ownership import Ownership
@@ -53,3 +54,22 @@ def test_numbers_need_none() -> None:
 def test_arrays_and_lists_do() -> None:
     assert runs(lambda x: np.sin(x) * x, np.ones(1000))["array passes"]
     assert runs(wend.grad(kepler), 2.0)["ownership of lists"]
+
+
+def item_of_four(x: Any, k: Any) -> Any:
+    y = np.zeros(4)
+    for i in range(4):
+        y[i] = x * i
+    return y[k]
+
+
+def test_errors_about_numbers_need_no_pool() -> None:
+    f = wend.function(item_of_four)
+    text = BACKEND.text(f.get_concrete_function(2.0, 1).graph)  # type: ignore[attr-defined]
+    assert "@wend.python" in text.partition("@wend_run")[2]  # raises an IndexError
+    assert "@wend.reset" not in text
+    assert f(2.0, 3) == 6.0
+    for k in (4, -5):
+        with pytest.raises(IndexError, match=f"index {k} is out of bounds"):
+            f(2.0, k)
+    assert f(2.0, -1) == 6.0
