@@ -25,6 +25,7 @@ from wend.capture.heap.trace_log import is_first_use, note_write
 from wend.capture.heap.unseen_code import note_object
 from wend.capture.libraries import is_library
 from wend.capture.syntax.names import RUNTIME
+from wend.eager.dispatch import Staged
 
 _NOT_OPERATORS = frozenset(
     {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__post_init__"}
@@ -94,6 +95,8 @@ def log_write_operands() -> dict[int, Any]:
                 continue
             visited.add(id(value))
             reached[id(value)] = value
+            if isinstance(value, Staged):  # it holds no object of the user
+                continue
             if _has_missing_hook(value):
                 log_write(Contents(name, value))
             _log_write(value, name, seen)

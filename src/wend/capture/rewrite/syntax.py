@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -122,14 +123,13 @@ def fill_positions(node: ast.AST, origin: ast.stmt) -> None:
     """Give nodes without a position the one of their parent, as Python itself does."""
     worklist = [(node, _position(origin))]
     for descendant, position in worklist:  # grows during the iteration
-        attributes = descendant.__dict__
+        attributes, inner = descendant.__dict__, children(descendant)
         if "lineno" not in attributes:
             if "lineno" in descendant._attributes:
                 attributes.update(position)
-            worklist += [(child, position) for child in children(descendant)]
-        elif inner := children(descendant):
+        elif inner:
             position = _position(descendant)
-            worklist += [(child, position) for child in inner]
+        worklist.extend(zip(inner, itertools.repeat(position)))
 
 
 def _position(node: Any) -> dict[str, int]:
