@@ -65,6 +65,7 @@ from wend.backends.native.target.value_layout import (
     is_list,
     is_object,
     is_scalar,
+    is_unranked,
     list_location_bytes,
     param_size,
     refuse,
@@ -216,6 +217,7 @@ class _ModuleFunction:
         if list_classes.arenas:
             ownership.find(graph, set())
         low = Lowering(EMITTERS, emit_fallback, list_classes, ownership, threads=threads)
+        low.has_unranked = any(map(is_unranked, graph.types))
         arenas = len(list_classes.arenas)
         layout = _layout(graph, arenas, SLOT_BYTES * header_words, SLOT_BYTES * chunk_words)
         return cls(graph, threads, list_classes, layout, low)

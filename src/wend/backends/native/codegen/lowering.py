@@ -76,6 +76,7 @@ class Lowering:
         slow_nodes: the nodes among them that have no native code.
         instrumentation: emits the measurements of nodes, if profiling is on.
         threads: how many threads may run one loop.
+        has_unranked: whether an array may have an unknown rank.
         outlined_functions: the functions outlined from parallel loops: their heads and lines.
         chunk_functions: the functions of chunks that the code calls, by number.
         loop_depth: how many loops of the program enclose the current position.
@@ -110,6 +111,7 @@ class Lowering:
     slow_nodes: list[Node] = field(default_factory=list)
     instrumentation: Instrumentation | None = None
     threads: int = 1
+    has_unranked: bool = True
     outlined_functions: list[tuple[str, Sequence[str]]] = field(default_factory=list)
     chunk_functions: list[Any] = field(default_factory=list)
     loop_depth: int = 0
@@ -208,8 +210,9 @@ class Lowering:
 
     def _emitter(self, node: Node) -> Emit:
         """Return a node's emitter; Python runs operations on arrays of unknown rank."""
-        unranked = any(is_unranked(value.type) for value in (*node.operands, *node.results))
-        if unranked and node.op.kernel is not None and node.op not in _ANY_ARRAY:
+        is_any_kind = node.op.kernel is None or node.op in _ANY_ARRAY
+        values = (*node.operands, *node.results) if self.has_unranked and not is_any_kind else ()
+        if any(is_unranked(value.type) for value in values):
             return self.emit_host
         return self.emitters.get(node.op, self.emit_host)
 

@@ -18,6 +18,8 @@ from wend.ops.build import Build
 
 def fuse_masked_reductions(graph: Graph) -> Graph:
     """Reduce over whole arrays where the selected elements have no other use."""
+    if indexing.nonzero not in graph.ops:
+        return graph
     uses, b = LastUses(graph), Build(graph.name)
     picked = {node for node in graph.nodes if _is_only_reduced(uses, node)}
     # By the positions in a mask, and by the elements that are selected there

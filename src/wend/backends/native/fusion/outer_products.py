@@ -23,7 +23,7 @@ def spread_outer_products(graph: Graph, computes: Callable[[Node], bool]) -> Gra
         graph: the graph.
         computes: whether a node computes elements, so that a loop can fuse it.
     """
-    if not any(_is_outer(node) for node in graph.walk()):
+    if contracting.dot_general not in graph.ops or not any(map(_is_outer, graph.walk())):
         return graph
     users: dict[Value, list[Node]] = defaultdict(list)
     for node in graph.nodes:

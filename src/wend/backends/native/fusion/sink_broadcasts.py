@@ -23,7 +23,9 @@ def sink_broadcasts(graph: Graph, computes: Computes) -> Graph:
         graph: the graph to lower.
         computes: whether a node computes arrays element by element.
     """
-    if not any(_has_broadcast_operand(node) for node in graph.walk()):
+    if not graph.ops.issuperset((while_, shaping.broadcast_to)):
+        return graph
+    if not any(map(_has_broadcast_operand, graph.walk())):
         return graph
 
     def rewrite(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:

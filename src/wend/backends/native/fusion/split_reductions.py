@@ -26,6 +26,8 @@ def split_reductions(graph: Graph, computes: Computes) -> Graph:
         graph: the graph to lower.
         computes: whether a node computes arrays element by element.
     """
+    if all(op.step is None for op in graph.ops):
+        return graph
     if not any(_split_axes(node, computes) for node in graph.walk()):
         return graph
 
