@@ -49,6 +49,8 @@ KNOWN = {
     "backends/native/target/platform.py:this_process": "one",
     "backends/native/target/platform.py:host_features": "one",
     "backends/native/math/trig.py:pi": "one for each precision",
+    "ir/graph.py:_ops": "weak: goes with the graph",
+    "ir/graph.py:_types": "weak: goes with the graph",
     "capture/builtins/world.py:_families": "weak: goes with the class",
     "base/keys.py:_frozen_keys": "weak: goes with the object",
     "capture/conversion.py:_captured_code": "weak: goes with the code",

@@ -80,3 +80,14 @@ def test_the_types_of_a_graph_are_those_of_all_values() -> None:
     values = [value for region in (graph, *regions) for value in region.params]
     values += [value for node in graph.walk() for value in node.results]
     assert graph.types == {value.type for value in values}
+
+
+def test_asking_a_graph_changes_nothing_in_it() -> None:
+    graph = graph_of(lambda x: np.sin(x) * x, 2.0)
+    names = [name for name in Graph.__slots__ if name != "__weakref__"]
+    before = [getattr(graph, name) for name in names]
+    assert graph.ops
+    assert graph.types
+    assert all(
+        new is old for new, old in zip(map(graph.__getattribute__, names), before, strict=True)
+    )

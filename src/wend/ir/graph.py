@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from wend.base.errors import TypeMismatchError
 from wend.base.source import Source
@@ -119,8 +120,6 @@ class Graph:
     nodes: tuple[Node, ...]
     results: tuple[Value, ...]
     captures: tuple[Value, ...] = ()
-    _ops: frozenset[Op] | None = field(default=None, init=False, repr=False)
-    _types: frozenset[Type] | None = field(default=None, init=False, repr=False)
 
     @property
     def param_types(self) -> tuple[Type, ...]:
@@ -140,24 +139,22 @@ class Graph:
     @property
     def ops(self) -> frozenset[Op]:
         """The operations of all nodes, at any depth; a pass asks whether it has anything to do."""
-        if self._ops is None:
+        ops = _ops.get(self)
+        if ops is None:
             inner = (region.ops for node in self.nodes for region in node.regions)
-            ops = frozenset([node.op for node in self.nodes]).union(*inner)
-            object.__setattr__(self, "_ops", ops)  # found once: graphs are immutable
-            return ops
-        return self._ops
+            ops = _ops[self] = frozenset([node.op for node in self.nodes]).union(*inner)
+        return ops
 
     @property
     def types(self) -> frozenset[Type]:
         """The types of all values, at any depth."""
-        if self._types is None:
+        types = _types.get(self)
+        if types is None:
             own = {value.type for value in self.params}
             own.update([value.type for node in self.nodes for value in node.results])
             inner = (region.types for node in self.nodes for region in node.regions)
-            types = frozenset(own.union(*inner))
-            object.__setattr__(self, "_types", types)
-            return types
-        return self._types
+            types = _types[self] = frozenset(own.union(*inner))
+        return types
 
     def has_effects(self) -> bool:
         """Whether a run has effects that must not happen twice; a check may (D36)."""
@@ -199,3 +196,9 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<graph {self.name}: {len(self.nodes)} nodes>"
+
+
+# What a graph is asked for again and again: graphs are immutable. Not in the graphs, for what a
+# trace reaches must not change in it.
+_ops: WeakKeyDictionary[Graph, frozenset[Op]] = WeakKeyDictionary()
+_types: WeakKeyDictionary[Graph, frozenset[Type]] = WeakKeyDictionary()
