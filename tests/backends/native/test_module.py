@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import wend
+from wend.backends.build import passes_of
 from wend.backends.native.analysis.list_ownership import Ownership
 from wend.backends.native.backend import BACKEND
 from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
-from wend.passes.pipeline import OPTIMIZE_IN_CHUNKS, run_passes
+from wend.passes.pipeline import run_passes
 
 OF_ARRAYS = {
     fuse_masked_reductions.__code__: "array passes",
@@ -22,7 +23,7 @@ OF_ARRAYS = {
 
 
 def runs(f: Any, x: Any) -> Counter[str]:
-    graph = run_passes(wend.function(f).get_concrete_function(x).graph, OPTIMIZE_IN_CHUNKS)
+    graph = run_passes(wend.function(f).get_concrete_function(x).graph, passes_of("native"))
     counts: Counter[str] = Counter()
 
     def count(frame: Any, event: str, argument: Any) -> None:
@@ -73,3 +74,19 @@ def test_errors_about_numbers_need_no_pool() -> None:
         with pytest.raises(IndexError, match=f"index {k} is out of bounds"):
             f(2.0, k)
     assert f(2.0, -1) == 6.0
+
+
+def test_arrays_that_python_returns_are_in_the_pool() -> None:
+    x = np.arange(3, dtype=np.float16)  # no native code for products of these
+    for f in (lambda a, b: a @ b, lambda a, b: np.outer(a, b)):
+        np.testing.assert_array_equal(wend.function(f)(x, x), f(x, x))
+
+    @wend.function
+    def sums(n: Any) -> Any:
+        total = 0.0
+        for k in range(n):
+            pair = wend.py_function(lambda k: np.full(2, float(k)), np.zeros(2), k)
+            total += pair[0] + pair[1]
+        return total
+
+    assert sums(4) == 12.0

@@ -275,7 +275,7 @@ class _ModuleFunction:
             low.arrays.uses_pool
             or any(map(_needs_pool, self.graph.param_types))
             or any(
-                _needs_pool(value.type)
+                not is_scalar(value.type)
                 for node, has_results in low.host_nodes
                 if has_results
                 for value in node.results
@@ -445,7 +445,7 @@ def _contents_size(graph: Graph) -> int:
 
 
 def _needs_pool(type: Type) -> bool:
-    """Return whether an argument, or what Python returns, is copied into the pool."""
+    """Return whether an argument is copied into the pool."""
     return not is_object(type) and not is_scalar(type)
 
 
