@@ -26,7 +26,6 @@ from wend.passes.strip_mine import can_strip_mine, strip_mine
 
 # What leaves a loop occupies at most so many bytes, and a fourth of what the loop may record
 MAX_BYTES = 64 << 20
-_PRODUCTS = {contracting.dot_general, reducing.reduce_sum}  # sums may be products of an array
 
 
 def push_out(graph: Graph) -> Graph:
@@ -58,7 +57,8 @@ def _may_have_products(loop: Node) -> bool:
     """Return whether a loop carries an array, which may be a sum, or has products or sums."""
     types = [x.type for x in loop.results]
     has_arrays = any(isinstance(type, TensorType) and type.shape != () for type in types)
-    return has_arrays or not _PRODUCTS.isdisjoint(loop.regions[1].ops)
+    ops = loop.regions[1].ops  # sums may be products of an array
+    return has_arrays or contracting.dot_general in ops or reducing.reduce_sum in ops
 
 
 def _in_blocks(loop: Node, w: WhileParts, max_bytes: int) -> Node:

@@ -18,10 +18,7 @@ BACKENDS = ("numpy", "native")
 class Angle:
     """An ordinary class, whose constructor computes."""
 
-    count = 0
-
     def __init__(self, degrees: Any, digits: int = 3) -> None:
-        type(self).count += 0
         self.degrees, self.digits, self.unit = degrees % 360.0, digits, "deg"
         self.function, self.parent = np.sin, None
 
