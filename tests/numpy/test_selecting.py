@@ -151,3 +151,16 @@ def test_unknown_sizes(x: np.ndarray) -> None:
     check(lambda m, x: m.median(x[x > -9]), x)
     check(lambda m, x: m.diff(x[x > 0]), x)
     check(lambda m, x: m.unique(x[x > 0]), x)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_weights_of_another_length_that_only_the_run_knows(backend: str) -> None:
+    def count(n: Any, w: Any) -> Any:
+        return np.bincount(n[n > 2], weights=w)
+
+    n = np.array([1, 3, 4, 5])
+    run = wend.function(count, backend=backend)
+    np.testing.assert_array_equal(run(n, np.arange(3.0)), count(n, np.arange(3.0)))
+    for w in (np.ones(1), np.ones(4)):
+        with pytest.raises(ValueError, match="don't have the same length"):
+            run(n, w)

@@ -68,10 +68,15 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return from_end if is_known else ew.where(decreases, from_end, searchsorted(bins, x, side))
 
 
-def have_other_shapes(a: Any, b: Any) -> bool:
-    """Return whether the shapes of two arrays are known, and differ."""
+def have_other_shapes(a: Any, b: Any) -> Any:
+    """Return whether the shapes of two arrays differ: a traced bool where only the run knows."""
     types = tensor_type(a), tensor_type(b)
-    return types[0].shape != types[1].shape and all(type.is_static for type in types)
+    if types[0].shape == types[1].shape:
+        return False
+    if all(type.is_static for type in types) or types[0].rank != types[1].rank:
+        return True
+    sizes = (apply(shaping_ops.shape_of, staged(x)) for x in (a, b))
+    return reducing.any(ew.not_equal(*sizes))
 
 
 def require_vector(x: Any) -> None:
@@ -108,7 +113,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     if weights is not None:
         weights = shaping.cast_as(staged(weights), FLOAT64, "same_kind")
         differ = have_other_shapes(weights, x)
-        require(x, differ, ValueError, "The weights and list don't have the same length.")
+        text = "The weights and list don't have the same length."
+        weights = require(weights, differ, ValueError, text)
     return _count(x, weights, ew.maximum(highest + 1, minlength) if length is None else length)
 
 
@@ -138,7 +144,7 @@ def histogram(
     if weights is not None:
         weights = staged(weights)
         differ = have_other_shapes(weights, a)
-        require(a, differ, ValueError, "weights should have the same shape as a.")
+        weights = require(weights, differ, ValueError, "weights should have the same shape as a.")
         weights = shaping.ravel(weights)
     a = shaping.ravel(a)
     if isinstance(bins, str):
@@ -202,8 +208,8 @@ def interp(
             raise TypeError(
                 f"Cannot cast array data from {dtype!r} to {FLOAT64!r} according to the rule 'safe'"
             )
-    if have_other_shapes(xp, fp):
-        raise ValueError("fp and xp are not of the same length.")
+    differ = have_other_shapes(xp, fp)
+    fp = require(fp, differ, ValueError, "fp and xp are not of the same length.")
     if tensor_type(xp).dims == (0,):
         raise ValueError("array of sample points is empty")
     if period is not None:

@@ -39,7 +39,8 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
     positions = _leading_positions(x, key)
     if positions is not None:
         part = indexing.getitem(x, key)
-        value = _fit_count(value, part) if mask is not None else value
+        if mask is not None:
+            value = _fit_count(put_operand(value, tensor_type(x).dtype), part)
         return apply(ops.scatter_set, x, _fit_value(value, x, part, key), *positions)
     bounds = _static_slices(x, key)
     if bounds is not None:

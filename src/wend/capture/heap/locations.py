@@ -112,11 +112,12 @@ class Attribute(Location):
     def read(self) -> Any:
         value = self.stored()
         kind = type(self.owner)
-        # Where setters of the user's keep it elsewhere, what `__getattr__` finds is not stored.
+        # Where setters of the user's or slots keep it, what `__getattr__` finds is not stored.
         if (
             value is UNBOUND
             and _has_hook(kind, "__getattr__")
             and not _has_hook(kind, "__setattr__")
+            and not isinstance(inspect.getattr_static(kind, self.name, None), MemberDescriptorType)
         ):
             return evaluate(lambda: peek(self.owner, self.name))
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import sys
@@ -90,8 +91,10 @@ class AttributePlace(Place):
         own = instance_dict(self.owner)
         if own is not None and self.name in own:
             return own[self.name]
-        if isinstance(self._descriptor(), MemberDescriptorType):
-            return getattr(self.owner, self.name, ABSENT)
+        descriptor = self._descriptor()
+        if isinstance(descriptor, MemberDescriptorType):
+            with contextlib.suppress(AttributeError):  # an empty slot; `__getattr__` is not asked
+                return descriptor.__get__(self.owner)
         return ABSENT
 
     def write(self, value: Any) -> None:

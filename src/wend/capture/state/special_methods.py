@@ -35,7 +35,16 @@ def _special(*names: str) -> frozenset[str]:
 
 
 # Their results must be of a class that code written in C checks
-_CHECKED = _special("int", "float", "complex", "index", "bool", "hash", "len")
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "__int__": int,
+    "__float__": float,
+    "__complex__": complex,
+    "__index__": operator.index,
+    "__bool__": bool,
+    "__hash__": hash,
+    "__len__": len,
+}
+_CHECKED = frozenset(_CHECKS)
 _OF_ITEMS = _special("iter", "next", "getitem")
 _NAMES = _CHECKED | _OF_ITEMS | _special("reversed", "delitem", "neg", "pos", "invert", "abs")
 _NAMES |= _special("round", "floor", "ceil", "trunc", "divmod", "rdivmod", "pow", "rpow")
@@ -50,6 +59,13 @@ class _Proxy:
 
     def __init__(self, owner: Any) -> None:
         self._owner = owner
+
+    def __hash__(self) -> int:
+        return hash(self._owner)
+
+    def __eq__(self, other: object) -> bool:
+        is_equal: bool = self._owner == owner_of(other)
+        return is_equal
 
 
 class _TracedResult(BaseException):
@@ -75,10 +91,7 @@ def proxied(x: Any, names: frozenset[str] = _NAMES) -> Any:
     """Return an object of a user's class as code written in C gets it; other values unchanged."""
     if not operands.any_users(x) or not is_traced_now():
         return x
-    kind, classes = type(x), _classes[names]
-    if kind not in classes:
-        classes[kind] = _proxy_class(kind, names)
-    proxy = classes[kind]
+    proxy = _class_of_proxies(type(x), names)
     return x if proxy is None else proxy(x)
 
 
@@ -94,17 +107,30 @@ def iterated(x: Any) -> Any:
     return iter(proxy) if proxy is not x and is_iterable else x
 
 
-def _proxy_class(kind: type, names: frozenset[str]) -> type | None:
-    """Build the class of proxies; None if there is no need of one, or a base is written in C."""
+def _class_of_proxies(kind: type, names: frozenset[str]) -> type | None:
+    """Return the class of proxies; None if there is no need of one, or a base is written in C."""
+    classes = _classes[names]
+    if kind not in classes:
+        classes[kind] = _build_class(kind, names)
+    result: type | None = classes[kind]
+    return result
+
+
+def _build_class(kind: type, names: frozenset[str]) -> type | None:
     bases = kind.__mro__[:-1]
     if not all(base.__flags__ & operands.HEAP_TYPE for base in bases):
         return None
+    # `divmod` asks the right operand first if its class is a subclass and overrides the method.
+    parent = _class_of_proxies(bases[1], names) if len(bases) > 1 else None
     methods: dict[str, Any] = {}
     for base in reversed(bases):
         for name in names & vars(base).keys():
-            methods[name] = None if vars(base)[name] is None else _forward(name)
+            if base is kind or parent is None or not hasattr(parent, name):
+                methods[name] = None if vars(base)[name] is None else _forward(name)
     namespace = {"__slots__": (), "__module__": kind.__module__, **methods}
-    return type(kind.__name__, (_Proxy,), namespace) if methods else None
+    if parent is None and not methods:
+        return None
+    return type(kind.__name__, (parent or _Proxy,), namespace)
 
 
 def _forward(name: str) -> Callable[..., Any]:
@@ -136,13 +162,13 @@ def calls_special_methods(fun: Any) -> Callable[..., Any] | None:
 
     None if it calls none of their methods, or may keep them.
     """
-    # The `__hash__` and `__eq__` of other objects may be the user's
     return _CALLED_WITH.get(fun) if type(fun) in (type, types.BuiltinFunctionType) else None
 
 
 def _call(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function of numbers or of one object."""
-    proxies = tuple(map(proxied, args))
+    is_called_until = fun is iter and len(args) > 1
+    proxies = args if is_called_until else tuple(map(proxied, args))
     try:
         result = callee(*proxies, **kwargs)
     except _TracedResult as traced:
@@ -156,21 +182,26 @@ def _of_number(fun: Any, traced: _TracedResult, args: Any, kwargs: Any) -> Any:
     kind = class_of(number)
     example = np.ones(1) if kind is np.ndarray else kind(1)
     example_class = type(type(owner).__name__, (), {name: lambda self: example})
-    others = tuple(x if x is not owner else example_class() for x in args)
-    if not any(isinstance(x, Staged) for x in others):
-        fun(*others, **kwargs)  # Python's error, if it is of another class
+    _CHECKS[name](example_class())  # Python's error, if it is of another class
     if fun is reversed:
         operator.index(number)  # the refusal of a number that Python needs
     if fun is len:
         text = "__len__() should return >= 0"
         return checked(number, (number < 0, ValueError, text)).as_weak()
-    return operands.call(fun)(*(x if x is not owner else number for x in args), **kwargs)
+    numbers = tuple(number if x is owner else _number_of(x, name) for x in args)
+    return operands.call(fun)(*numbers, **kwargs)
 
 
-def _call_with_items(first: int, fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function that takes the items of its arguments, from a position on."""
-    is_choice = (fun is min or fun is max) and len(args) > 1
-    items = args if is_choice else (*args[:first], *map(iterated, args[first:]))
+def _number_of(x: Any, name: str) -> Any:
+    """Return the number of a user's object by one of its methods; other values unchanged."""
+    return operands.ask(x, name) if operands.defines(x, name) else x
+
+
+def _call_with_items(which: slice, fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that takes the items of some of its arguments."""
+    items = list(args)
+    if not ((fun is min or fun is max) and len(args) > 1):
+        items[which] = map(iterated, args[which])
     return callee(*items, **kwargs)
 
 
@@ -180,18 +211,29 @@ _FUNCTIONS = (
     *(operator.invert, operator.inv),
     *(function for function in vars(math).values() if inspect.isbuiltin(function)),
 )
-_TAKE_ITEMS = (
-    *(list, tuple, set, frozenset, sum, sorted, any, all, enumerate, zip, min, max),
-    *(collections.deque, math.fsum, math.prod, math.dist),
-    *(kind for kind in vars(itertools).values() if isinstance(kind, type)),
-    itertools.chain.from_iterable,
+_ITEMS_OF_ALL = (zip, math.dist, itertools.chain, itertools.product, itertools.zip_longest)
+_ITEMS_OF_THE_FIRST = (
+    *(list, tuple, set, frozenset, sum, sorted, any, all, enumerate, min, max),
+    *(collections.deque, math.fsum, math.prod, itertools.chain.from_iterable),
+    *(itertools.accumulate, itertools.combinations, itertools.combinations_with_replacement),
+    *(itertools.cycle, itertools.groupby, itertools.islice, itertools.pairwise),
+    itertools.permutations,
 )
-_CALL_THEIR_FIRST = {
-    *(map, filter, functools.reduce),
-    *(itertools.filterfalse, itertools.dropwhile, itertools.takewhile, itertools.starmap),
-}
+_ITEMS_OF_THE_SECOND = (
+    *(filter, functools.reduce, itertools.filterfalse, itertools.dropwhile),
+    *(itertools.takewhile, itertools.starmap),
+)
 _CALLED_WITH: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FUNCTIONS, _call),
-    **dict.fromkeys(_TAKE_ITEMS, functools.partial(_call_with_items, 0)),
-    **dict.fromkeys(_CALL_THEIR_FIRST, functools.partial(_call_with_items, 1)),
+    **{
+        function: functools.partial(_call_with_items, which)
+        for functions, which in (
+            (_ITEMS_OF_ALL, slice(None)),
+            (_ITEMS_OF_THE_FIRST, slice(1)),
+            (_ITEMS_OF_THE_SECOND, slice(1, 2)),
+            ((map,), slice(1, None)),
+            ((itertools.compress,), slice(2)),
+        )
+        for function in functions
+    },
 }

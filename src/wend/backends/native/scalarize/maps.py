@@ -59,6 +59,8 @@ def _may_split(node: Node, p: ParallelMapParts) -> bool:
     """Return whether a map has no lanes, but loops over few numbers."""
     if LIST in p.forms or not all(_is_ranked(x.type) for x in node.operands):
         return False
+    if parallel_map in p.body.ops:  # whose results would be split, too
+        return False
     loops = [WhileParts.of(x) for x in p.body.walk() if x.op is while_]
     carried = [x.type for w in loops for x in w.before_carry]
     types = [*p.body.param_types, *p.body.result_types, *filter(_is_ranked, carried)]
