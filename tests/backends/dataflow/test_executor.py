@@ -20,6 +20,9 @@ from wend.backends.dataflow.lower import lower
 from wend.backends.dataflow.plan import Plan
 from wend.base.errors import GraphError
 
+# Seconds that an interrupted run may take; a thread that waits for ever takes longer.
+PATIENCE = 10.0
+
 
 def runner(fun: Any, *args: Any, **options: Any) -> Any:
     backend = DataflowBackend(collapse=False, **options)
@@ -122,7 +125,7 @@ def test_cancelled_runs_leave_no_thread(kind):
             assert calls[0] == stop[0]  # later calls do not run
         else:
             run(x, x)
-        assert time.monotonic() - start < 1.0
+        assert time.monotonic() - start < PATIENCE
         assert not threads()
 
 
@@ -155,7 +158,7 @@ def test_interrupts_at_random_moments() -> None:
     for _ in range(15):
         start = time.monotonic()
         assert run_interrupted(run, (x, x), rng.uniform(0.0, 0.05))
-        assert time.monotonic() - start < 1.0
+        assert time.monotonic() - start < PATIENCE
         assert not threads()
         assert 0 <= stored.value <= 400
     results = run(x, x)  # as if nothing had happened
