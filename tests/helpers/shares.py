@@ -8,7 +8,7 @@ from zlib import crc32
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 
 
-SAMPLED_SHARE = 6  # of those that are marked `sampled`, without a share of their own
+SAMPLED_SHARE = 10  # of those that are marked `sampled`, without a share of their own
 
 
 def sized(short: int, long: int) -> int:

@@ -51,6 +51,7 @@ def exact(derivative: Callable[[Any, Any], Any], z: complex, w: complex) -> comp
             return complex("nan")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("name", EXACT)
 def test_derivatives_at_cuts_and_extremes(name: str, backend: str) -> None:

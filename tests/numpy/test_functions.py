@@ -51,11 +51,13 @@ def test_at_once(sample: Sample) -> None:
     arrays.check_eager(sample)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(argvalues=TRACED, **NAMED)
 def test_recorded(sample: Sample) -> None:
     arrays.check_traced(sample)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(argvalues=[s for s in TRACED if s.goes_through], **NAMED)
 def test_recorded_through_numpy(sample: Sample) -> None:
     arrays.check_through(sample)

@@ -202,6 +202,7 @@ def test_random_loops_are_equal_in_machine_code(seeds: range, count: int) -> Non
         compare(seed, count, "native")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("trips", [2, 3, 256])
 @pytest.mark.parametrize("seed", range(30, 45))
 def test_loops_counted_at_entry_are_equal_in_blocks(
@@ -211,6 +212,7 @@ def test_loops_counted_at_entry_are_equal_in_blocks(
     compare(seed, headers=COUNTS_AT_ENTRY, trips=(0, 1, 2, 3, 6, 9))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("trips", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(20, 30))
 def test_sums_in_blocks_of_trips_are_equal(

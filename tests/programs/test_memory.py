@@ -152,6 +152,7 @@ def peak_bytes(fun: Callable[..., Any], backend: str, *args: Any) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("backend", "policy", "share", "times"),
     [

@@ -147,6 +147,7 @@ def _in_a_tuple(b):
     return both
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("cls", [Ball, Open, Slotted, Attrs, Pair, *ORDINARY])
 @pytest.mark.parametrize(
     "fun",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.helpers.shares import sized
 
 from wend.backends.native.math.library import (
     FUNCTIONS,
@@ -220,7 +221,7 @@ def test_error_is_within_four_ulp(native: dict[str, Compiled], name: str) -> Non
         assert errors[worst] <= MAX_ULP, f"{variant}({samples[worst]!r}) off by {errors[worst]} ulp"
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=sized(60, 300))
 @given(x=st.floats(allow_nan=False, allow_infinity=False))
 def test_error_is_within_four_ulp_wherever_hypothesis_looks(
     native: dict[str, Compiled], x: float

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
+from tests.helpers.shares import sized
 
 from wend.backends.native.backend import BACKEND
 from wend.backends.native.jit.llvm import engine
@@ -221,7 +222,7 @@ def test_error_is_within_four_ulp(name: str, dtype: np.dtype) -> None:
     assert worst <= MAX_ULP, f"{name}{at} off by {worst} ulp"
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=sized(15, 50))
 @given(x=st.floats(allow_nan=False), y=st.floats(allow_nan=False))
 def test_error_is_within_four_ulp_wherever_hypothesis_looks(x: float, y: float) -> None:
     for name, dtype in itertools.product(NAMES, DTYPES):

@@ -77,6 +77,7 @@ def test_operations_on_one_number(name: str, dtype: Any) -> None:
             assert_same(native(z), numpy(z), f"{name}({z})")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", BINARY)
 def test_operations_on_two_numbers(name: str, dtype: Any) -> None:

@@ -70,6 +70,7 @@ def in_lanes(vmapped: Any) -> bool:
     return "lanes, " in vmapped.explain()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("count", [1, 7, 8, 9, COUNT])
 @pytest.mark.parametrize("fun", [words, walk, uniforms, single])
 def test_draws_are_those_of_plain_python(fun: Any, count: int) -> None:

@@ -104,6 +104,7 @@ def in_lanes(vmapped: Any) -> bool:
     return "lanes, " in vmapped.explain()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [1, 7, 8, 9, COUNT])
 @pytest.mark.parametrize(("fun", "xs"), VALUES)
 def test_values_are_those_of_calls(fun: Any, xs: Any, count: int) -> None:
@@ -115,6 +116,7 @@ def test_values_are_those_of_calls(fun: Any, xs: Any, count: int) -> None:
         np.testing.assert_allclose(x, y, rtol=1e-3 if x.dtype == np.complex64 else 1e-9, atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("order", "count"), [*((1, n) for n in (1, 7, 8, 9, COUNT)), (2, 9)])
 @pytest.mark.parametrize(("fun", "xs"), GRADIENTS)
 def test_derivatives_are_those_of_calls(fun: Any, xs: Any, order: int, count: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.helpers.shares import sized
 
 from wend.backends.native.backend import BACKEND as NATIVE
 from wend.backends.native.rt.ordering import sorts
@@ -62,7 +63,7 @@ def sizes(length: int, others: list[int], axis: int) -> tuple[int, ...]:
     known=st.booleans(),
     seed=SEEDS,
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(40, 150), deadline=None)
 def test_orders(
     dtype: np.dtype, length: int, others: list[int], axis: int, known: bool, seed: int
 ) -> None:
@@ -120,7 +121,7 @@ def test_places(
     known=st.booleans(),
     seed=SEEDS,
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(40, 150), deadline=None)
 def test_members(dtype: np.dtype, shape: list[int], among: int, known: bool, seed: int) -> None:
     """Compared with each, marked in a table, or looked for by halves."""
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.backends.native.emit.array.test_sorting import SEEDS, compiled, numbers, sizes
+from tests.helpers.shares import sized
 
 import wend
 import wend.numpy as wnp
@@ -68,7 +69,7 @@ def test_numbers_of_each_dtype(dtype: np.dtype, spread: int) -> None:
     check(ends[::-1].copy())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=sized(60, 300))
 @given(
     size=st.integers(1, 5000),
     base=st.sampled_from(["up", "down", "random", "infinite", "zeros"]),
