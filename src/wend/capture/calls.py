@@ -76,6 +76,7 @@ from wend.capture.stage.float_errors import check_seterr
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.memos import call_memo, is_memo
 from wend.capture.state.special_methods import calls_special_methods
+from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged, any_staged
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, without_stale_memory
 from wend.trace.recording.recording import current, is_traced_now
@@ -420,10 +421,10 @@ def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any
     if callee is next:
         return entered_items(fun(*args))
     is_method = isinstance(callee, types.MethodType)
-    is_same = fun is callee or (is_method and fun == callee)
+    is_same = fun is callee or (is_method and fun == callee) or _is_captured_generator(fun)
     is_pure = not is_same or isinstance(callee, type)
-    if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
-        log_write_reachable(fun)
+    if is_same and is_plain_function(callee) and not is_library(callee.__code__.co_filename):
+        log_write_reachable(callee)
     elif isinstance(callee, type):
         note_construction(callee)
     elif is_method and is_trace_logged():
@@ -440,6 +441,12 @@ def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any
     if not any(result is argument for argument in arguments) and mutated_by(callee) is None:
         one_shot_iterators.register(result)
     return entered_items(result) if type(result) is np.ndarray else result
+
+
+def _is_captured_generator(fun: Any) -> bool:
+    """Return whether a function, or that of a method, is a generator with captured expressions."""
+    function = getattr(fun, "__func__", fun)
+    return is_plain_function(function) and is_part_of_captured(function.__code__)
 
 
 _CLASS_HOOKS = ("__prepare__", "__new__", "__init__", "__call__")

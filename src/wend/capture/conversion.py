@@ -12,7 +12,7 @@ import sys
 import types
 import weakref
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
@@ -29,13 +29,13 @@ from wend.capture.guards.outside import (
     read_method,
 )
 from wend.capture.heap.trace_log import is_trace_logged
-from wend.capture.heap.unseen_code import note_uncaptured
+from wend.capture.heap.unseen_code import codes_in, note_uncaptured
 from wend.capture.heap.user_operators import note_operands
 from wend.capture.libraries import is_library
 from wend.capture.replacements import is_plain_function
 from wend.capture.rewrite.jumps import exit_of_finally
-from wend.capture.rewrite.scope import mangled
-from wend.capture.rewrite.statements import rewrite_function
+from wend.capture.rewrite.scope import Enclosing, mangled
+from wend.capture.rewrite.statements import rewrite_function, rewrite_generator
 from wend.capture.rewrite.syntax import THUNK, definition, fill_positions
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.syntax.names import PREFIX, RUNTIME
@@ -47,6 +47,7 @@ from wend.capture.uncaptured import (
     WHOLE_FUNCTION,
     WITHOUT_SOURCE,
     is_captured,
+    is_part_of_captured,
 )
 from wend.trace.state import templates
 
@@ -99,13 +100,17 @@ def captured(fun: Any) -> Any:
             for value in _closed_over(fun):
                 note_callback(value)
         return fun
-    conversion = None if is_marked else _captured_code_of(fun)
+    is_converted = is_marked or is_part_of_captured(fun.__code__)
+    conversion = None if is_converted else _captured_code_of(fun)
     if conversion is None:
         if NOT_CAPTURED.get(fun.__code__) is WITHOUT_SOURCE:
             check_effects(fun, WITHOUT_SOURCE)
         guard_uncaptured(fun)
         return fun
-    guard_captured(fun)
+    if fun.__code__.co_flags & inspect.CO_GENERATOR:
+        guard_uncaptured(fun)
+    else:
+        guard_captured(fun)
     return _rebind(fun, conversion.code)
 
 
@@ -184,7 +189,7 @@ def _captured_code_of(fun: types.FunctionType) -> _CapturedCode | None:
     code = fun.__code__
     by_file = _captured_code.setdefault(code, {})
     if code.co_filename not in by_file:
-        is_plain = not code.co_flags & _RESUMABLE
+        is_plain = not code.co_flags & (_RESUMABLE & ~inspect.CO_GENERATOR)
         with _gc_disabled(), _deep_syntax(fun):
             by_file[code.co_filename] = _compile(fun) if is_plain else None
     return by_file[code.co_filename]
@@ -230,8 +235,17 @@ def _compile(fun: types.FunctionType) -> _CapturedCode | None:
     if node is None:
         NOT_CAPTURED[fun.__code__] = WITHOUT_SOURCE
         return None
-    _check_finally(node, fun)
-    rewritten = rewrite_function(_as_definition(node, fun), fun.__code__.co_freevars)
+    if fun.__code__.co_flags & inspect.CO_GENERATOR:
+        if not isinstance(node, ast.FunctionDef):
+            return None
+        enclosing = Enclosing(closure=frozenset(fun.__code__.co_freevars))
+        generator = rewrite_generator(_as_definition(node, fun), [0], enclosing)
+        if generator is None:
+            return None
+        rewritten = generator
+    else:
+        _check_finally(node, fun)
+        rewritten = rewrite_function(_as_definition(node, fun), fun.__code__.co_freevars)
     user_name, rewritten.name = rewritten.name, _FUNCTION
     factory_parameters = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
     body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
@@ -243,7 +257,12 @@ def _compile(fun: types.FunctionType) -> _CapturedCode | None:
     compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
     outer = _code_in(compiled, _FACTORY)
     names = fun.__code__.co_name, fun.__code__.co_qualname
-    code = _with_user_names(_code_in(outer, rewritten.name), *names, WHOLE_FUNCTION)
+    generators = {
+        (code.co_name, code.co_firstlineno): code
+        for code in codes_in(fun.__code__)
+        if code.co_flags & inspect.CO_GENERATOR and not code.co_name.startswith("<")
+    }
+    code = _with_user_names(_code_in(outer, rewritten.name), *names, WHOLE_FUNCTION, generators)
     rewritten.name = user_name
     return _CapturedCode(code, rewritten)
 
@@ -284,10 +303,16 @@ def _code_in(code: types.CodeType, name: str) -> types.CodeType:
     raise WendError(explain(f"captured code of {name} is missing"))
 
 
+_Generators: TypeAlias = dict[tuple[str, int], types.CodeType]
+
+
 def _with_user_names(
-    code: types.CodeType, name: str, qualified_name: str, mark: object
+    code: types.CodeType, name: str, qualified_name: str, mark: object, generators: _Generators
 ) -> types.CodeType:
-    """Return the code, marked, with the user's names for it, and for what is defined in it."""
+    """Return the code, marked, with the user's names for it, and for what is defined in it.
+
+    `generators`: the code of generators as the user wrote it, by name and first line.
+    """
     is_class_body = not code.co_flags & inspect.CO_OPTIMIZED
     scope = qualified_name if is_class_body else f"{qualified_name}.<locals>"
     constants: list[Any] = []
@@ -296,13 +321,17 @@ def _with_user_names(
             is_own_name = is_class_body and constant == code.co_qualname
             constants.append(qualified_name if is_own_name else constant)
         elif constant.co_name.startswith(PREFIX) or THUNK in constant.co_varnames:
-            constants.append(_with_user_names(constant, name, qualified_name, OUTLINED_PART))
+            names = name, qualified_name
+            constants.append(_with_user_names(constant, *names, OUTLINED_PART, generators))
         else:
             inner = f"{scope}.{constant.co_name}"
-            constants.append(_with_user_names(constant, constant.co_name, inner, WHOLE_FUNCTION))
-    is_plain = code.co_flags & _RESUMABLE  # a generator runs as plain Python
+            names = constant.co_name, inner
+            constants.append(_with_user_names(constant, *names, WHOLE_FUNCTION, generators))
+    if code.co_flags & _RESUMABLE:  # it runs as plain Python
+        constants.append(generators.get((name, code.co_firstlineno)))
+        mark = PLAIN_PART
     return code.replace(
-        co_consts=(*constants, PLAIN_PART if is_plain else mark),
+        co_consts=(*constants, mark),
         co_name=name,
         co_qualname=qualified_name,
     )

@@ -12,8 +12,8 @@ from wend.base.errors import ConcreteValueError, explain
 from wend.capture.libraries import is_library
 
 # The last constant of captured code marks it, so that no registry is needed: one marker for whole
-# functions, one for outlined bodies, branches and operands, one for generators inside, which run as
-# plain Python.
+# functions, one for outlined bodies, branches and operands, one for generators, whose statements
+# run as plain Python; before that one is the code as the user wrote it, or None.
 WHOLE_FUNCTION, OUTLINED_PART, PLAIN_PART = object(), object(), object()
 # Code that is not captured -> the reason
 NOT_CAPTURED: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
@@ -50,6 +50,12 @@ def is_captured(code: CodeType) -> bool:
 def is_part_of_captured(code: CodeType) -> bool:
     """Return whether code is captured, or made by captured code."""
     return is_captured(code) or (bool(code.co_consts) and code.co_consts[-1] is PLAIN_PART)
+
+
+def as_written(code: CodeType) -> CodeType:
+    """Return code as the user wrote it, if it is of a generator with captured expressions."""
+    is_captured_generator = is_part_of_captured(code) and not is_captured(code)
+    return (is_captured_generator and code.co_consts[-2]) or code
 
 
 def is_outlined(code: CodeType | None) -> bool:

@@ -146,7 +146,7 @@ def numbers(n):
         yield 1 * i
 
 
-@case(SWALLOWED, np.int64(4), says="the integer of")
+@case(SWALLOWED, np.int64(4), says="the length of a range")
 def from_a_generator(n):
     try:
         return sum(numbers(n))

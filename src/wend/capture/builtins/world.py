@@ -42,6 +42,7 @@ from wend.capture.builtins.scipy.functions import of_distribution, of_scipy
 from wend.capture.builtins.streams import pprint_in_run, stream_method
 from wend.capture.libraries import is_library
 from wend.capture.state.made_objects import is_made_here, note_made
+from wend.capture.uncaptured import as_written
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.recording.recording import is_traced_now
@@ -128,17 +129,18 @@ def check_effects(fun: types.FunctionType, why: str) -> None:
     """
     if getattr(fun, "__wend_do_not_capture__", False) or not is_traced_now():
         return
-    named = [name for name in fun.__code__.co_names if _effect_named(fun, name)]
-    loaded = _loaded_names(fun) if named else ()
-    name = next((_effect_named(fun, name) for name in named if name in loaded), None)
+    code = as_written(fun.__code__)
+    named = [name for name in code.co_names if _effect_named(fun, code, name)]
+    loaded = _loaded_names(code) if named else ()
+    name = next((_effect_named(fun, code, name) for name in named if name in loaded), None)
     if name:
         what = f"`{fun.__qualname__}`, called{at(user_source())}, {why}: it runs as plain Python"
         raise _trace_time_effect(f"{what} when the function is traced, but calls {name}", name)
 
 
-def _loaded_names(fun: types.FunctionType) -> set[str]:
-    """Return the names of globals and builtins that a function reads."""
-    steps = dis.get_instructions(fun)
+def _loaded_names(code: types.CodeType) -> set[str]:
+    """Return the names of globals and builtins that code reads."""
+    steps = dis.get_instructions(code)
     return {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
@@ -159,12 +161,12 @@ def _trace_time_effect(what: str, name: str) -> UnsupportedError:
     return UnsupportedError(explain(summary, cure=f"call {name} in the code around it."))
 
 
-def _effect_named(fun: types.FunctionType, name: str) -> str | None:
+def _effect_named(fun: types.FunctionType, code: types.CodeType, name: str) -> str | None:
     """Return a name in a function's code if it stands for an effect, or None."""
     value = fun.__globals__.get(name, getattr(builtins, name, None))
     if isinstance(value, types.ModuleType):
         effects = _EFFECTS_OF_MODULES.get(value.__name__, ())
-        used = [attribute for attribute in fun.__code__.co_names if attribute in effects]
+        used = [attribute for attribute in code.co_names if attribute in effects]
         return f"{name}.{used[0]}" if used else None
     return name if value is __import__ or _is_effect(value) else None
 

@@ -52,6 +52,7 @@ from wend.capture.heap.trace_log import (
 )
 from wend.capture.heap.unseen_code import note_object, note_uncaptured
 from wend.capture.libraries import is_library
+from wend.capture.syntax.names import RUNTIME
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.concrete_array import (
     MUTATE_FIRST_ARGUMENT,
@@ -574,9 +575,9 @@ def log_write_reachable(fun: FunctionType) -> None:
     if not _write_logs.get():
         return
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-        location = Cell(name, cell)
-        log_write(location)
-        log_write_contents(location.read, f"{name}.")
+        if name != RUNTIME:
+            log_write(Cell(name, cell))
+            log_write_contents(Cell(name, cell).read, f"{name}.")
     for name in fun.__code__.co_names:
         if name in fun.__globals__:
             log_write_contents(functools.partial(fun.__globals__.get, name), f"{name}.")

@@ -21,14 +21,16 @@ from wend.capture.heap.places import (
 )
 from wend.capture.heap.trace_log import is_trace_logged, note_write
 from wend.capture.libraries import is_library
+from wend.capture.uncaptured import as_written
 
 
 def note_uncaptured(fun: FunctionType) -> None:
     """Log that what a function refers to by name may change, as it runs uncaptured."""
     if not is_trace_logged() or getattr(fun, "__wend_do_not_capture__", False):
         return
-    names = {name for code in codes_in(fun.__code__) for name in code.co_names}
-    stored = _stored_names(fun.__code__) if fun.__code__.co_flags & inspect.CO_GENERATOR else ()
+    written = as_written(fun.__code__)
+    names = {name for code in codes_in(written) for name in code.co_names}
+    stored = _stored_names(written) if written.co_flags & inspect.CO_GENERATOR else ()
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
         place = CellPlace(name, cell)
         note_write(place, is_certain=False, may_set=name in stored)

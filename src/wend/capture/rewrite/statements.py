@@ -13,11 +13,11 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from wend.capture.rewrite.assignment_targets import split_targets
 from wend.capture.rewrite.branches import balance_elif_chains
-from wend.capture.rewrite.expressions import strip_annotations
+from wend.capture.rewrite.expressions import Expressions, strip_annotations
 from wend.capture.rewrite.handlers import Handlers
 from wend.capture.rewrite.jumps import LoopFlags
 from wend.capture.rewrite.loops import move_exits_out_of_else
@@ -42,7 +42,7 @@ from wend.capture.syntax.names import (
     read,
     yields_in_control_flow,
 )
-from wend.capture.syntax.nodes import by_kind, cloned
+from wend.capture.syntax.nodes import Kinds, by_kind, cloned, walk
 
 # Statements that contain no others
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete)
@@ -54,6 +54,64 @@ def rewrite_function(node: ast.FunctionDef, closure: Iterable[str] = ()) -> ast.
     `closure`: the names of its closure.
     """
     return _rewrite(node, [0], Enclosing(closure=frozenset(closure)))
+
+
+# Expressions whose parts become functions, in which a `yield` would be another generator's
+_DEFERRING = (
+    *(ast.BoolOp, ast.IfExp, ast.Compare, ast.JoinedStr, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+
+
+def rewrite_generator(
+    node: ast.FunctionDef, counter: list[int], enclosing: Enclosing
+) -> ast.FunctionDef | None:
+    """Return the definition of a generator with its expressions rewritten; None if it cannot be.
+
+    Its statements stay, since it is resumed between them.
+    """
+    kinds = by_kind(node)
+    if ast.Match in kinds or any(map(_yields_or_binds, _deferring(kinds))):
+        return None
+    node = cloned(node)
+    rewriter = _FunctionRewriter(node, by_kind(node), counter, enclosing)
+    rewriter.expressions = expressions = _InGenerator(rewriter)
+    arguments = strip_annotations(node.args, expressions)
+    definition_ = definition(node.name, arguments, expressions.all_of(node.body))
+    return ast.copy_location(definition_, node)
+
+
+def _deferring(kinds: Kinds) -> Iterator[ast.AST]:
+    return (part for kind in _DEFERRING for part in kinds.get(kind, ()))
+
+
+def _yields_or_binds(node: ast.AST) -> bool:
+    """Return whether an expression suspends the generator, or a chain of comparisons binds."""
+    is_chain = isinstance(node, ast.Compare) and len(node.ops) > 1
+    kinds = (ast.Yield, ast.YieldFrom, *([ast.NamedExpr] if is_chain else []))
+    return any(isinstance(part, kinds) for part in walk(node))
+
+
+class _InGenerator(Expressions):
+    """Rewrites the expressions of a generator, and the functions and classes in it."""
+
+    def __init__(self, rewriter: _FunctionRewriter) -> None:
+        super().__init__(rewriter.scope)
+        self.rewriter = rewriter
+        self.depth = 1  # nothing is defined before a statement
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> list[ast.stmt]:
+        return self.rewriter.statement(node, set())
+
+    visit_ClassDef = visit_FunctionDef
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        node.target = self.visit(node.target)
+        node.value = node.value and self.rewritten(node.value)
+        return node
 
 
 def _rewrite(node: ast.FunctionDef, counter: list[int], enclosing: Enclosing) -> ast.FunctionDef:
@@ -120,8 +178,10 @@ class _FunctionRewriter(Returns, Handlers):
                 return [self.nested(stmt)]
             case ast.ClassDef():
                 return [self.nested_class(stmt)]
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return [stmt]  # a generator or coroutine, which is resumed piecewise
+            case ast.FunctionDef():
+                return [self.generator(stmt)]
+            case ast.AsyncFunctionDef():
+                return [stmt]
             case ast.AnnAssign(target=ast.Name(), value=None):
                 return [ast.Pass()]
             case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
@@ -172,6 +232,14 @@ class _FunctionRewriter(Returns, Handlers):
         result.decorator_list = self.decorators(stmt)
         return result
 
+    def generator(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
+        """Rewrite a generator, which is resumed piecewise, as far as that is possible."""
+        result = rewrite_generator(stmt, self.scope.counter, self.scope.inner())
+        if result is None:
+            return stmt
+        result.decorator_list = self.decorators(stmt)
+        return result
+
     def decorators(self, stmt: ast.FunctionDef | ast.ClassDef) -> list[ast.expr]:
         """Rewrite decorators, which are called."""
         return [
@@ -208,6 +276,8 @@ class _FunctionRewriter(Returns, Handlers):
         match stmt:
             case ast.FunctionDef() if not yields_in_control_flow(stmt):
                 return self.nested(mangled(stmt, owner))
+            case ast.FunctionDef():
+                return self.generator(mangled(stmt, owner))
             case (
                 ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Expr(value)
             ) if not read([value]) & bound:

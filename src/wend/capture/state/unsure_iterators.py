@@ -19,6 +19,7 @@ from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.places import named
 from wend.capture.heap.trace_log import HOLDERS
+from wend.capture.uncaptured import as_written
 from wend.trace.recording.recording import Recording, current
 
 # By function that is recorded: the iterators by id, each with the loop that may have left it
@@ -111,7 +112,7 @@ def _is_pure(iterator: Any) -> bool:
         code = iterator.__code__
     else:
         return type(iterator).__module__.partition(".")[0] in _LIBRARIES
-    instructions = [*dis.get_instructions(code)]
+    instructions = [*dis.get_instructions(as_written(code))]
     calls = sum(x.opname in ("CALL", "CALL_KW", "CALL_FUNCTION_EX") for x in instructions)
     known = sum(x.opname == "LOAD_GLOBAL" and x.argval in _PURE for x in instructions)
     return calls <= known and not any(x.opname.startswith(_WRITES) for x in instructions)
