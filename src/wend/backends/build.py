@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from wend.backends.passthrough import compile_without_passthrough
-from wend.backends.protocol import Backend, Executable, LazyCompiler, RunsChunks, choose
+from wend.backends.protocol import Backend, ChoosesPasses, Executable, LazyCompiler, choose
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
 from wend.base.errors import UnsupportedError, explain
@@ -18,7 +18,6 @@ from wend.passes.pipeline import (
     REORDERS_SUMS,
     LazyOptimized,
     Transform,
-    optimize_in_chunks,
 )
 from wend.runtime.storage import Storage
 
@@ -91,9 +90,9 @@ def passes_of(backend: str) -> Sequence[Transform]:
     if options.strict:
         return tuple(x for x in OPTIMIZE if x not in REORDERS_SUMS)
     is_whole, chosen = options.compare or options.nans or options.profile, choose(backend)
-    if is_whole or not isinstance(chosen, RunsChunks):
+    if is_whole:
         return OPTIMIZE
-    return optimize_in_chunks(chosen.passes_of_maps())
+    return chosen.passes() if isinstance(chosen, ChoosesPasses) else OPTIMIZE
 
 
 def kind(backend: str) -> Hashable:

@@ -2,7 +2,7 @@
 
 A backend has a name, an array boundary and `compile`. Its executables may also be
 `FastCallable`, `BufferCallable`, `Explains` or `HoldsMemory`, and the backend itself a
-`LazyCompiler` or one that `ChecksGuards`.
+`LazyCompiler` or one that `ChoosesPasses` or `ChecksGuards`.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class LazyCompiler(ABC):
         """
 
 
-class RunsChunks(ABC):
-    """A backend that runs `chunked_map` nodes, several chunks at a time."""
+class ChoosesPasses(ABC):
+    """A backend that runs nodes which other backends have lowered: maps, and chunks of them."""
 
     @abstractmethod
-    def passes_of_maps(self) -> Sequence[Transform]:
-        """Return the passes after which more maps run in lanes."""
+    def passes(self) -> Sequence[Transform]:
+        """Return the passes before a run."""
 
 
 class FastCallable(ABC):

@@ -27,6 +27,7 @@ class Settings:
     tape_keep: int = 1 << 27  # bytes of tape memory that a compiled function keeps between runs
     threads: int = 0  # threads for one large array loop; 0: the number of processors
     blas_kernels: str = "auto"  # auto: OpenBLAS is told of AVX-512 if it overlooks it; own: not
+    jax_gather: bool = False  # let backend="jax" gather arrays of many devices for Python calls
     cache_dir: str = "auto"  # folder of the persistent cache of code and derivatives; empty: none
     debug: bool = False  # log each step to stderr: trace, passes, compile
     dump: str = ""  # folder for the graph after each pass, and its machine code

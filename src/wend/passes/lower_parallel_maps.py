@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,27 +21,39 @@ from wend.passes.lane_maps import (
 
 def lower_parallel_maps(graph: Graph) -> Graph:
     """Replace every `parallel_map` by a `while`, in regions too."""
-    return _lowered(graph, in_registers=False)
+    return _lowered(graph, lambda node: False)
 
 
 def lower_maps_without_lanes(graph: Graph) -> Graph:
     """Replace every `parallel_map` by a `while`, but for those that run in lanes of registers."""
-    return _lowered(graph, in_registers=True)
+    return _lowered(graph, _takes_lanes)
 
 
-def _lowered(graph: Graph, *, in_registers: bool) -> Graph:
+def lower_maps_of_lists(graph: Graph) -> Graph:
+    """Replace every `parallel_map` over lists alone by a `while`: a run counts their elements."""
+    return _lowered(graph, _maps_an_array)
+
+
+def _takes_lanes(node: Node) -> bool:
+    """Return whether a map runs in lanes; note on it how."""
+    lanes = lane_count(node) if runs_in_lanes(node) else 1
+    if lanes > 1:
+        node.remark = Remark(lanes=lanes, is_refilled=bool(refilled_loops(node.regions[0])))
+    return lanes > 1
+
+
+def _maps_an_array(node: Node) -> bool:
+    return any(isinstance(x.type, TensorType) for x in ParallelMapParts.of(node).mapped)
+
+
+def _lowered(graph: Graph, stays: Callable[[Node], bool]) -> Graph:
     if parallel_map not in graph.ops:
         return graph
 
     def lower(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        regions = [_lowered(region, in_registers=in_registers) for region in node.regions]
+        regions = [_lowered(region, stays) for region in node.regions]
         copy = with_operands(node, operands, regions)
-        if node.op is not parallel_map:
-            nodes.append(copy)
-            return copy.results
-        lanes = lane_count(copy) if in_registers and runs_in_lanes(copy) else 1
-        if lanes > 1:
-            copy.remark = Remark(lanes=lanes, is_refilled=bool(refilled_loops(copy.regions[0])))
+        if node.op is not parallel_map or stays(copy):
             nodes.append(copy)
             return copy.results
         b = Build(graph.name)

@@ -30,7 +30,11 @@ from wend.passes.in_bounds import mark_in_bounds
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.lower_maybes import lower_maybes
-from wend.passes.lower_parallel_maps import lower_maps_without_lanes, lower_parallel_maps
+from wend.passes.lower_parallel_maps import (
+    lower_maps_of_lists,
+    lower_maps_without_lanes,
+    lower_parallel_maps,
+)
 from wend.passes.merge_ifs import merge_ifs
 from wend.passes.order_updates import order_updates
 from wend.passes.push_out import push_out
@@ -64,6 +68,10 @@ OPTIMIZE: Sequence[Transform] = (
     push_out,
     order_updates,
     unshare_regions,
+)
+# The same for a backend that runs `parallel_map` nodes, and batches their bodies
+OPTIMIZE_AROUND_MAPS: Sequence[Transform] = tuple(
+    lower_maps_of_lists if x is lower_parallel_maps else x for x in OPTIMIZE if x is not batch_maps
 )
 # Of these, those after which sums may be computed in another order.
 REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)

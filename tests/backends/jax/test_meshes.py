@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 PROGRAM = """
+import re
+from wend.base.errors import UnsupportedError
 import jax, numpy as np, wend
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
@@ -42,6 +44,52 @@ explicit = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Explicit,))
 with jax.set_mesh(explicit):
     agrees(explicit)
 
+# The elements of a map: each device makes the trips of its own, and takes part in sums only.
+def root(a, w):
+    x = a
+    while np.abs(x * x - a * w) > 1e-9:
+        x = 0.5 * (x + a * w / x)
+    return x
+
+def total(numbers, w):
+    return np.sum(wend.vmap(root, (0, None))(numbers, w) ** 3)
+
+roots, slopes = wend.vmap(root, (0, None)), wend.value_and_grad(total, (0, 1))
+numbers = np.linspace(1.0, 900.0, 1000)
+spread = jax.device_put(numbers, NamedSharding(mesh, P("batch")))
+expected = roots(numbers, 2.0), slopes(numbers, 2.0)
+found = roots(spread, 2.0), slopes(spread, 2.0)
+for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    np.testing.assert_allclose(a, b, rtol=1e-12)
+assert found[0].sharding.spec[0] == found[1][1][0].sharding.spec[0] == "batch"
+
+# Where they fail, the first error is that of the lowest element.
+def pick(a, k):
+    return root(a, np.arange(1.0, 3.0)[k])
+
+positions = np.where(np.arange(1000) % 400 == 399, np.arange(1000), 1)
+try:
+    wend.vmap(pick)(spread, jax.device_put(positions, NamedSharding(mesh, P("batch"))))
+except IndexError as error:
+    assert "index 399 is out of bounds" in str(error), error
+else:
+    raise AssertionError
+
+# Calls of Python gather what they take, where that is asked for.
+def shown(x):
+    print("largest", np.max(x))
+    return 2.0 * x
+
+for fun in shown, lambda x: np.linalg.eigvals(x.reshape(100, 2, 5)[:, :, :2]):
+    try:
+        wend.function(fun)(spread)
+    except UnsupportedError as error:
+        assert "calls Python, and the arguments lie on several devices" in str(error), error
+    else:
+        raise AssertionError
+with wend.config(jax_gather=True):
+    np.testing.assert_array_equal(wend.function(shown)(spread), 2.0 * numbers)
+
 # What XLA makes of the program has reductions, and gathers no rows.
 from wend.backends.jax.executable import XlaProgram
 
@@ -52,6 +100,16 @@ XlaProgram.__call__ = lambda self, leaves: (
 )
 slope(w, jax.device_put(xs, rows), jax.device_put(ys, rows))
 assert "all-reduce" in texts[0] and "all-gather" not in texts[0]
+roots(spread, 2.0)
+assert "while(" in texts[1] and "all-" not in texts[1]
+slopes(spread, 2.0)
+loops = set(re.findall(r"(?:body|condition)=%([\\w.-]+)", texts[2]))
+blocks = [text.strip() for text in texts[2].split("\\n\\n")]
+computations = {text.split()[0].lstrip("%"): text for text in blocks if text}
+assert loops and not any("all-" in computations[name] for name in loops)
+# After the loops each device tells how its own run ended: one number each.
+gathered = re.findall(r"= \\w+\\[([\\d,]*)\\]\\S* all-gather", texts[2])
+assert all(np.prod([int(n) for n in shape.split(",")]) <= 64 for shape in gathered), gathered
 """
 
 

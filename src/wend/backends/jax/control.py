@@ -11,6 +11,7 @@ import numpy as np
 
 from wend.backends.jax.emit.table import emit
 from wend.backends.jax.lowering import GraphLowering, Progress
+from wend.backends.jax.maps import lower_map
 from wend.backends.jax.trips import Trips, find_trips
 from wend.backends.jax.values import DeviceList, NewList, is_static
 from wend.ir.graph import Graph, Node, Value
@@ -19,6 +20,7 @@ from wend.ir.types import ListType
 from wend.ops import creating, custom, lists, schedules
 from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
 from wend.ops.frame_states import may_fail
+from wend.ops.parallel_map import parallel_map
 
 
 def lower_region(
@@ -36,6 +38,8 @@ def lower_region(
         for result, value in zip(node.results, results, strict=True):
             values[result] = value
             ctx.bind(result.type, value)
+        if ctx.rows:
+            ctx.pass_rows(node)
     if only is not None:
         return [values.get(result) for result in graph.results]
     return [
@@ -58,6 +62,10 @@ def _lower_node(
         return _lower_if(ctx, node, operands)
     if node.op is call:
         return _lower_call(ctx, node, operands)
+    if node.op is parallel_map:
+        body = node.regions[0]
+        is_threaded = may_fail_in(body) or pushes_in(body)
+        return lower_map(ctx, node, operands, lower_region, is_threaded=is_threaded)
     if node.op in custom.RULED or node.op is schedules.scheduled:
         return lower_region(ctx, node.regions[0], operands)
     is_checked_later = node.op is lists.list_push and _is_kept(node, graph)
@@ -159,6 +167,7 @@ class _LoopLowering:
         self, ctx: GraphLowering, w: WhileParts, invariants: Sequence[Any], guarded: Collection[Any]
     ) -> None:
         self.ctx, self.w, self.invariants, self.guarded = ctx, w, invariants, guarded
+        self.live = ctx.live
         self.stops = may_fail_in(w.before) or may_fail_in(w.after)
         self.is_threaded = self.stops or pushes_in(w.before) or pushes_in(w.after)
 
@@ -182,6 +191,8 @@ class _LoopLowering:
 
     def goes_on(self, predicate: Any, progress: Progress | None) -> Any:
         goes_on = jnp.asarray(predicate)
+        if self.live is not None:
+            goes_on = goes_on & self.live
         if progress is None:
             return goes_on
         if self.stops:
@@ -190,6 +201,10 @@ class _LoopLowering:
         for list_class in self.guarded:
             goes_on = goes_on & self.ctx.has_room(list_class.number, progress)
         return goes_on
+
+    def living(self, test: Callable[[Any], Any], state: Any) -> Any:
+        """Return whether the element of a map makes the trip that begins with a state."""
+        return None if self.live is None else test(state)
 
     def threaded(self) -> Progress | None:
         return self.ctx.progress if self.is_threaded else None
@@ -217,7 +232,7 @@ class _LoopLowering:
                 return self.goes_on(predicate, state[0])
 
         def body(state: tuple[Progress | None, list[Any]]) -> Any:
-            with ctx.scope(state[0]):
+            with ctx.scope(state[0]), ctx.living(self.living(test, state)):
                 following = self.after(before(state[1]))
                 return self.threaded(), following
 
@@ -231,7 +246,7 @@ class _LoopLowering:
         predicate, forwarded = self.before(carry)
 
         def body(state: tuple[Any, Progress | None, list[Any]]) -> Any:
-            with ctx.scope(state[1]):
+            with ctx.scope(state[1]), ctx.living(self.living(test, state)):
                 predicate, forwarded = self.before(self.after(state[2]))
                 return jnp.asarray(predicate), self.threaded(), forwarded
 
@@ -290,9 +305,12 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
         return lower_region(ctx, branches[int(selector)], arguments)
     is_threaded = any(may_fail_in(branch) or pushes_in(branch) for branch in branches)
 
-    def branch(region: Graph) -> Callable[[Any], Any]:
+    def branch(number: int, region: Graph) -> Callable[[Any], Any]:
+        # In a map all branches may run for each element
+        live = None if ctx.live is None else ctx.live & (selector == number)
+
         def run(progress: Progress | None) -> Any:
-            with ctx.scope(progress):
+            with ctx.scope(progress), ctx.living(live):
                 results = lower_region(ctx, region, arguments)
                 fitted = [
                     ctx.fit_result(x, result)
@@ -302,7 +320,7 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
 
         return run
 
-    functions, threaded = [branch(region) for region in branches], None
+    functions = [branch(number, region) for number, region in enumerate(branches)]
     threaded = ctx.progress if is_threaded else None
     if selector.dtype == np.bool_:
         progress, results = jax.lax.cond(selector, functions[1], functions[0], threaded)
@@ -318,4 +336,8 @@ def _lower_call(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequ
     if parts.recompute:
         # Else XLA finds that it has the values already, and keeps them
         operands = [x if is_static(x) else jax.lax.optimization_barrier(x) for x in operands]
-    return lower_region(ctx, parts.callee, operands)
+    callee = parts.callee
+    for param, operand in zip(callee.params, node.operands, strict=True):
+        if operand in ctx.rows:
+            ctx.rows[param] = ctx.rows[operand]
+    return lower_region(ctx, callee, operands)

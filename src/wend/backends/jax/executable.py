@@ -17,11 +17,12 @@ from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.items import from_sequence, to_sequence
 from wend.backends.jax.list_classes import CapacityClasses
 from wend.backends.jax.lowering import FIRST_CAPACITY, GraphLowering, Repeat
-from wend.backends.jax.meshes import automatic, explicit_mesh, moved
+from wend.backends.jax.meshes import Placement, automatic, explicit_mesh, moved, placement_of
 from wend.backends.jax.precision import warn_of_64_bits
 from wend.backends.jax.stores import stored_results
 from wend.backends.jax.values import DeviceList, Maybe
 from wend.backends.protocol import Explains, FusedLoop
+from wend.base.config import settings
 from wend.base.errors import WendError
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node
@@ -69,11 +70,13 @@ class JaxExecutable(Explains):
         return moved_results
 
     def _run_program(self, leaves: Sequence[Any], structure: Any) -> Sequence[Any]:
-        key = (structure, tuple((x.shape, x.dtype) for x in leaves))
+        placement = placement_of(leaves)
+        gathers = placement.is_spread and settings().jax_gather
+        key = (structure, tuple((x.shape, x.dtype) for x in leaves), placement, gathers)
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = XlaProgram(
-                self._graph, self._classes, structure, {}, self._host
+                self._graph, self._classes, structure, {}, self._host, placement
             )
         while True:
             self._host.restart()
@@ -112,8 +115,9 @@ class XlaProgram:
         structure: Any,
         capacities: Mapping[int, int],
         host: HostLog,
+        placement: Placement,
     ) -> None:
-        self._host = host
+        self._host, self._placement = host, placement
         self._graph, self._classes, self._structure = graph, classes, structure
         self._capacities = dict(capacities)
         self._checks: list[RunCheck] = []
@@ -133,7 +137,9 @@ class XlaProgram:
 
     def _trace(self, leaves: Sequence[Any]) -> tuple[Sequence[Any], Any]:
         while True:
-            ctx = GraphLowering(self._graph, self._classes, self._capacities, self._host)
+            ctx = GraphLowering(
+                self._graph, self._classes, self._capacities, self._host, self._placement
+            )
             try:
                 results = lower_region(ctx, self._graph, self._arguments(ctx, leaves))
                 break
@@ -157,8 +163,11 @@ class XlaProgram:
 
     def _arguments(self, ctx: GraphLowering, leaves: Sequence[Any]) -> list[Any]:
         values = jax.tree.unflatten(self._structure, leaves)
+        rows = jax.tree.unflatten(self._structure, self._placement.rows or [()] * len(leaves))
         arguments = []
-        for x, param in zip(values, self._graph.params, strict=True):
+        for x, axes, param in zip(values, rows, self._graph.params, strict=True):
+            if isinstance(param.type, TensorType) and axes:
+                ctx.rows[param] = axes
             x = ZERO if x is None and isinstance(param.type, MaybeType) else x
             ctx.bind(param.type, x)
             arguments.append(ctx.fit_result(x, param) if isinstance(x, DeviceList) else x)
@@ -182,7 +191,9 @@ class XlaProgram:
         for k, total in self._lengths(totals):
             if total > capacities[k]:
                 capacities[k] = max(1 << (total - 1).bit_length(), FIRST_CAPACITY)
-        return XlaProgram(self._graph, self._classes, self._structure, capacities, self._host)
+        return XlaProgram(
+            self._graph, self._classes, self._structure, capacities, self._host, self._placement
+        )
 
     def raise_failed(self, totals: np.ndarray) -> None:
         """Raise the error of the check that failed first, if one did."""

@@ -6,10 +6,13 @@ new list at each use, so two loops that start from the same empty list have clas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wend.ir.dataflow import Use, region_edges, region_flow, used_value
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, MaybeType, Type
 from wend.ops import custom, lists, maybe, schedules, shaping
+from wend.ops.parallel_map import LIST, SUM, ParallelMapParts, parallel_map
 
 _SAME = {lists.list_pop, lists.list_zeros, lists.list_add, shaping.refine}
 _SAME |= {maybe.autograd_add, maybe.instantiate, maybe.present}
@@ -130,7 +133,9 @@ class CapacityClasses:
     def _join_node(self, node: Node) -> None:
         operands = [self._of_use(node, k) for k in range(len(node.operands))]
         results = [self._of_value(result) for result in node.results]
-        if region_edges(node):
+        if node.op is parallel_map:
+            self._join_map(ParallelMapParts.of(node), operands, results)
+        elif region_edges(node):
             for use, value in region_flow(node):
                 self._join(self._of_value(value), self._of_use(*use))
         elif node.op in custom.RULED or node.op is schedules.scheduled:
@@ -152,6 +157,26 @@ class CapacityClasses:
                 self._join(results[0], operand)
             if node.op is lists.list_pop:
                 self._join_element(operands[0], results[1])
+
+    def _join_map(
+        self,
+        p: ParallelMapParts,
+        operands: Sequence[CapacityClass | None],
+        results: Sequence[CapacityClass | None],
+    ) -> None:
+        mapped, first = len(p.mapped), len(p.mapped) + len(p.starts)
+        for param, operand in zip(p.elements, operands[:mapped], strict=True):
+            self._join_element(operand, self._of_value(param))
+        for param, operand in zip(p.body_invariants, operands[first:], strict=True):
+            self._join(self._of_value(param), operand)
+        starts = iter(operands[mapped:first])
+        for k, (form, result) in enumerate(zip(p.forms, results, strict=True)):
+            yielded = self._of_use(p.body, k)
+            if form == LIST:
+                self._join_element(result, yielded)
+            elif form == SUM:
+                self._join(result, next(starts))
+                self._join(result, yielded)
 
     def _join_element(self, list: CapacityClass | None, element: CapacityClass | None) -> None:
         if list is None or element is None:

@@ -13,7 +13,9 @@ import numpy as np
 from wend.backends.jax.checks import Raise, RunCheck, encode, word_count
 from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.list_classes import CapacityClass, CapacityClasses
+from wend.backends.jax.meshes import ONE_DEVICE, Placement, RowAxes
 from wend.backends.jax.values import DeviceList, Maybe, NewList, Stacked, is_static
+from wend.base.config import settings
 from wend.base.errors import UnsupportedError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at
@@ -50,24 +52,36 @@ class GraphLowering:
         classes: the classes of the graph's lists.
         capacities: how many elements the lists of a class have room for.
         host: the log of the Python calls of a run.
+        placement: where the arguments lie.
+        rows: the axes of the mesh that the rows of values are spread over, where that is known.
         checks: the checks of the program; the code of one is its position plus one.
         host_nodes: the nodes that the program leaves to Python.
         progress: what has been passed on so far.
         noted: the classes whose lengths the run tells.
         live_classes: the classes of lists that are checked when the loop around has ended.
+        live: whether the element that a map computes is in the loop or branch that is lowered; None
+            outside of maps.
     """
 
     def __init__(
-        self, graph: Graph, classes: CapacityClasses, capacities: dict[int, int], host: HostLog
+        self,
+        graph: Graph,
+        classes: CapacityClasses,
+        capacities: dict[int, int],
+        host: HostLog,
+        placement: Placement = ONE_DEVICE,
     ) -> None:
         self.classes = classes
         self.capacities = capacities
         self.host = host
+        self.placement = placement
+        self.rows: dict[Value, RowAxes] = {}
         self.checks: list[RunCheck] = []
         self.host_nodes: dict[Node, None] = {}
         self.word_count = word_count(graph)
         self.live_classes: frozenset[CapacityClass] = frozenset()
         self.noted: set[int] = set()
+        self.live: Any = None
         self._dims: dict[Symbol, int] = {}
         zero = jnp.int32(0)
         words = jnp.zeros(self.word_count, jnp.uint32)
@@ -82,6 +96,15 @@ class GraphLowering:
             yield
         finally:
             self.progress = outer
+
+    @contextmanager
+    def living(self, live: Any) -> Iterator[None]:
+        """Lower a loop or a branch that only some elements of a map are in."""
+        outer, self.live = self.live, live
+        try:
+            yield
+        finally:
+            self.live = outer
 
     # Sizes
     def bind(self, type: Type, value: Any) -> None:
@@ -145,6 +168,34 @@ class GraphLowering:
                 )
             )
         )
+
+    # Devices
+    def pass_rows(self, node: Node) -> None:
+        """Note that results have rows where those of an operand of their length are."""
+        for operand in node.operands:
+            axes, length = self.rows.get(operand), _length(operand)
+            for result in node.results:
+                if axes is not None and length is not None and _length(result) == length:
+                    self.rows.setdefault(result, axes)
+
+    def leave_to_python(self, node: Node) -> None:
+        """Note that a node calls Python.
+
+        Raises:
+            UnsupportedError: arguments lie on several devices, and nobody has asked to gather them.
+        """
+        if self.placement.is_spread and not settings().jax_gather:
+            raise refusal(
+                UnsupportedError(
+                    explain(
+                        f'backend="jax": {node.op.name}{at(node.source)} calls Python, and the '
+                        "arguments lie on several devices.",
+                        cure="leave it out of the function; or gather what it takes at each "
+                        "call: wend.config(jax_gather=True).",
+                    )
+                )
+            )
+        self.host_nodes[node] = None
 
     # Checks
     def check(self, node: Node, is_failing: Any, fail: Raise, *values: Any) -> None:
@@ -258,6 +309,11 @@ class GraphLowering:
             else x
             for k, x in enumerate(operands)
         ]
+
+
+def _length(value: Value) -> Dim | None:
+    type = value.type
+    return type.shape[0] if isinstance(type, TensorType) and type.shape else None
 
 
 _STACKED = (

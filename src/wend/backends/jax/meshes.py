@@ -1,12 +1,56 @@
-"""Meshes with explicit axes: programs run with automatic ones, since wend's graphs state none."""
+"""Arrays on several devices: the meshes that they lie on, and along which axes their rows lie.
+
+Programs run with automatic axes where a mesh has explicit ones, since wend's graphs state none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding
+
+# The axes of a mesh along which the rows of an array lie
+RowAxes: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the arguments of a program lie.
+
+    Attributes:
+        is_spread: on more than one device.
+        mesh: the mesh that rows of arguments are spread over, if any are.
+        rows: the axes that the rows of each argument are spread over; none for others.
+    """
+
+    is_spread: bool = False
+    mesh: Mesh | None = None
+    rows: tuple[RowAxes, ...] = ()
+
+
+ONE_DEVICE = Placement()
+
+
+def placement_of(leaves: Sequence[Any]) -> Placement:
+    """Return where arrays lie."""
+    if all(x.sharding.num_devices == 1 for x in leaves):
+        return ONE_DEVICE
+    rows = tuple(_row_axes(x.sharding) for x in leaves)
+    meshes = [x.sharding.mesh for x, axes in zip(leaves, rows, strict=True) if axes]
+    return Placement(is_spread=True, mesh=meshes[0] if meshes else None, rows=rows)
+
+
+def _row_axes(sharding: Any) -> RowAxes:
+    """Return the axes that nothing but rows is spread over."""
+    if not isinstance(sharding, NamedSharding) or not sharding.spec:
+        return ()
+    first, *others = sharding.spec
+    if first is None or any(axes is not None for axes in others):
+        return ()
+    return (first,) if isinstance(first, str) else tuple(first)
 
 
 def explicit_mesh(leaves: Sequence[Any]) -> Mesh | None:

@@ -14,9 +14,9 @@ from wend.backends.native.run.executable import NativeExecutable
 from wend.backends.protocol import (
     Backend,
     ChecksGuards,
+    ChoosesPasses,
     Executable,
     LazyCompiler,
-    RunsChunks,
 )
 from wend.base.config import settings
 from wend.base.reporting.dump import dump_of
@@ -24,11 +24,11 @@ from wend.base.reporting.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ops.parallel_map import parallel_map
-from wend.passes.pipeline import LazyOptimized, Transform
+from wend.passes.pipeline import LazyOptimized, Transform, optimize_in_chunks
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 
 
-class NativeBackend(LazyCompiler, ChecksGuards, RunsChunks):
+class NativeBackend(LazyCompiler, ChecksGuards, ChoosesPasses):
     """The backend that runs graphs as machine code."""
 
     name = "native"
@@ -58,8 +58,8 @@ class NativeBackend(LazyCompiler, ChecksGuards, RunsChunks):
     def guard_checker(self, checks: Sequence[GuardCheck]) -> Callable[[], bool]:
         return guard_checker(checks)
 
-    def passes_of_maps(self) -> Sequence[Transform]:
-        return (split_maps,)
+    def passes(self) -> Sequence[Transform]:
+        return optimize_in_chunks((split_maps,))
 
     def _dump(self, graph: Graph, text: str) -> None:
         dump = dump_of(graph, graph.name)

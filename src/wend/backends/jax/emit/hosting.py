@@ -56,7 +56,7 @@ def _call(
         raise log.error
 
     ctx.check(node, failed, fail)
-    ctx.host_nodes[node] = None
+    ctx.leave_to_python(node)
     return results
 
 

@@ -1,0 +1,177 @@
+"""Maps: the elements of a `parallel_map` run side by side, as `jax.vmap` has them.
+
+A loop of XLA then runs until the last element has left it. What JAX computes meanwhile for elements
+that have left a loop, or that take another branch, is thrown away; a loop inside never waits for it
+(`GraphLowering.live`), for it might not end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, PartitionSpec
+
+from wend.backends.jax.emit.maybes import add_values
+from wend.backends.jax.lowering import GraphLowering, Progress
+from wend.backends.jax.meshes import RowAxes
+from wend.backends.jax.values import DeviceList, Maybe
+from wend.ir.graph import Graph, Node
+from wend.ops.parallel_map import LIST, SUM, ParallelMapParts
+
+
+def lower_map(
+    ctx: GraphLowering,
+    node: Node,
+    operands: Sequence[Any],
+    lower_region: Callable[[GraphLowering, Graph, Sequence[Any]], list[Any]],
+    *,
+    is_threaded: bool,
+) -> list[Any]:
+    """Lower a `parallel_map` with an array among what it maps over; return its results.
+
+    Args:
+        ctx: the lowering.
+        node: the map.
+        operands: what it maps over, where its sums start, and its invariants.
+        lower_region: lowers the body.
+        is_threaded: whether the elements pass on progress.
+    """
+    p = ParallelMapParts.of(node)
+    mapped, others = operands[: len(p.mapped)], operands[len(p.mapped) :]
+    starts, invariants = others[: len(p.starts)], others[len(p.starts) :]
+    count = next(jnp.shape(x)[0] for x in mapped if not isinstance(x, DeviceList))
+
+    def compute(
+        elements: Sequence[Any], progress: Progress, invariants: Sequence[Any]
+    ) -> tuple[Progress | None, list[Any]]:
+        with ctx.scope(progress), ctx.living(jnp.bool_(True) if ctx.live is None else ctx.live):
+            results = lower_region(ctx, p.body, [*elements, *invariants])
+            fitted = [
+                ctx.fit(x, result.type, ctx.classes.of_use(p.body, k))
+                for k, (x, result) in enumerate(zip(results, p.body.results, strict=True))
+            ]
+            return (ctx.progress if is_threaded else None), fitted
+
+    def compute_all(
+        rows: Sequence[Any], progress: Progress, invariants: Sequence[Any]
+    ) -> tuple[Progress | None, list[Any]]:
+        """Return the progress of the first that fails, and stacks of results, or their sums."""
+        threaded, stacks = jax.vmap(compute, in_axes=(0, None, None))(rows, progress, invariants)
+        sums = [_sum(x) if form == SUM else x for form, x in zip(p.forms, stacks, strict=True)]
+        if threaded is None or not count:
+            return None, sums
+        return _first_failing(threaded), sums
+
+    rows = [_rows(x, count) for x in mapped]
+    axes = _axes(ctx, p) if count else ()
+    run = _on_each_device(compute_all, ctx.placement.mesh, axes, p.forms) if axes else compute_all
+    progress, values = run(rows, ctx.progress, invariants)
+    ctx.progress = ctx.progress if progress is None else progress
+    remaining, results = iter(starts), []
+    for form, value in zip(p.forms, values, strict=True):
+        if form == LIST:
+            results.append(_list_of(value, count))
+        elif form == SUM:
+            start = next(remaining)
+            results.append(add_values(start, value) if count else start)
+        else:
+            results.append(value)
+    return results
+
+
+def _axes(ctx: GraphLowering, p: ParallelMapParts) -> RowAxes:
+    """Return the axes of the mesh that the elements lie along, where each device has its own."""
+    if ctx.live is not None or any(x in ctx.rows for x in (*p.starts, *p.invariants)):
+        return ()
+    return next((ctx.rows[x] for x in p.mapped if x in ctx.rows), ())
+
+
+_Compute: TypeAlias = Callable[
+    [Sequence[Any], Progress, Sequence[Any]], tuple[Progress | None, list[Any]]
+]
+
+
+def _on_each_device(
+    compute_all: _Compute, mesh: Mesh | None, axes: RowAxes, forms: Sequence[str]
+) -> _Compute:
+    """Return the same computation, by each device of the elements that it has.
+
+    A loop then runs until the elements of its own device have left it: devices do not wait for one
+    another, but for the sums of all elements and the first error.
+    """
+
+    def run(
+        rows: Sequence[Any], progress: Progress, invariants: Sequence[Any]
+    ) -> tuple[Progress | None, list[Any]]:
+        leaves, structure = jax.tree.flatten(list(invariants))
+        passed = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
+
+        def compute_own(
+            rows: Sequence[Any], progress: Progress, arrays: Sequence[Any]
+        ) -> tuple[Any, list[Any]]:
+            own = [*leaves]
+            for k, array in zip(passed, arrays, strict=True):
+                own[k] = array
+            first, values = compute_all(rows, progress, jax.tree.unflatten(structure, own))
+            sums = [
+                _summed(x, axes) if form == SUM else x
+                for form, x in zip(forms, values, strict=True)
+            ]
+            return jax.tree.map(lambda x: x[None], first), sums
+
+        split, whole = PartitionSpec(axes), PartitionSpec()
+        firsts, values = jax.shard_map(
+            compute_own,
+            mesh=mesh,
+            in_specs=(split, whole, whole),
+            out_specs=(split, [whole if form == SUM else split for form in forms]),
+            check_vma=False,
+        )(rows, progress, [leaves[k] for k in passed])
+        return (None if firsts is None else _first_failing(firsts)), values
+
+    return run
+
+
+def _summed(value: Any, axes: RowAxes) -> Any:
+    """Return the sum of a value over the devices along some axes."""
+    if isinstance(value, Maybe):
+        is_present = jax.lax.psum(value.is_present.astype(jnp.int32), axes) > 0
+        return Maybe(is_present, _summed(value.value, axes))
+    if isinstance(value, DeviceList):
+        return DeviceList(_summed(value.items, axes), value.length)
+    return jax.lax.psum(value, axes)
+
+
+def _rows(x: Any, count: int) -> Any:
+    """Return the elements of an array or a list, along the first axis of each leaf."""
+
+    def fit(leaf: Any) -> Any:
+        missing = count - leaf.shape[0]
+        return jnp.pad(leaf[:count], [(0, max(missing, 0))] + [(0, 0)] * (leaf.ndim - 1))
+
+    return jax.tree.map(fit, x.items) if isinstance(x, DeviceList) else jnp.asarray(x)
+
+
+def _list_of(items: Any, count: int) -> DeviceList:
+    if not count:  # room for one, as every list has
+        items = jax.tree.map(lambda x: jnp.zeros((1, *x.shape[1:]), x.dtype), items)
+    return DeviceList(items, jnp.int32(count), count)
+
+
+def _sum(stack: Any) -> Any:
+    """Return the sum of the values of the elements along the first axis of each leaf."""
+    if isinstance(stack, Maybe):
+        return Maybe(jnp.any(stack.is_present, axis=0), _sum(stack.value))
+    if isinstance(stack, DeviceList):
+        return DeviceList(_sum(stack.items), stack.length[0])
+    return jnp.sum(stack, axis=0, dtype=stack.dtype)
+
+
+def _first_failing(progress: Progress) -> Progress:
+    """Return the progress of the first element that fails, with the longest lengths of all."""
+    first = jnp.argmax(progress.code != 0)
+    lengths = tuple(jnp.max(length, axis=0) for length in progress.lengths)
+    return Progress(progress.code[first], progress.words[first], lengths)

@@ -1,0 +1,157 @@
+"""Elements of a map run side by side: they equal the interpreter's, whichever trips they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from tests.helpers.programs import PROGRAMS, Program
+
+import wend
+from wend.base import trees
+
+_EXACT = 1e-9
+
+
+def close(found: Any, expected: Any) -> None:
+    for a, b in zip(trees.flatten(found)[0], trees.flatten(expected)[0], strict=True):
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_allclose(np.asarray(a), b, rtol=_EXACT, atol=_EXACT)
+
+
+def check(fun: Callable[..., Any], *args: Any) -> None:
+    with wend.config(backend="numpy"):
+        expected = fun(*args)
+    with wend.config(backend="jax"):
+        close(fun(*args), expected)
+        close(fun(*args), expected)  # with the capacities that the first call has left
+
+
+def batch(program: Program, count: int) -> list[Any]:
+    """Arguments of elements whose floats differ, so that loops make other trips."""
+    columns = []
+    for arg in map(np.asarray, program.args):
+        is_float = arg.dtype.kind == "f"
+        columns.append(np.stack([arg * (1 + 0.07 * k) if is_float else arg for k in range(count)]))
+    return columns
+
+
+def every(program: Program) -> tuple[int, ...]:
+    return tuple(range(len(program.args)))
+
+
+@pytest.mark.sampled(16)
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_value_and_gradient(program: Program, count: int) -> None:
+    check(wend.vmap(wend.value_and_grad(program.fun, every(program))), *batch(program, count))
+
+
+@pytest.mark.sampled(16)
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_second_gradient(program: Program) -> None:
+    def summed(*args: Any) -> Any:
+        return sum(np.sum(1.3 * x) for x in wend.grad(program.fun, every(program))(*args))
+
+    check(wend.vmap(wend.grad(summed, every(program))), *batch(program, 3))
+
+
+@pytest.mark.sampled(16)
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_gradient_of_a_map(program: Program) -> None:
+    def total(*args: Any) -> Any:
+        return sum(np.sum(x) for x in trees.flatten(wend.vmap(program.fun)(*args))[0])
+
+    check(wend.grad(total, every(program)), *batch(program, 3))
+
+
+def root(a: Any) -> Any:
+    x = a
+    while np.abs(x * x - a) > 1e-9:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def in_a_branch(a: Any) -> Any:
+    x = a
+    if a > 0.0:
+        while x < 10.0:  # never ends where a <= 0
+            x = x + a
+    else:
+        x = x * 3.0
+    return x
+
+
+def in_a_loop(a: Any) -> Any:
+    x = a
+    while x < 10.0:
+        y = 0.0
+        while y < 5.0:  # never ends where x >= 10
+            y = y + np.maximum(10.0 - x, 0.0)
+        x = x + y
+    return x
+
+
+LOOPS = [root, in_a_branch, in_a_loop]
+
+
+@pytest.mark.parametrize("fun", LOOPS)
+def test_no_element_waits_for_a_loop_that_it_is_not_in(fun: Callable[..., Any]) -> None:
+    elements = np.array([-2.0, 0.0, 0.5, 3.0, 20.0]) if fun is not root else np.arange(1.0, 60.0)
+    check(wend.vmap(fun), elements)
+    check(wend.vmap(wend.value_and_grad(fun)), elements)
+    check(wend.vmap(wend.grad(wend.grad(fun))), elements)
+    check(wend.grad(lambda x: np.sum(wend.vmap(fun)(x) ** 2)), elements)
+
+
+@pytest.mark.parametrize("fun", LOOPS)
+def test_maps_in_maps_and_loops(fun: Callable[..., Any]) -> None:
+    def repeated(table: Any) -> Any:
+        for _ in range(3):
+            table = wend.vmap(wend.vmap(fun))(np.abs(table) + 0.5) * 0.5
+        return np.sum(table)
+
+    check(wend.value_and_grad(repeated), np.linspace(0.5, 4.0, 6).reshape(2, 3))
+
+
+def test_no_elements() -> None:
+    check(wend.vmap(wend.value_and_grad(root)), np.zeros(0))
+    check(wend.value_and_grad(lambda w, x: np.sum(wend.vmap(root)(x) * w)), 2.0, np.zeros(0))
+
+
+def test_elements_share_an_invariant() -> None:
+    def loss(w: Any, xs: Any) -> Any:
+        return np.sum(wend.vmap(lambda x: root(x * np.sum(w)) * w[0])(xs))
+
+    check(wend.value_and_grad(loss, (0, 1)), np.array([1.0, 0.5]), np.arange(1.0, 30.0))
+
+
+def test_the_first_error_is_raised() -> None:
+    def pick(x: Any, k: Any) -> Any:
+        while x < 5.0:
+            x = x + np.arange(3.0)[k]
+        return x
+
+    numbers = np.array([1, 2, 3, 4])
+    fun = wend.function(wend.vmap(pick), backend="jax")
+    close(fun(np.ones(2), numbers[:2]), np.array([5.0, 5.0]))
+    with pytest.raises(IndexError, match="index 3 is out of bounds"):
+        fun(np.ones(4), numbers)
+
+
+def test_a_batch_is_one_loop_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wend.backends.jax.executable import XlaProgram
+
+    loops: list[int] = []
+    run = XlaProgram.__call__
+
+    def counted(self: XlaProgram, leaves: Any) -> Any:
+        loops.append(str(jax.make_jaxpr(self._function)(leaves)).count("while["))
+        return run(self, leaves)
+
+    monkeypatch.setattr(XlaProgram, "__call__", counted)
+    wend.function(wend.vmap(root), backend="jax")(np.arange(1.0, 1000.0))
+    assert loops == [1]
