@@ -172,6 +172,8 @@ _add("unique_all unique_counts unique_inverse", X, of=lambda r: r[0])
 _add("interp", floats(7), SORTED, OTHER)
 _add("isin", INTS, COUNTS)
 _add("unique", COUNTS)
+_add("unique", TALL, axis=0)
+_add("ix_", COUNTS, BOOLS[0])
 _add("unique_values", X, of=lambda v: np.sort(v))  # NumPy gives them in no order
 _add("unique_all unique_counts unique_inverse", floats(2, 3).round(), smooth=False)
 _add("union1d intersect1d setdiff1d setxor1d", INTS, COUNTS)

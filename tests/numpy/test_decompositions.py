@@ -245,3 +245,29 @@ def test_completed_bases_have_no_derivative() -> None:
         wend.grad(lambda x: wnp.sum(wnp.linalg.svd(x)[0]))(tall)
     with pytest.raises(NotImplementedError, match="reduced"):
         wend.grad(lambda x: wnp.sum(wnp.linalg.qr(x, "complete")[0]))(tall)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_eigenvalues_of_each_element_are_complex(backend: str) -> None:
+    real, turned = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([[0.0, 1.0], [-1.0, 0.0]])
+
+    def outer(b: Any) -> Any:
+        return wend.vmap(np.linalg.eigvals)(b)
+
+    with wend.config(backend=backend):
+        for b in (np.stack([real, turned]), np.stack([real, real])):
+            expected = np.stack([np.linalg.eigvals(m).astype(complex) for m in b])
+            for fun in (np.linalg.eigvals, lambda m: np.linalg.eig(m)[0]):
+                mapped = wend.vmap(fun)
+                for f in (mapped, wend.function(lambda b, mapped=mapped: mapped(b))):
+                    np.testing.assert_allclose(f(b), expected, atol=1e-15)
+            slopes = wend.vmap(wend.grad(lambda m: np.linalg.eigvals(m).real.sum()))(b)
+            np.testing.assert_allclose(slopes, np.stack([np.eye(2)] * 2), atol=1e-15)
+
+
+def test_the_function_that_is_refused_is_named() -> None:
+    spec = wend.TensorSpec((2, 2))
+    for fun in (np.linalg.eig, np.linalg.eigvals):
+        with pytest.raises(TypeError, match=rf"np\.linalg\.{fun.__name__} at") as caught:
+            wend.function(lambda m, fun=fun: fun(m)).get_concrete_function(spec)
+        assert f"use wend.numpy.linalg.{fun.__name__}, which" in str(caught.value)

@@ -1,4 +1,4 @@
-"""`np.mgrid`, `np.ogrid`, `np.r_` and `np.c_` in compiled functions, against NumPy."""
+"""`np.mgrid`, `np.ogrid`, `np.r_`, `np.c_` and `np.ix_` in compiled functions, against NumPy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wend
+from wend.testing import check_grads
 
 GRIDS = [
     lambda n, x: np.mgrid[0:n, 0:3],
@@ -85,3 +86,48 @@ def test_their_results_are_arrays_of_the_trace() -> None:
 
     for actual, expected in zip(wend.function(fun)(2.5), fun(2.5), strict=True):
         np.testing.assert_array_equal(actual, expected, strict=True)
+
+
+A = np.arange(12.0).reshape(3, 4)
+MASK = np.array([True, False, True])
+MESHES = [
+    lambda i, j: np.ix_(i, j),
+    lambda i, j: np.ix_(i),
+    lambda i, j: np.ix_(i, [0, 1], [], MASK),
+    lambda i, j: np.ix_(MASK, i),
+    lambda i, j: np.ix_(i, range(len(j)), (0, j[0])),
+    lambda i, j: np.ix_(np.unique(i), j > 0),
+    lambda i, j: np.ix_(range(i[0]), j),
+]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("fun", MESHES)
+def test_open_meshes(fun: Any, backend: str) -> None:
+    compiled = wend.function(fun, backend=backend)
+    for args in (([2, 0], [1, 3, 1]), ([1], [0, 2])):
+        i, j = map(np.array, args)
+        actual, expected = compiled(i, j), fun(i, j)
+        assert type(actual) is type(expected)
+        for a, b in zip(actual, expected, strict=True):
+            np.testing.assert_array_equal(a, b, strict=True)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_parts_of_open_meshes_are_read_and_written(backend: str) -> None:
+    def run(a: Any, i: Any, mask: Any) -> Any:
+        b = a.copy()
+        b[np.ix_(i, mask)] += a[np.ix_(i, mask)] ** 2
+        b[np.ix_(mask[:3], i)] = 0
+        return b
+
+    args = A, np.array([2, 0]), np.array([True, False, True, True])
+    with wend.config(backend=backend):
+        np.testing.assert_array_equal(wend.function(run)(*args), run(*args), strict=True)
+        check_grads(lambda a: run(a, *args[1:]), (A,), order=2)
+
+
+def test_open_meshes_take_vectors_only() -> None:
+    for bad in (A, np.float64(1.0), 2):
+        with pytest.raises(ValueError, match=r"^Cross index must be 1 dimensional$"):
+            wend.function(lambda i, bad=bad: np.ix_(i, bad))(np.array([0]))

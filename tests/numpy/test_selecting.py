@@ -136,6 +136,59 @@ def test_unique(x: np.ndarray) -> None:
 
 
 @few
+@given(x=drawn([*REAL, "c16", "?"], dims=(1, 3)), axis=st.integers(-1, 0))
+def test_unique_parts_along_an_axis(x: np.ndarray, axis: int) -> None:
+    check(lambda m, x: m.unique(x, axis=axis), x)
+    names = ("return_index", "return_inverse", "return_counts")
+    check(lambda m, x: m.unique(x, axis=axis, **dict.fromkeys(names, True)), x)
+
+
+PARTS = {
+    "ties in most columns": np.tile([[1, 0, 2, 2, 1], [1, 0, 2, 0, 9], [0, 9, 9, 9, 9]], (4, 1)),
+    "one column": np.array([[3.0], [1.0], [3.0]]),
+    "no columns": np.zeros((3, 0)),
+    "no rows": np.zeros((0, 3)),
+    "three axes": np.arange(24).reshape(2, 3, 4) % 2,
+    "NaN": np.array([[np.nan, 1.0], [0.0, np.nan], [np.nan, 0.0], [0.0, np.nan], [0.0, 2.0]]),
+    "complex": np.array([[1j, 2], [1, 2], [1j, 2], [1j, 1]]),
+    "bool": np.array([[True, False], [False, True], [True, False]]),
+    "int8": np.array([[-128, 127], [127, -128], [-128, 127]], np.int8),
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("x", PARTS.values(), ids=PARTS)
+def test_unique_parts(x: Any, backend: str) -> None:
+    for axis in range(-x.ndim, x.ndim):
+        for options in (
+            {},
+            {"return_index": True},
+            {"return_inverse": True, "return_counts": True},
+        ):
+            run = wend.function(lambda x, axis=axis, o=options: np.unique(x, axis=axis, **o))
+            with wend.config(backend=backend):
+                actual, expected = run(x), np.unique(x, axis=axis, **options)
+            assert type(actual) is type(expected)
+            pairs = zip(actual, expected, strict=True) if options else [(actual, expected)]
+            for a, b in pairs:
+                np.testing.assert_array_equal(a, b, strict=True)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_rows_of_unknown_number_and_their_gradient(backend: str) -> None:
+    def total(x: Any) -> Any:
+        rows, counts = np.unique(x[x[:, 0] > 0], axis=0, return_counts=True)
+        return (rows.T * counts) @ np.arange(len(rows)), (rows**2).sum()
+
+    x = np.array([[3.0, 1.0], [-1.0, 0.0], [2.0, 5.0], [3.0, 1.0]])
+    with wend.config(backend=backend):
+        for actual, expected in zip(wend.function(total)(x), total(x), strict=True):
+            np.testing.assert_allclose(actual, expected)
+        slope = wend.grad(lambda x: total(x)[1])(x)
+    np.testing.assert_array_equal(slope, [[6, 2], [0, 0], [4, 10], [0, 0]])
+
+
+@few
 @given(x=drawn(REAL), y=drawn(REAL), invert=st.booleans())
 def test_sets_of_two(x: np.ndarray, y: np.ndarray, invert: bool) -> None:
     check(lambda m, x, y: m.isin(x, y, invert=invert), x, y)

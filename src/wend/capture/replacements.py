@@ -24,7 +24,7 @@ from wend.capture.builtins.conversions import as_weak
 from wend.capture.builtins.sequence_methods import sequence_method
 from wend.capture.builtins.streams import print_in_run
 from wend.capture.builtins.world import replacement_of_call
-from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_range
+from wend.capture.stage.iterables import GridPositions, TracedRange, ZippedIterable, reversed_range
 from wend.capture.stage.operators import check_filter, contains, is_, is_not, not_
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import is_weak
@@ -39,17 +39,20 @@ from wend.numpy import (
     shaping,
     views,
 )
+from wend.numpy.operands import operand, staged
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.control.tensor_list import TensorList
+from wend.trace.recording.recording import is_traced_now
 
 
 def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function of a sequence of arrays so that it takes a traced list."""
+    """Wrap a function of a sequence of arrays so that it takes a traced list or range."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(_range_as_array, args))
         if not args or not isinstance(args[0], TensorList):
             return function(*args, **kwargs)
         xs, *others = args
@@ -58,6 +61,10 @@ def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(xs.as_array(), *others, **kwargs)
 
     return run
+
+
+def _range_as_array(x: Any) -> Any:
+    return ranges.arange(x.start, x.stop, x.step) if isinstance(x, TracedRange) else x
 
 
 def _stack(xs: TensorList, axis: int = 0, **kwargs: Any) -> Any:
@@ -105,12 +112,30 @@ _STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 def _dispatch_on_any(
     original: Callable[..., Any], staged: Callable[..., Any]
 ) -> Callable[..., Any]:
+    is_of_numpy = getattr(original, "__module__", None) == "numpy"
+    kinds = (TensorList, TracedRange) if is_of_numpy else TensorList
+
     def run(*args: Any, **kwargs: Any) -> Any:
         operands = (*args, *kwargs.values())
-        is_staged = any_staged(operands) or any(isinstance(arg, TensorList) for arg in operands)
+        is_staged = any_staged(operands) or any(isinstance(arg, kinds) for arg in operands)
         return staged(*args, **kwargs) if is_staged else adopt_result(original(*args, **kwargs))
 
     return run
+
+
+def _ndindex(*shape: Any) -> Any:
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        (shape,) = shape
+    if not any_staged(shape):
+        np.ndindex(*shape)  # NumPy's error
+    return ZippedIterable(GridPositions(tuple(shape)), function=lambda key: key, kind=np.ndindex)
+
+
+def _ndenumerate(arr: Any) -> Any:
+    array = operand(arr)
+    positions = GridPositions(shaping.shape(array))
+    elements = array if isinstance(array, Staged) or not is_traced_now() else staged(array)
+    return ZippedIterable(positions, function=lambda k: (k, elements[k]), kind=np.ndenumerate)
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
@@ -250,6 +275,8 @@ _REPLACEMENTS |= {
     builtins.type: _type,
     builtins.zip: _zip,
     np.fromiter: _fromiter,
+    np.ndenumerate: _ndenumerate,
+    np.ndindex: _ndindex,
     np.isscalar: standard.is_scalar,
     np.nditer: _nditer,
     operator.contains: contains,
@@ -337,6 +364,7 @@ def _is_array_function(fun: Any) -> bool:
 
 def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call an array function with traced lists, and lists of traced values, as arrays."""
+    args = tuple(_range_as_array(arg) for arg in args)
     args = tuple(arg.as_array() if isinstance(arg, TensorList) else arg for arg in args)
     if any(map(_holds_staged, (*args, *kwargs.values()))):
         are_arrays = _array_parameters(fun, len(args))

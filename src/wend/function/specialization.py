@@ -1,4 +1,4 @@
-"""Python ints that decide on structure become part of the key of a trace, when a trace fails (D37).
+"""Integers that decide on structure become part of the key of a trace, when a trace fails (D37).
 
 A number of Python's is traced, so that its values share one trace. Where Python needs the number
 itself (a length, a rank, the end of a recursion), a trace for this one value is right, if more of
@@ -24,7 +24,7 @@ def trace_specialized(
     arguments: Arguments,
     rebind: Callable[[frozenset[str]], Arguments],
 ) -> tuple[T, Arguments, frozenset[str]]:
-    """Trace for arguments; if that is refused, for the values of the Python ints among them.
+    """Trace for arguments; if that is refused, for the values of the integers among them.
 
     Args:
         trace: traces for arguments.

@@ -40,6 +40,7 @@ from numpy import uint64 as uint64
 from wend.numpy import fft as fft
 from wend.numpy import linalg as linalg
 from wend.numpy import special as special
+from wend.numpy import windows as _windows  # noqa: F401 - of NumPy's own module
 from wend.numpy.calculus import convolve as convolve
 from wend.numpy.calculus import correlate as correlate
 from wend.numpy.calculus import cumprod as cumprod
@@ -167,6 +168,7 @@ from wend.numpy.elementwise import tanh as tanh
 from wend.numpy.elementwise import true_divide as true_divide
 from wend.numpy.elementwise import trunc as trunc
 from wend.numpy.elementwise import where as where
+from wend.numpy.index_tricks import ix_ as ix_
 from wend.numpy.indexing import nonzero as nonzero
 from wend.numpy.indexing import ravel_multi_index as ravel_multi_index
 from wend.numpy.indexing import take as take

@@ -1,4 +1,4 @@
-"""`np.r_`, `np.c_`, `np.mgrid` and `np.ogrid` with traced parts."""
+"""`np.r_`, `np.c_`, `np.mgrid`, `np.ogrid` and `np.ix_` with traced parts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.eager.promotion import is_weak, result_dtype
-from wend.numpy import creating, elementwise, ranges, shaping
-from wend.numpy.operands import require
+from wend.numpy import creating, elementwise, indexing, ranges, shaping
+from wend.numpy.operands import operand, require, staged
+from wend.numpy.public import implements
 
 # The classes of `np.r_` and `np.c_`, and of `np.mgrid` and `np.ogrid`
 _CONCATENATOR, _GRID = (type(x).__mro__[1] for x in (np.r_, np.mgrid))
@@ -117,3 +118,21 @@ def _range(part: slice) -> Any:
     if _is_count(part.step):
         return ranges.linspace(start, stop, int(step))
     return ranges.arange(start, stop, step)
+
+
+@implements(np.ix_)
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Construct an open mesh from positions or masks along each axis; see `numpy.ix_`."""
+    return tuple([_along_axis(x, k, len(args)) for k, x in enumerate(args)])
+
+
+def _along_axis(x: Any, axis: int, rank: int) -> Any:
+    """Return positions along one axis of an open mesh."""
+    positions = staged(operand(x))
+    if shaping.rank_of(positions) != 1:
+        raise ValueError("Cross index must be 1 dimensional")
+    if positions.dtype == np.bool:
+        (positions,) = indexing.nonzero(positions)
+    if isinstance(x, (list, tuple)) and not x:
+        positions = shaping.astype(positions, np.intp)
+    return shaping.reshape(positions, (1,) * axis + (-1,) + (1,) * (rank - axis - 1))

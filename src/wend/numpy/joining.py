@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -152,9 +153,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     The split points or their number must be plain integers.
     """
     ary = staged(ary)
-    if not isinstance(indices_or_sections, (int, np.integer)):
+    if not shaping.is_single_number(indices_or_sections):
         return shaping.split(ary, indices_or_sections, axis)
-    size, count = known_size(ary, axis, "array_split"), int(indices_or_sections)
+    size, count = known_size(ary, axis, "array_split"), operator.index(indices_or_sections)
     if count <= 0:
         raise ValueError("number sections must be larger than 0.")
     quotient, remainder = divmod(size, count)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wend.base.errors import UnsupportedError, explain
-from wend.base.source import at, user_source
-from wend.eager.dispatch import apply
+from wend.eager.dispatch import Staged, apply
 from wend.ir.dtypes import INT64
 from wend.numpy import calculus, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.operands import promote_dtypes, staged, strong
+from wend.numpy.operands import dtype_of, promote_dtypes, staged, strong
 from wend.numpy.public import STAGED, implements
-from wend.numpy.ranges import zeros
+from wend.numpy.ranges import arange, zeros
+from wend.numpy.shaping import known_size
 from wend.ops import indexing as indexing_ops
 from wend.ops import searching
 
@@ -62,16 +62,69 @@ def _unique_all(x: Any, equal_nan: bool = False) -> UniqueAll:
     flat = shaping.ravel(staged(x))
     order = reducing.argsort(flat)  # stable, so the first of equal values comes first
     ordered = flat[order]
-    is_start = _run_starts(ordered, equal_nan)
+    result = _of_runs(ordered, order, _run_starts(ordered, equal_nan))
+    return result._replace(inverse_indices=shaping.reshape(result[2], shaping.shape(x)))
+
+
+def _of_runs(ordered: Any, order: Any, is_start: Any) -> UniqueAll:
+    """Return the first of each run of equal elements that are sorted, and where they were."""
     (starts,) = indexing.nonzero(is_start)
-    total = shaping.shape(flat)[0]
+    total = shaping.shape(order)[0]
     end = shaping.reshape(staged(np.int64(0)) + total, (1,))
     counts = calculus.diff(shaping.concatenate([starts, end]))
     rank = reducing.cumsum(shaping.astype(is_start, INT64)) - 1
     empty = staged(zeros((total,), np.int64))
     inverse = apply(indexing_ops.scatter_add, empty, rank, order)
-    inverse = shaping.reshape(inverse, shaping.shape(x))
     return UniqueAll(ordered[starts], order[starts], inverse, counts)
+
+
+def _unique_along(x: Any, axis: int) -> UniqueAll:
+    """Return the different parts of an array along an axis, in lexical order."""
+    moved = shaping.moveaxis(staged(x), axis, 0)
+    size, *others = shaping.shape(moved)
+    width = math.prod(others)
+    if isinstance(width, Staged):
+        width = known_size(shaping.reshape(moved, (size, -1)), 1, "np.unique")
+    rows = shaping.reshape(moved, (size, width))
+    order = _lexical_order(rows)
+    ordered = indexing.take(rows, order, 0)
+    changes = reducing.any(ew.not_equal(ordered[1:], ordered[:-1]), axis=1)
+    is_first = ew.greater_equal(order[:1], 0)  # an array of no rows has none
+    result = _of_runs(ordered, order, shaping.concatenate([is_first, changes]))
+    values = shaping.reshape(result.values, (shaping.shape(result.indices)[0], *others))
+    return result._replace(values=shaping.moveaxis(values, 0, axis))
+
+
+def _lexical_order(rows: Any) -> Any:
+    """Return the positions that sort the rows of a matrix, the first column counting most.
+
+    The columns are replaced by the ranks of their elements, and the ranks of two neighbors by one,
+    until one column is left.
+    """
+    width = shaping.shape(rows)[1]
+    if not width:
+        return staged(arange(shaping.shape(rows)[0]))
+    while width > 1:
+        ranks = _ranks(rows)
+        if width % 2:  # the last column stands alone
+            zero = ew.multiply(ranks[:, :1], 0)
+            ranks = shaping.concatenate([ranks, zero], axis=1)
+        size = shaping.shape(rows)[0]
+        rows = ew.add(ew.multiply(ranks[:, ::2], size), ranks[:, 1::2])
+        width = (width + 1) // 2
+    return reducing.argsort(rows[:, 0])
+
+
+def _ranks(rows: Any) -> Any:
+    """Return the rank of each element in its column; equal ones have the same, and so do NaNs."""
+    order = reducing.argsort(rows, axis=0)
+    ordered = indexing.take_along_axis(rows, order, 0)
+    changes = ew.not_equal(ordered[1:], ordered[:-1])
+    if dtype_of(rows).kind in "fc":  # NaN sorts last
+        changes = ew.logical_and(changes, ew.logical_not(ew.isnan(ordered[:-1])))
+    first = ew.multiply(order[:1], 0)
+    steps = shaping.concatenate([first, shaping.astype(changes, INT64)])
+    return indexing.take_along_axis(reducing.cumsum(steps, axis=0), reducing.argsort(order, 0), 0)
 
 
 @implements(np.unique_all)
@@ -114,16 +167,16 @@ def unique(
     """Find the unique elements of an array; see `numpy.unique`."""
     del sorted
     if axis is not None:
-        normalize_axis_index(axis, shaping.rank_of(ar))
-        raise UnsupportedError(
-            explain(
-                f"np.unique{at(user_source())} of a traced array has no axis.",
-                cure="call it on rows or columns, or compute it before the call.",
-            )
-        )
-    if not (return_index or return_inverse or return_counts):
+        axis = normalize_axis_index(axis, shaping.rank_of(ar))
+    is_whole = axis is None or shaping.rank_of(ar) == 1
+    if is_whole and not (return_index or return_inverse or return_counts):
         return _unique_values(ar, equal_nan)
-    result = _unique_all(ar, equal_nan)
+    if is_whole or axis is None:
+        result = _unique_all(ar, equal_nan)
+    else:
+        result = _unique_along(ar, axis)
+        if not (return_index or return_inverse or return_counts):
+            return result.values
     outputs = [result.values]
     outputs += [result.indices] if return_index else []
     outputs += [result.inverse_indices] if return_inverse else []

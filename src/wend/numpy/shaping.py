@@ -329,13 +329,18 @@ def stack(
     return apply(ops.concat, *rows, axis=position)
 
 
+def is_single_number(x: Any) -> bool:
+    """Return whether this is a number or a 0-d array, traced or not."""
+    return not isinstance(x, (list, tuple)) and rank_of(x) == 0
+
+
 @implements(np.split)
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Split an array into multiple sub-arrays; see `numpy.split`."""
     axis = normalize_axis_index(axis, rank_of(x))
     total_size = known_size(x, axis, "np.split")
-    if isinstance(indices_or_sections, (int, np.integer)):
-        count = int(indices_or_sections)
+    if is_single_number(indices_or_sections):
+        count = operator.index(indices_or_sections)
         if total_size % count or count < 0:
             raise ValueError("array split does not result in an equal division")
         bounds = (

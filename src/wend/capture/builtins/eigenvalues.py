@@ -1,7 +1,7 @@
 """`np.linalg.eig` and `eigvals`, whose results are real or complex as the values are.
 
-Whether all eigenvalues are real is part of the trace, where it can be. In loops and branches, and
-after effects, the results are complex.
+Whether all eigenvalues are real is part of the trace, where it can be. In loops, branches and the
+elements of a `vmap`, and after effects, the results are complex.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
-from wend.capture.state.paths import decided_truth
+from wend.capture.state.paths import decided_truth, is_mapped
 from wend.eager.dispatch import any_staged
 from wend.eager.promotion import tensor_type
 from wend.numpy import decompositions, reducing
@@ -26,7 +26,7 @@ def eig(a: Any) -> Any:
     if not any_staged([a]):
         return adopt_result(np.linalg.eig(a))
     result = decompositions.eig(a)
-    if _is_complex(a, result.eigenvalues):
+    if _is_complex("eig", a, result.eigenvalues):
         return result
     return decompositions.EigResult(result.eigenvalues.real, result.eigenvectors.real)
 
@@ -36,26 +36,28 @@ def eigvals(a: Any) -> Any:
     if not any_staged([a]):
         return adopt_result(np.linalg.eigvals(a))
     values = decompositions.eigvals(a)
-    return values if _is_complex(a, values) else values.real
+    return values if _is_complex("eigvals", a, values) else values.real
 
 
-def _is_complex(a: Any, values: Any) -> bool:
+def _is_complex(name: str, a: Any, values: Any) -> bool:
     """Return whether the eigenvalues of a matrix have an imaginary part, as far as is known.
+
+    `name`: the function that computes them.
 
     Raises:
         ConcreteValueError: a trace for one of both cases will know.
     """
-    if tensor_type(a).dtype.kind == "c":
+    if tensor_type(a).dtype.kind == "c" or is_mapped():
         return True
     outcome, site = decided_truth(reducing.any(ew.not_equal(values.imag, 0)))
     if site is None:
         return outcome is not False
     error = ConcreteValueError(
         explain(
-            f"np.linalg.eig{at(user_source())} gives real arrays if all eigenvalues are real, and "
-            "complex ones if not; which of both is only known when it runs.",
-            cure="use wend.numpy.linalg.eig, which always gives complex ones, and take their .real "
-            "or .imag.",
+            f"np.linalg.{name}{at(user_source())} gives real arrays if all eigenvalues are real, "
+            "and complex ones if not; which of both is only known when it runs.",
+            cure=f"use wend.numpy.linalg.{name}, which always gives complex ones, and take their "
+            ".real or .imag.",
         )
     )
     error.deciding_test = site  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -245,6 +246,36 @@ def reversed_range(numbers: TracedRange) -> TracedRange:
     return TracedRange(last, numbers.start - numbers.step, -numbers.step)
 
 
+class GridPositions:
+    """The positions in arrays of a shape as tuples, row by row."""
+
+    def __init__(self, shape: tuple[Any, ...]) -> None:
+        self.shape = tuple(map(_as_size, shape))
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return iter(np.ndindex(*map(operator.index, self.shape)))
+
+    def count(self) -> Any:
+        """Return how many there are."""
+        return math.prod(self.shape)
+
+    def at(self, k: Any) -> tuple[Any, ...]:
+        """Return one of them."""
+        position: list[Any] = []
+        for size in reversed(self.shape):
+            position.append(k % size)
+            k = k // size
+        return tuple(reversed(position))
+
+
+def _as_size(size: Any) -> Any:
+    size = _as_bound(size)
+    if not isinstance(size, Tracer):
+        return size
+    text = "negative dimensions are not allowed"
+    return checked(size, (ew.less(size, 0), ValueError, text))
+
+
 class ZippedIterable:
     """`enumerate`, `zip`, `map` or `reversed` of iterables that may be arrays.
 
@@ -359,6 +390,9 @@ def as_indexed(iterable: Any) -> IndexedIterable | None:
         return _index_range(iterable.with_decided())
     if isinstance(iterable, range):
         return _index_range(iterable)
+    if isinstance(iterable, GridPositions):
+        is_staged = any(isinstance(size, Staged) for size in iterable.shape)
+        return IndexedIterable(iterable.count(), iterable.at, is_staged=is_staged)
     if isinstance(iterable, itertools.repeat):
         reduced: Any = iterable.__reduce__()
         item, *count = reduced[1]

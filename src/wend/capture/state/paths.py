@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
 
@@ -157,6 +157,19 @@ def traced_path(path: TracedPath | None) -> Iterator[None]:
     """Trace with the outcomes of a path in a block."""
     with scoped(_path, path), deciding_integers(path):
         yield
+
+
+_is_mapped: ContextVar[bool] = ContextVar("wend_is_mapped", default=False)
+
+
+def tracing_element() -> AbstractContextManager[object]:
+    """Trace what each element of a `vmap` does in a block."""
+    return scoped(_is_mapped, True)
+
+
+def is_mapped() -> bool:
+    """Return whether each element of a `vmap` does what is traced: tests may differ in outcome."""
+    return _is_mapped.get()
 
 
 def decided(

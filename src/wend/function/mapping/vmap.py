@@ -11,6 +11,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import ShapeError, StructureError, TypeMismatchError, explain
 from wend.capture.convert import capture
+from wend.capture.state.paths import tracing_element
 from wend.function.function import Function
 from wend.function.mapping.axes import axes_of_leaves, axis_within, check_axes, positional_axes
 from wend.function.signature.signature import Arguments, Signature, argument_paths
@@ -238,9 +239,9 @@ class _VmapCall:
         ]
         fun = self.fun if isinstance(self.fun, Function) else capture(self.fun)
         names = [f"argument {self.paths[k]}" for k in self.arguments.traced_positions]
-        traced = trace_function(
-            fun, types, self.arguments.call, self.what.removeprefix("vmap of "), names
-        )
+        name = self.what.removeprefix("vmap of ")
+        with tracing_element():
+            traced = trace_function(fun, types, self.arguments.call, name, names)
         recording.notes.update(dict.fromkeys(traced.notes))
         leaves = [
             moveaxis(leaf, axis, 0) if axis else leaf

@@ -28,6 +28,7 @@ from wend.trace.aliasing.containers import aliases_of, unified
 from wend.trace.aliasing.passed_containers import PassedContainers, tracing_containers
 from wend.trace.control.container_states import ContainerStates
 from wend.trace.control.returned_containers import with_changes, with_nodes
+from wend.trace.recording import arguments as recorded
 from wend.trace.recording.arguments import LeafType, is_array_leaf, is_int64, leaf_type
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
@@ -102,7 +103,7 @@ class Arguments:
 
     def specializable_positions(self) -> list[int]:
         """Return the positions of traced leaves whose values may become part of the key (D37)."""
-        return [k for k in self.traced_positions if type(self.leaves[k]) in (int, bool)]
+        return [k for k in self.traced_positions if type(self.leaves[k]) in recorded.INTEGERS]
 
     def keys_by_position(self) -> dict[int, Hashable]:
         """Return the keys of the leaves that are not traced, by position."""
@@ -307,8 +308,7 @@ class Signature:
         Args:
             args: the positional arguments.
             kwargs: the keyword arguments.
-            specialized: the paths of leaves whose values, if they are Python ints or bools, are
-                part of the key (D37).
+            specialized: the paths of leaves whose values, if integers, are part of the key (D37).
 
         Raises:
             TypeError: they do not fit the function, or a static one is not hashable.
@@ -395,14 +395,14 @@ class Signature:
     def _specialized_positions(
         self, leaves: Sequence[Any], treedef: trees.TreeDef, specialized: Collection[str]
     ) -> Collection[int]:
-        """Return the positions of leaves whose values are part of the key, though they are ints."""
+        """Return the positions of integers whose values are part of the key."""
         if not specialized:
             return ()
         names = argument_paths(treedef, self.parameters)
         return {
             k
             for k, (leaf, name) in enumerate(zip(leaves, names, strict=True))
-            if type(leaf) in (int, bool) and name in specialized
+            if type(leaf) in recorded.INTEGERS and name in specialized
         }
 
     def bound_leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:

@@ -16,7 +16,8 @@ _ARGUMENT = "argument "
 def source_arguments(value: Value, recording: Any) -> list[str] | None:
     """Return the names of the arguments that a value was computed from, if all are integers.
 
-    None if it also depends on something else, such as floats, arrays or a loop's carry.
+    None if it also depends on something else, such as floats, arrays (0-d ones too) or a loop's
+    carry.
     """
     names: dict[str, None] = {}
     seen = {value}
@@ -27,7 +28,7 @@ def source_arguments(value: Value, recording: Any) -> list[str] | None:
             operands = [(operand, scope) for operand in value.node.operands]
         elif scope.is_region and scope.outer_value(value) is not None:
             operands = [(scope.outer_value(value), scope.parent)]
-        elif _is_integer(value) and (value.name or "").startswith(_ARGUMENT):
+        elif _is_integer_argument(value, scope):
             names[str(value.name).removeprefix(_ARGUMENT)] = None
             continue
         else:
@@ -35,6 +36,14 @@ def source_arguments(value: Value, recording: Any) -> list[str] | None:
         worklist += [pair for pair in operands if pair[0] not in seen]
         seen.update(operand for operand, _ in operands)
     return sorted(names)
+
+
+def _is_integer_argument(value: Value, recording: Any) -> bool:
+    """Return whether a value is a number of Python or NumPy that is passed as an argument."""
+    if not _is_integer(value) or not (value.name or "").startswith(_ARGUMENT):
+        return False
+    pairs = zip(recording.arguments, recording.b.params, strict=False)
+    return not any(argument.zero_dim for argument, param in pairs if param is value)
 
 
 def static_advice(value: Value, recording: Any) -> str | None:

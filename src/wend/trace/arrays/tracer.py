@@ -244,9 +244,12 @@ class Tracer(Operators, Methods, InPlaceMethods):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if (known := self._known()) is not None:
             return np.array(known, dtype)
-        raise self._concrete_error(
+        if (value := decided_integer(self)) is not None:
+            return np.array(value, dtype or self.type.dtype)
+        error = self._concrete_error(
             "a NumPy array", "use functions of wend.numpy, which take traced arrays as well."
         )
+        raise marked(error, self)
 
     def item(self, *position: Any) -> Any:
         """Return an element as a Python number, by default the only one."""

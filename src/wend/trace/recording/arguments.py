@@ -53,6 +53,12 @@ def is_array_leaf(x: Any) -> bool:
     return boundary is not None and is_supported(boundary.type_of(x).dtype)
 
 
+# Classes of numbers whose values may become part of the key of a trace (D37)
+INTEGERS = frozenset(
+    {int, bool, np.bool, *[np.dtype(code).type for code in np.typecodes["AllInteger"]]}
+)
+
+
 def is_int64(x: int) -> bool:
     """Return whether a Python integer fits 64 bits."""
     return -(2**63) <= x < 2**63
