@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from wend.base import trees
@@ -29,6 +31,20 @@ _MUTATING_METHODS = frozenset(
 def is_container(value: Any) -> bool:
     """Return whether a value is a mutable container, not an array."""
     return isinstance(value, (*CONTAINER_TYPES, TensorList))
+
+
+def outermost_containers(value: Any) -> Iterator[Any]:
+    """Yield a value if it is a container; of a tuple, the containers that it holds."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from outermost_containers(item)
+    elif is_container(value):
+        yield value
+
+
+def holds_containers(value: Any) -> bool:
+    """Return whether a value is a tuple that holds a container, perhaps in another tuple."""
+    return isinstance(value, tuple) and any(True for _ in outermost_containers(value))
 
 
 def mutated_by(method: Any) -> Any:
@@ -70,17 +86,34 @@ def contents(container: Any) -> Any:
     return copy_containers(container)
 
 
+@dataclass(frozen=True, slots=True)
+class ItemOfTuple:
+    """The key of an item of a tuple; `key` is that of the tuple."""
+
+    key: Any
+    position: int
+
+
 NestedContainers = dict[Any, tuple[Any, Any]]  # key -> (container, the containers nested in it)
 
 
 def direct_containers(container: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the keys and the containers that are items of one."""
+    """Yield the keys and the containers that are items of one, or of tuples in it."""
     items: Any = ()
     if isinstance(container, dict):
         items = dict.items(container)
     elif isinstance(container, (list, deque)):
         items = enumerate(container)
-    return ((key, item) for key, item in items if is_container(item))
+    for key, item in items:
+        yield from _keyed_containers(key, item)
+
+
+def _keyed_containers(key: Any, item: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(item, tuple):
+        for position, part in enumerate(item):
+            yield from _keyed_containers(ItemOfTuple(key, position), part)
+    elif is_container(item):
+        yield key, item
 
 
 def nested_containers(container: Any, enclosing: frozenset[int] = frozenset()) -> NestedContainers:
@@ -129,8 +162,7 @@ def assign_contents(container: Any, value: Any, nested: NestedContainers | None 
         previous = [*container, *[None] * (len(value) - len(container))]
         pairs = zip(previous, value, strict=False)
         new_items = [
-            _merge_item(nested.get(k, (current, {})), item)
-            for k, (current, item) in enumerate(pairs)
+            _merge_item(nested, k, current, item) for k, (current, item) in enumerate(pairs)
         ]
         if isinstance(container, deque):
             container.clear()
@@ -154,8 +186,7 @@ def assign_items(container: Any, items: list[tuple[Any, Any]]) -> None:
 
 def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], nested: NestedContainers) -> None:
     merged = {
-        key: _merge_item(nested.get(key, (dict.get(container, key), {})), item)
-        for key, item in value.items()
+        key: _merge_item(nested, key, dict.get(container, key), item) for key, item in value.items()
     }
     # Subclasses override these methods: a Counter's `update` counts.
     kind = OrderedDict if isinstance(container, OrderedDict) else dict
@@ -163,12 +194,29 @@ def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], nested: NestedC
     kind.update(container, merged)
 
 
-def _merge_item(old: tuple[Any, NestedContainers], item: Any) -> Any:
-    current, nested = old
+def _merge_item(nested: NestedContainers, key: Any, current: Any, item: Any) -> Any:
+    """Return what an item becomes: the container that it was, if that is of the same class."""
+    if isinstance(item, tuple):
+        return _merge_tuple(nested, key, current, item)
+    current, nested_in_it = nested.get(key, (current, {}))
     if current is not item and is_container(current) and type(current) is type(item):
-        assign_contents(current, item, nested)
+        assign_contents(current, item, nested_in_it)
         return current
     return copy_containers(item)
+
+
+def _merge_tuple(nested: NestedContainers, key: Any, current: Any, items: tuple[Any, ...]) -> Any:
+    parts: Any = [None] * len(items)
+    is_alike = type(current) is type(items) and len(current) == len(items)
+    if is_alike:
+        parts = current
+    merged = [
+        _merge_item(nested, ItemOfTuple(key, k), part, item)
+        for k, (part, item) in enumerate(zip(parts, items, strict=True))
+    ]
+    if is_alike and all(map(operator.is_, merged, current)):
+        return current
+    return tuple.__new__(type(items), merged)
 
 
 def containers_in(value: Any) -> Iterator[Any]:

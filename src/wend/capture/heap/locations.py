@@ -26,11 +26,13 @@ from wend.capture.heap.containers import (
     assign_contents,
     contents,
     direct_containers,
+    holds_containers,
     is_container,
     is_mutating_method,
     leaves_in,
     mutated_by,
     nested_containers,
+    outermost_containers,
 )
 from wend.capture.heap.hidden_state import changes
 from wend.capture.heap.places import (
@@ -210,9 +212,8 @@ class Contents(Location):
         super().__init__(label, ("contents", id(container)))
         self.container = container
         self.binding = binding  # the variable through which it was reached
-        self._nested: dict[
-            int, tuple[Any, NestedContainers]
-        ] = {}  # id -> a value read, its containers
+        # id -> a value read, its containers
+        self._nested: dict[int, tuple[Any, NestedContainers]] = {}
 
     def read(self) -> Any:
         snapshot, nested = contents(self.container), nested_containers(self.container)
@@ -232,8 +233,9 @@ class Contents(Location):
 
 
 def _items_places(label: str, container: Any) -> Iterator[Place]:
-    """Yield the places in a container and in those nested in it."""
-    pending, visited = [container], {id(container)}
+    """Yield the places in a container, or in those that a tuple holds, and in nested ones."""
+    pending = [*outermost_containers(container)]
+    visited = {*map(id, pending)}
     while pending:
         container = pending.pop()
         if not isinstance(container, CONTAINER_TYPES):
@@ -444,12 +446,13 @@ def log_write_contents(
     if is_trace_logged():
         _note_contents(value, label, is_store=is_store, is_nested=is_nested)
     if _write_logs.get() or container_phis.any_phis():
-        if is_container(value):
+        for outermost in outermost_containers(value):
             container_phis.check_mutation(
-                value, "" if label.startswith("a ") else label.removesuffix(".")
+                outermost, "" if label.startswith("a ") else label.removesuffix(".")
             )
-            log_write(Contents(label, value, binding_of(container, label)))
-            for nested in leaves_in(value):
+            binding = binding_of(container, label) if outermost is value else None
+            log_write(Contents(label, outermost, binding))
+            for nested in leaves_in(outermost):
                 if is_container(nested):
                     log_write(Contents(label, nested))
         log_write_arrays(value, label)
@@ -457,14 +460,13 @@ def log_write_contents(
 
 def _note_contents(value: Any, label: str, *, is_store: bool, is_nested: bool) -> None:
     """Tell the log of the trace that the contents of a value are about to change."""
-    if isinstance(value, CONTAINER_TYPES):
-        if is_nested:
-            for place in _items_places(label, value):
-                note_write(place, is_certain=is_store and place.owner is value)
-            for array in leaves_in(value):
-                _note_array(array, label, is_certain=False)
-        else:
-            note_write(ItemsPlace(label, value), is_certain=is_store)
+    if isinstance(value, CONTAINER_TYPES) and not is_nested:
+        note_write(ItemsPlace(label, value), is_certain=is_store)
+    elif isinstance(value, CONTAINER_TYPES) or holds_containers(value):
+        for place in _items_places(label, value):
+            note_write(place, is_certain=is_store and place.owner is value)
+        for array in leaves_in(value):
+            _note_array(array, label, is_certain=False)
     elif isinstance(value, np.flatiter):
         _note_array(value.base, label, is_certain=is_store)
     elif isinstance(value, np.ndarray):
@@ -502,16 +504,15 @@ def _is_numpys(module: str) -> bool:
 
 def log_write_arrays(value: Any, label: str) -> None:
     """Log that a concrete array, or those in a container, may be written."""
+    holds_many = isinstance(value, tuple) or is_container(value)
+    arrays = [*leaves_in(value)] if holds_many else [value]
     if is_trace_logged():
-        for array in leaves_in(value) if is_container(value) else [value]:
-            _note_array(array, label, is_certain=not is_container(value))
+        for array in arrays:
+            _note_array(array, label, is_certain=not holds_many)
     if _write_logs.get():
-        for array in leaves_in(value) if is_container(value) else [value]:
-            if isinstance(array, (Staged, ConcreteTracedArray)) or not isinstance(
-                array, np.ndarray
-            ):
-                continue  # it logs its own writes
-            if array.flags.writeable:
+        for array in arrays:
+            logs_its_own = isinstance(array, (Staged, ConcreteTracedArray))
+            if isinstance(array, np.ndarray) and not logs_its_own and array.flags.writeable:
                 while isinstance(array.base, np.ndarray):
                     array = array.base
                 log_write(ArrayElements(label, array))

@@ -17,6 +17,7 @@ from wend.capture.heap.containers import (
     copy_containers,
     is_container,
     nested_containers,
+    outermost_containers,
 )
 from wend.capture.heap.locations import (
     UNBOUND,
@@ -135,11 +136,11 @@ class State:
                 location = Attribute(label, owner, attribute or "")
                 if kind == "attribute" or not _stays(location):
                     self.extend([location])
-            elif is_container(owner):
-                is_variable = label in self.variables
-                self.extend(
-                    [Contents(label, owner, None if is_variable else binding_of(thunk, label))]
-                )
+            else:
+                is_bound = owner is not UNBOUND and label not in self.variables
+                for container in outermost_containers(owner):
+                    binding = binding_of(thunk, label) if is_bound and container is owner else None
+                    self.extend([Contents(label, container, binding)])
         return self
 
     def _adopt_arrays(self) -> None:
@@ -222,7 +223,8 @@ class State:
         if is_container(value) and ("contents", id(value)) in self.keys:
             return Reference(value)
         is_fixed = k < len(self.variables) and self.variables[k] in self.in_place
-        return Reference(value) if is_fixed and (is_container(value) or is_ref(value)) else value
+        keeps_identity = isinstance(value, tuple) or is_container(value) or is_ref(value)
+        return Reference(value) if is_fixed and keeps_identity else value
 
     def snapshot(self) -> list[Any]:
         """Return the current values; later mutations do not affect them."""
@@ -277,9 +279,11 @@ class State:
 
 
 def _stays(location: Attribute) -> bool:
-    """Return whether an attribute holds an array, updated in place, or `__getattr__` finds it."""
+    """Return whether what an attribute holds is updated in place, or `__getattr__` finds it."""
     value = location.read()
-    return is_ref(value) or (value is not UNBOUND and location.stored() is UNBOUND)
+    if is_ref(value) or isinstance(value, tuple):
+        return True
+    return value is not UNBOUND and location.stored() is UNBOUND
 
 
 def is_ref(value: Any) -> bool:
