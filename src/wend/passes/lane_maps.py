@@ -1,14 +1,14 @@
 """Lanes in registers: the maps whose elements a backend computes side by side, in vectors.
 
 Such a body is made of numbers, and nothing in it can fail. Its loops may be nested, and may keep
-records for one backward loop each. A backend that has lanes gets these maps as they are; others
-are lowered to loops over the elements.
+records for backward loops; the records of an inner loop are items of those of the outer one. A
+backend that has lanes gets these maps as they are; others are lowered to loops over the elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wend.base.source import at
 from wend.ir.dtypes import INT64
@@ -67,11 +67,17 @@ def obstacle(node: Node) -> str:
         large = [type for type in types if not _is_few(type)]
         if large:
             return f"`{inner.op.name}`{at(inner.source)} has {large[0]}"
-    loops = [x for x in p.body.walk() if x.op is while_]
-    regions = [x for loop in loops for region in loop.regions for x in region.walk()]
-    if any(x.op is while_ and _has_list(x.operands) for x in regions):
-        return "loops inside another keep records"
+    loops = [WhileParts.of(x) for x in p.body.walk() if x.op is while_]
+    if any(_has_list(w.carry) and _has_list(w.invariants) for w in loops):
+        return "a loop that reads records keeps others"
+    branches = [x for x in p.body.walk() if x.op is if_]
+    if any(x.op is while_ and _has_list(x.operands) for node in branches for x in _inside(node)):
+        return "a loop in a branch keeps records"
     return ""
+
+
+def _inside(node: Node) -> list[Node]:
+    return [x for region in node.regions for x in region.walk()]
 
 
 def _innermost(type: Type) -> Type:
@@ -151,53 +157,81 @@ def _accepts_all(region: Graph) -> bool:
 
 
 def _accepts(node: Node) -> bool:
-    """Return whether lanes may compute a node, those too that do not take part."""
+    """Return whether lanes may compute a node without records."""
     if not all(is_number(x.type) for x in (*node.operands, *node.results)):
         return False
-    if node.op is while_:
+    if node.op is while_ or (node.op is if_ and _is_choice(node)):
         return all(map(_accepts_all, node.regions))
-    if node.op is if_:
-        is_choice = node.operands[0].type == PREDICATE and len(node.regions) == 2
-        return is_choice and all(map(_accepts_all, node.regions))
     return is_harmless(node) and (node.op is creating.constant or is_elementwise(node))
+
+
+def _is_choice(node: Node) -> bool:
+    return node.operands[0].type == PREDICATE and len(node.regions) == 2
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Records:
+    """The facts about a list of records.
+
+    Attributes:
+        item: the item that a trip adds, in the region of the loop that adds it.
+        counters: the values that are the number of trips of that loop.
+        trips: that number, where it is the same for all elements and known.
+        has_last: whether there is a record of the test that ended the loop, too.
+    """
+
+    item: Value
+    counters: Collection[Value]
+    trips: int | None
+    has_last: bool
+
+    def is_counter(self, value: Value) -> bool:
+        """Return whether a value is the number of trips of the loop."""
+        is_trips = self.trips is not None and _is_int(value, self.trips)
+        return is_trips or value in self.counters
 
 
 @dataclass(slots=True)
 class _LaneBody:
-    """The lists that the nodes of a body have filled so far.
+    """The lists of a body.
 
     Attributes:
-        empty: its empty lists.
-        tapes: the lists of records, each with the numbers of trips of its loop.
-        with_last: those with a record of the test that ended the loop.
+        empty: those that are empty, and that no loop has filled yet.
+        records: those that a loop has filled.
     """
 
     empty: set[Value] = field(default_factory=set)
-    tapes: dict[Value, Collection[Value]] = field(default_factory=dict)
-    with_last: set[Value] = field(default_factory=set)
+    records: dict[Value, _Records] = field(default_factory=dict)
 
     def accepts(self, body: Graph) -> bool:
-        has_loop = False
-        for node in body.nodes:
-            has_loop |= _has_loop(node)
-            if node.op is lists.list_new:
-                self.empty.update(node.results)
-            elif not _accepts(node) and not self._accepts_tape(node):
-                return False
-        return has_loop
+        """Return whether lanes may compute a body, and should: it has a loop."""
+        return any(map(_has_loop, body.nodes)) and self._accepts_all(body)
 
-    def _accepts_tape(self, node: Node) -> bool:
+    def _accepts_all(self, region: Graph, known: Collection[Node] = ()) -> bool:
+        """Accept the nodes of a region, but for those that are known to be right."""
+        return all(node in known or self._accepts(node) for node in region.nodes)
+
+    def _accepts(self, node: Node) -> bool:
+        if node.op is lists.list_new:
+            self.empty.update(node.results)
+            return True
+        if node.op is if_:
+            numbers = all(is_number(x.type) for x in (*node.operands, *node.results))
+            return numbers and _is_choice(node) and all(map(self._accepts_all, node.regions))
         if node.op is not while_:
-            return False
+            return _accepts(node)
         w = WhileParts.of(node)
-        if any(isinstance(x.type, ListType) for x in w.carry):
+        if _has_list(w.carry):
             return self._accepts_writer(node, w)
-        return self._accepts_reader(w)
+        if _has_list(w.invariants):
+            return self._accepts_reader(w)
+        values = (*w.carry, *w.invariants, *node.results)
+        return all(is_number(x.type) for x in values) and all(map(self._accepts_all, node.regions))
 
     def _accepts_writer(self, node: Node, w: WhileParts) -> bool:
         """Accept a loop that adds one record a trip to lists that were empty."""
-        pushes: set[Node] = set()
-        results: list[Value] = []
+        pushes: dict[Value, Node] = {}
+        with_last: set[Value] = set()
         counters: list[Value] = []
         for k, start in enumerate(w.carry):
             is_list = isinstance(start.type, ListType)
@@ -206,10 +240,9 @@ class _LaneBody:
             early = push_before(w, k) if is_list else None
             if early is not None and start in self.empty:
                 self.empty.remove(start)
-                pushes.add(early)
                 result = node.results[w.forwarded.index(early.results[0])]
-                results.append(result)
-                self.with_last.add(result)
+                pushes[result] = early
+                with_last.add(result)
                 continue
             place = _forwarded_at(w, k)
             if place is None:
@@ -228,42 +261,82 @@ class _LaneBody:
             if users != [push] or push.operands[0] is not inner or inner in w.next_carry:
                 return False
             self.empty.remove(start)
-            pushes.add(push)
-            results.append(node.results[place])
-        listed = [x for x in node.results if isinstance(x.type, ListType)]
-        self.tapes.update(dict.fromkeys(results, counters))
-        nodes = [x for region in node.regions for x in region.nodes if x not in pushes]
-        return (
-            bool(counters)
-            and {*listed} == {*results}
-            and all(is_number(x.operands[1].type) for x in pushes)
-            and all(is_number(x.type) for x in w.invariants)
-            and all(map(_accepts, nodes))
-        )
+            pushes[node.results[place]] = push
+        listed = {x for x in node.results if isinstance(x.type, ListType)}
+        if not counters or listed != pushes.keys():
+            return False
+        known = {*pushes.values()}
+        if not all(is_number(x.type) for x in w.invariants):
+            return False
+        if not all(self._accepts_all(region, known) for region in node.regions):
+            return False
+        for result, push in pushes.items():
+            item = push.operands[1]
+            if not is_number(item.type) and item not in self.records:
+                return False
+            self.records[result] = _Records(item, counters, _known_trips(w), result in with_last)
+        return True
 
     def _accepts_reader(self, w: WhileParts) -> bool:
         """Accept a loop that reads the records of one loop, the last first."""
         counter = backward_counter(w)
         read = [x for x in w.invariants if isinstance(x.type, ListType)]
-        if counter is None or any(w.carry[counter] not in self.tapes.get(x, ()) for x in read):
+        if counter is None or not all(x in self.records for x in read):
+            return False
+        if not all(self.records[x].is_counter(w.carry[counter]) for x in read):
             return False
         place = _forwarded_at(w, counter)
         assert place is not None
+        pairs = zip(w.invariants, w.before_invariants, w.after_invariants, strict=True)
+        for x, *params in pairs:
+            if x in read:
+                self.records.update(dict.fromkeys(params, self.records[x]))
+        last = self._record_reads(w.before, w.before_carry[counter], None)
         index = w.after_forwarded[place]
-        pairs = zip(w.invariants, w.after_invariants, strict=True)
-        tapes = {y: x for x, y in pairs if isinstance(x.type, ListType)}
-        for node in w.after.nodes:
-            if node.op is lists.list_get and node.operands[0] in tapes:
-                list, position = node.operands
-                is_next = position is index and tapes[list] in self.with_last
-                is_read = is_next or _is_sum(position, index, -1)
-                if not is_read or not is_number(node.results[0].type):
-                    return False
-            elif not _accepts(node):
-                return False
-        return _accepts_all(w.before) and all(
-            is_number(x.type) for x in (*w.before_carry, *w.forwarded)
+        gets = self._record_reads(w.after, index, index)
+        return (
+            self._accepts_all(w.before, last)
+            and self._accepts_all(w.after, gets)
+            and all(is_number(x.type) for x in (*w.before_carry, *w.forwarded))
         )
+
+    def _record_reads(self, region: Graph, following: Value, index: Value | None) -> set[Node]:
+        """Return the nodes that read the record of a trip, or of the test that followed it.
+
+        `following` is the number of that test, and `index` less one that of the trip.
+        """
+        items: dict[Node, tuple[Value, bool]] = {}
+        for node in region.nodes:
+            if node.op is not lists.list_get or node.operands[0] not in self.records:
+                continue
+            list, position = node.operands
+            records, is_next = self.records[list], position is following
+            is_trip = index is not None and _is_sum(position, index, -1)
+            if is_trip or (is_next and records.has_last):
+                items[node] = records.item, is_next
+        for node, (item, is_next) in items.items():
+            if item in self.records:
+                inner = self.records[item]
+                counters = [
+                    x.results[0]
+                    for x in items
+                    if items[x] in {(y, is_next) for y in inner.counters}
+                ]
+                self.records[node.results[0]] = replace(inner, counters=counters)
+        return {*items}
+
+
+def _known_trips(w: WhileParts) -> int | None:
+    """Return the number of trips of a loop that counts them up to a constant."""
+    test = w.predicate.node
+    if test is None or test.op is not elementwise.lt or test.operands[0] not in w.before_carry:
+        return None
+    k, bound = w.before_carry.index(test.operands[0]), test.operands[1].node
+    place = _forwarded_at(w, k)
+    if place is None or bound is None or bound.op is not creating.constant:
+        return None
+    is_count = _is_int(w.carry[k], 0) and _is_sum(w.next_carry[k], w.after_forwarded[place], 1)
+    return max(0, int(bound.attrs["value"][()])) if is_count else None
 
 
 def push_before(w: WhileParts, k: int) -> Node | None:
@@ -327,4 +400,4 @@ def _is_sum(value: Value, operand: Value, number: int) -> bool:
 
 
 def _has_loop(node: Node) -> bool:
-    return node.op is while_ or any(x.op is while_ for r in node.regions for x in r.walk())
+    return node.op is while_ or any(x.op is while_ for x in _inside(node))

@@ -232,19 +232,29 @@ def test_explain_says_why_elements_run_one_by_one():
         (line,) = {x for x in fun.explain().splitlines() if "one by one" in x}
         return line
 
-    def nested(a):
+    def in_a_branch(a):
         s = a
         while s < 8.0:
-            x = s
-            while x * x > 1.01 * s:
-                x = 0.5 * (x + s / x)
-            s = s + a + 0.1 * x
+            if s > 2.0:
+                x = s
+                while x * x > 1.01 * s:
+                    x = 0.5 * (x + s / x)
+                s = s + 0.1 * x
+            s = s + a
+        return s
+
+    def square(a):
+        s = a
+        while s < 8.0:
+            s = s * s
         return s
 
     assert reason(halvings, np.ones(9)).endswith(", and there are fewer than 16")
     assert reason(halvings, np.ones(40), lanes=1).endswith(", and vmap has lanes=1")
-    line = reason(wend.grad(nested), np.full(40, 1.5))
-    assert line.endswith(", and loops inside another keep records")
+    line = reason(wend.grad(in_a_branch), np.full(40, 1.5))
+    assert line.endswith(", and a loop in a branch keeps records")
+    line = reason(wend.grad(wend.grad(square)), np.full(40, 1.5))
+    assert line.endswith(", and a loop that reads records keeps others")
 
 
 # Effects

@@ -23,7 +23,8 @@ class Tape:
         size: the bytes of a record.
         address: the stack slot that holds where the records are.
         capacity: the one that holds how many there is room for.
-        trips: how many records the last run has left.
+        last: the one that holds the number after that of the last record, where runs of a loop add
+            theirs to those of earlier ones; empty if they do not.
     """
 
     low: Lowering
@@ -32,7 +33,7 @@ class Tape:
     size: int = field(init=False)
     address: str = field(init=False)
     capacity: str = field(init=False)
-    trips: str = "0"
+    last: str = ""
 
     def __post_init__(self) -> None:
         w = self.low.w
@@ -59,6 +60,17 @@ class Tape:
             w.do(f"store i64 {wider}, ptr {self.capacity}")
 
         w.when(("grow", "room"), lambda: w.define(f"icmp sge i64 {number}, {capacity}"), grow)
+
+    def end(self) -> str:
+        """Emit the number of the record after the last."""
+        if not self.last:
+            self.last = self.low.w.allocate("i64")
+            self.low.w.at_entry(f"store i64 0, ptr {self.last}")
+        return self.low.w.define(f"load i64, ptr {self.last}")
+
+    def set_end(self, number: str) -> None:
+        """Set the number of the record after the last."""
+        self.low.w.do(f"store i64 {number}, ptr {self.last}")
 
     def record(self, number: str) -> str:
         """Emit the address of a record."""

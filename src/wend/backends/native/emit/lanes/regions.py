@@ -3,6 +3,10 @@
 A lane that does not take part computes along; nothing that it computes is taken. The records of a
 loop are vectors in memory, one for each trip of the longest element. The loop that reads them
 begins with the last: an element takes part from its own last record on.
+
+A loop whose records are an item of another's records runs in each trip of that. Its records follow
+those of its earlier runs, and the item is the number of the first. All elements have the same, as
+the lanes that take part in a trip are those that take part when it is read.
 """
 
 from __future__ import annotations
@@ -35,16 +39,22 @@ class VectorRegions:
         lanes: the number of lanes.
         values: the vectors of the values so far.
         tapes: the tape of each list, and which vector of a record its items are.
+        firsts: the number of the first record of each list; a list that is not in it has record 0.
+        items: for a vector of records that is the first record of lists: what those lists have.
+        pushed: the lists that are items of others.
         record: the address of the record of the current trip.
-        counter: in a loop over records, the number of those that are left.
+        counters: in a loop over records, the number of those that are left, in both regions.
     """
 
     low: Lowering
     lanes: int
     values: dict[Value, str] = field(default_factory=dict)
     tapes: dict[Value, tuple[Tape, int]] = field(default_factory=dict)
+    firsts: dict[Value, str] = field(default_factory=dict)
+    items: dict[tuple[Tape, int], tuple[Tape, int]] = field(default_factory=dict)
+    pushed: set[Value] = field(default_factory=set)
     record: str = "null"
-    counter: Value | None = None
+    counters: Sequence[Value] = ()
 
     @property
     def flags(self) -> Kind:
@@ -63,6 +73,9 @@ class VectorRegions:
 
     def emit_nodes(self, nodes: Sequence[Node], mask: str) -> None:
         """Emit nodes on the values so far."""
+        self.pushed |= {
+            x.operands[1] for x in nodes if x.op is lists.list_push and is_list(x.operands[1].type)
+        }
         for node in nodes:
             args = [self.values[x] for x in node.operands]
             self.values.update(zip(node.results, self._node(node, args, mask), strict=True))
@@ -100,14 +113,29 @@ class VectorRegions:
         if node.op is lists.list_new:
             return [""]
         if node.op is lists.list_push:
-            tape, k = self.tapes[node.operands[0]]
-            tape.store(self.record, k, args[1])
+            list, item = node.operands
+            tape, k = self.tapes[list]
+            if not is_list(item.type):
+                tape.store(self.record, k, args[1])
+                return [""]
+            self.items[tape, k] = self.tapes[item]
+            tape.store(self.record, k, self.firsts[item])
             return [""]
         if node.op is lists.list_get:
-            tape, k = self.tapes[node.operands[0]]
-            is_next = node.operands[1] is self.counter
-            return [tape.load(tape.next(self.record) if is_next else self.record, k)]
+            return [self._item(node)]
         return [emit_vector(self.low, node, self.lanes, args)]
+
+    def _item(self, node: Node) -> str:
+        """Emit a read of an item of the record."""
+        (result,) = node.results
+        tape, k = self.tapes[node.operands[0]]
+        is_next = node.operands[1] in self.counters
+        item = tape.load(tape.next(self.record) if is_next else self.record, k)
+        if not is_list(result.type):
+            return item
+        self.tapes[result] = self.items[tape, k]
+        self.firsts[result] = item
+        return ""
 
     def _branch(self, parts: IfParts, args: Sequence[str], mask: str) -> Sequence[str]:
         """Emit both branches, and choose."""
@@ -140,6 +168,12 @@ class VectorRegions:
         """
         w = self.low.w
         tape = self.new_tape(node, p) if any(is_list(x.type) for x in p.carry) else None
+        lists_of_records = [x for x in node.results if is_list(x.type)]
+        first = "0"
+        if tape is not None and not self.pushed.isdisjoint(lists_of_records):
+            first = tape.end()
+            self.firsts.update(dict.fromkeys(lists_of_records, first))
+        outer_record = self.record
         keeps = any(inner.op is while_ for inner in p.before.walk())
         carry_variables = self.variables(p.before_carry, starts)
         live_variable = StackVariable.of(w, self.flags.text, mask)
@@ -152,8 +186,9 @@ class VectorRegions:
         w.start(head)
         carry, live, trip = carry_variables.load(), live_variable.load(), trip_variable.load()
         if tape is not None:
-            tape.reserve(trip)
-            self.record = tape.record(trip)
+            number = w.define(f"add i64 {first}, {trip}")
+            tape.reserve(number)
+            self.record = tape.record(number)
         test, *forwarded = self.emit(p.before, [*carry, *invariants], live)
         if keeps:
             forwarded = self.choose(live, p.forwarded, forwarded, old.load())
@@ -170,8 +205,13 @@ class VectorRegions:
             old.store(forwarded)
         w.jump(head)
         w.start(done)
-        if tape is not None:
-            tape.trips = trip
+        self.record = outer_record
+        if tape is not None and first == "0":
+            for inner in self.items_of(tape):
+                inner.set_end("0")
+        elif tape is not None:
+            # One more, as the test that ends the loop may have a record, too
+            tape.set_end(w.define(f"add i64 {w.define(f'add i64 {first}, {trip}')}, 1"))
         return forwarded
 
     def _reading_loop(
@@ -181,22 +221,27 @@ class VectorRegions:
         w = self.low.w
         counter = backward_counter(p)
         assert counter is not None
-        tape = self.read_tapes(p)
+        word = Kind(WORD.dtype, self.lanes)
+        outer_record, outer_counters = self.record, self.counters
+        tape, first = self.read_tapes(p)
+        trips = self.select(word, mask, starts[counter], word.literal(0))
+        name = f"@llvm.vector.reduce.smax.{word.suffix}"
         carry_variables = self.variables(p.before_carry, starts)
-        left_variable = StackVariable.of(w, "i64", tape.trips)
+        left_variable = StackVariable.of(
+            w, "i64", w.define(f"call i64 {name}({word.text} {trips})")
+        )
         head, inside, done = map(w.new_label, ("head", "trip", "done"))
         w.jump(head)
         w.start(head)
         carry, left = carry_variables.load(), left_variable.load()
-        _, *forwarded = self.emit(p.before, [*carry, *invariants], mask)
-        w.branch(w.define(f"icmp sgt i64 {left}, 0"), inside, done)
-        w.start(inside)
-        word = Kind(WORD.dtype, self.lanes)
         last = splat(self.low, word, left)
         reached = w.define(f"icmp eq {word.text} {carry[counter]}, {last}")
         goes_on = self.both(mask, reached)
         next_left = w.define(f"sub i64 {left}, 1")
-        self.record = tape.record(next_left)
+        self.record = tape.record(w.define(f"add i64 {first}, {next_left}"))
+        _, *forwarded = self.emit(p.before, [*carry, *invariants], goes_on)
+        w.branch(w.define(f"icmp sgt i64 {left}, 0"), inside, done)
+        w.start(inside)
         following = self.emit(p.after, [*forwarded, *invariants], goes_on)
         following = self.choose(goes_on, p.next_carry, following, carry)
         self.end_trip()
@@ -204,6 +249,7 @@ class VectorRegions:
         left_variable.store(next_left)
         w.jump(head)
         w.start(done)
+        self.record, self.counters = outer_record, outer_counters
         return forwarded
 
     def end_trip(self) -> None:
@@ -224,21 +270,29 @@ class VectorRegions:
             for k in listed
         ]
         items = [push.operands[1] for push in pushes if push is not None]
-        tape = Tape(self.low, [self.kind(x) for x in items])
+        tape = Tape(self.low, [WORD if is_list(x.type) else self.kind(x) for x in items])
         for place, (k, push) in enumerate(zip(listed, pushes, strict=True)):
             assert push is not None
             self.tapes[push.operands[0]] = self.tapes[node.results[k]] = tape, place
         return tape
 
-    def read_tapes(self, p: WhileParts) -> Tape:
-        """Return the tape that the invariants of a loop have, from which it is to read."""
-        pairs = zip(p.invariants, p.after_invariants, strict=True)
-        listed = {y: self.tapes[x] for x, y in pairs if is_list(x.type)}
-        self.tapes.update(listed)
+    def items_of(self, tape: Tape) -> list[Tape]:
+        """Return the tapes whose records are items of the records of one, and items of those."""
+        inner = dict.fromkeys(x for (outer, _), (x, _) in self.items.items() if outer is tape)
+        return [y for x in inner for y in (x, *self.items_of(x))]
+
+    def read_tapes(self, p: WhileParts) -> tuple[Tape, str]:
+        """Return the tape from which a loop is to read, and the number of its first record."""
+        listed = [x for x in p.invariants if is_list(x.type)]
+        for x, *params in zip(p.invariants, p.before_invariants, p.after_invariants, strict=True):
+            if x in listed:
+                self.tapes.update(dict.fromkeys(params, self.tapes[x]))
         at = backward_counter(p)
         assert at is not None
-        self.counter = p.after_forwarded[p.forwarded.index(p.before_carry[at])]
-        return next(tape for tape, _ in listed.values())
+        counter = p.before_carry[at]
+        self.counters = counter, p.after_forwarded[p.forwarded.index(counter)]
+        tape, _ = self.tapes[listed[0]]
+        return tape, self.firsts.get(listed[0], "0")
 
     def release_tapes(self) -> None:
         """Release the memory of all tapes."""

@@ -135,6 +135,8 @@ class _AugmentedLoop(RefilledLoop):
         self.trip = StackVariable.of(e.low.w, "i64", "0")
         self.born = StackVariable.of(e.low.w, e.word.text, e.word.literal(0))
         RefilledLoop.emit(self, first)
+        for inner in e.regions.items_of(self.tape):
+            inner.set_end("0")
 
     def begin_trip(self) -> None:
         w, trip = self.elements.low.w, self.trip.load()
@@ -143,8 +145,13 @@ class _AugmentedLoop(RefilledLoop):
         self.trip.store(w.define(f"add i64 {trip}, 1"))
 
     def may_take(self) -> str:
-        most = max(1, MAX_BYTES // self.tape.size)
-        return self.elements.low.w.define(f"icmp sle i64 {self.trip.load()}, {most}")
+        w, tape = self.elements.low.w, self.tape
+        written = w.define(f"mul i64 {self.trip.load()}, {tape.size}")
+        for inner in self.elements.regions.items_of(tape):
+            written = w.define(
+                f"add i64 {written}, {w.define(f'mul i64 {inner.end()}, {inner.size}')}"
+            )
+        return w.define(f"icmp sle i64 {written}, {max(MAX_BYTES, tape.size)}")
 
     def finish(self, index: str, is_done: str, forwarded: Sequence[str]) -> None:
         e, trip, born = self.elements, self.trip.load(), self.born.load()
@@ -208,6 +215,7 @@ class _BackwardLoop:
         w.jump(head)
         w.start(head)
         trip = w.define(f"sub i64 {left.load()}, 1")
+        e.regions.record = self.tape.record(trip)
 
         def take_back() -> None:
             self._take_back(p)
@@ -228,12 +236,11 @@ class _BackwardLoop:
         w, regions, word = e.low.w, e.regions, e.word
         state = self.state.load()
         carry, invariants = state[: len(p.carry)], state[len(p.carry) :]
-        _, *forwarded = regions.emit(p.before, state, regions.flags.literal(True))
         end = w.define(f"add {word.text} {carry[counter]}, {self.born.load()}")
         left = splat(e.low, word, w.define(f"add i64 {trip}, 1"))
         # A lane at the first trip of its element meets the refill there before the next trip
         goes_on = w.define(f"icmp eq {word.text} {end}, {left}")
-        regions.record = self.tape.record(trip)
+        _, *forwarded = regions.emit(p.before, state, goes_on)
         following = regions.emit(p.after, [*forwarded, *invariants], goes_on)
         self.state.store([*regions.choose(goes_on, p.next_carry, following, carry), *invariants])
         regions.end_trip()
