@@ -30,6 +30,7 @@ from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, orders, reducing, shaping
 from wend.trace.arrays.attributes import class_of, not_iterable, unsized
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.state import effects
@@ -60,7 +61,11 @@ def type_of(x: Any) -> type:
     return class_of(x)
 
 
-_STANDS_FOR: dict[type, type] = {TensorList: list, Namespace: dict}
+_STANDS_FOR: dict[type, type] = {
+    TensorList: list,
+    Namespace: dict,
+    ConcreteTracedArray: np.ndarray,
+}
 
 
 def is_scalar(x: Any) -> bool:

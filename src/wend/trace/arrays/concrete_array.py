@@ -62,6 +62,9 @@ class LazyRef(Tracer):
         super().replace(new)
 
 
+_set_class = object.__dict__["__class__"].__set__  # past the property of that name
+
+
 class ConcreteTracedArray(np.ndarray):
     """An array made in a trace whose elements are still known."""
 
@@ -80,6 +83,10 @@ class ConcreteTracedArray(np.ndarray):
         root = self.root()
         if root is not self:
             root._views.append(weakref.ref(self))
+
+    @property  # type: ignore[misc]  # of `isinstance`, and of code that asks
+    def __class__(self) -> Any:
+        return np.ndarray
 
     def root(self) -> ConcreteTracedArray:
         """Return the array whose memory this shares, or itself."""
@@ -214,7 +221,7 @@ class ConcreteTracedArray(np.ndarray):
         cls = ConcreteTracedArray if ref is None else PromotedArray
         for array in (self, *(view() for view in self._views)):
             if array is not None:
-                array.__class__ = cls
+                _set_class(array, cls)
 
     # Parts
     def __getitem__(self, key: Any) -> Any:
