@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_export(commands)
     _add_build(commands)
+    _add_launch(commands)
     _add_cache(commands)
     _add(commands, "bench", "compare the speed of wend with C and other systems, in its repository")
     _add(
@@ -94,6 +95,34 @@ def _add_demo(commands: Any) -> None:
         metavar="FILE",
         help=f"the file for the picture of the fit; its name ends in {', '.join(FIGURES)}",
     )
+
+
+def _add_launch(commands: Any) -> None:
+    launch = _add(
+        commands,
+        "launch",
+        "run a script in several processes, whose devices JAX has as one",
+        "Each process of the script has joined the others when it begins. On a cluster, where one "
+        "process on each machine is started by other means, leave --processes out: the environment "
+        "of Slurm, Kubernetes or Open MPI tells who is there. It needs wend[jax].",
+        epilog="examples: wend launch --processes 2 fit.py; srun -n 8 wend launch fit.py",
+    )
+    launch.add_argument(
+        "--processes", type=_count, metavar="N", help="start so many processes on this machine"
+    )
+    launch.add_argument(
+        "--devices", type=_count, metavar="N", help="devices of the CPU that each process has"
+    )
+    launch.add_argument(
+        "--heartbeat",
+        type=_count,
+        default=30,
+        metavar="SECONDS",
+        help="a process that is not heard of for so long counts as dead: the others end, too "
+        "(default: 30)",
+    )
+    launch.add_argument("script", type=_file, metavar="SCRIPT.py", help="the script")
+    launch.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's arguments")
 
 
 def _add_cache(commands: Any) -> None:
@@ -258,6 +287,12 @@ def _tolerance(text: str) -> float:
     if not 1e-13 <= tol <= 1e-2:
         raise argparse.ArgumentTypeError(f"{text} is not between 1e-13 and 1e-2")
     return tol
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
 
 
 def _figure(text: str) -> Path:
