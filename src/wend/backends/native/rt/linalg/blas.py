@@ -109,8 +109,14 @@ class _BlasCalls:
         x_row = w.define(f"select i1 {x_is_plain}, i64 %depth, i64 %rows")
         y_step = w.define(f"select i1 {y_is_plain}, i64 %y.deep, i64 %y.column")
         y_row = w.define(f"select i1 {y_is_plain}, i64 %columns, i64 %depth")
+        x_count = w.define(f"select i1 {x_is_plain}, i64 %rows, i64 %depth")
+        y_count = w.define(f"select i1 {y_is_plain}, i64 %depth, i64 %columns")
+        overlaps = self._overlaps(x_step, x_row, x_count), self._overlaps(y_step, y_row, y_count)
         x_step, y_step = self._max(x_step, x_row), self._max(y_step, y_row)
-        w.branch(self._is_small(y_is_plain, x_is_plain, x_step, y_step), small, large)
+        is_small = self._is_small(y_is_plain, x_is_plain, x_step, y_step)
+        for rows_overlap in overlaps:
+            is_small = w.define(f"or i1 {is_small}, {rows_overlap}")
+        w.branch(is_small, small, large)
         w.start(small)
         function = small_gemm.small_product(self.kind, self.adds)
         w.do(f"tail call void @{function}({small_gemm.PARAMS})")
@@ -230,6 +236,12 @@ class _BlasCalls:
             is_unit_stride = w.define(f"or i1 {plain}, {turned}")
             is_small = w.define(f"or i1 {is_small}, {w.define(f'xor i1 {is_unit_stride}, true')}")
         return is_small
+
+    def _overlaps(self, step: str, row: str, count: str) -> str:
+        """Emit whether rows overlap, or go backwards: BLAS takes no such matrix."""
+        w = self.w
+        is_short = w.define(f"icmp slt i64 {step}, {row}")
+        return w.define(f"and i1 {is_short}, {w.define(f'icmp sgt i64 {count}, 1')}")
 
     def _max(self, x: str, y: str) -> str:
         return self.w.define(f"call i64 @llvm.smax.i64(i64 {x}, i64 {y})")
