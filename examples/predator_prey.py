@@ -1,4 +1,10 @@
-"""Lotka and Volterra's rates fitted to counts from many starts at once, each until it fits."""
+"""Lotka and Volterra's rates fitted to counts from many starts at once, each until it fits.
+
+python examples/predator_prey.py [NUMBER OF STARTS] [PICTURE.svg]
+"""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -14,18 +20,22 @@ def slope(state, rates):
     return wnp.stack([(born - eaten * hunters) * prey, (fed * prey - died) * hunters])
 
 
-def counts(rates):
-    """Both populations at the times of the observations, by the classical Runge-Kutta method."""
+def runge_kutta(rates):
+    """Both populations after each step of the classical Runge-Kutta method."""
     state, rows = wnp.asarray([10.0, 5.0]), []
-    for k in range(COUNT):
-        if k % EVERY == 0:
-            rows.append(state)
+    for _ in range(COUNT):
+        rows.append(state)
         a = slope(state, rates)
         b = slope(state + STEP / 2 * a, rates)
         c = slope(state + STEP / 2 * b, rates)
         d = slope(state + STEP * c, rates)
         state = state + STEP / 6 * (a + 2 * b + 2 * c + d)
     return wnp.stack(rows)
+
+
+def counts(rates):
+    """Both populations at the times of the observations."""
+    return runge_kutta(rates)[::EVERY]
 
 
 def misfit(logs, observed):
@@ -57,8 +67,42 @@ def example_data(starts=200, seed=0):
     return truth + 0.1 * rng.normal(size=(starts, 4)), observed
 
 
+def picture(rates, observed, steps):
+    """An SVG: the populations by the best rates, the counts, and how many fits took how many steps.
+
+    Its left half has both populations over time, its right half the histogram.
+    """
+    every_step = runge_kutta(rates)
+    scale = 200 / every_step.max()
+    parts = []
+    for k, colour in enumerate(("#c2571a", "#1f5c7a")):
+        line = " ".join(
+            f"{20 + 3 * t},{220 - scale * y:.1f}" for t, y in enumerate(every_step[:, k])
+        )
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [
+            f'<circle cx="{20 + 3 * EVERY * t}" cy="{220 - scale * y:.1f}" r="3" fill="{colour}"/>'
+            for t, y in enumerate(np.exp(observed[:, k]))
+        ]
+    totals, edges = np.histogram(steps, 24)
+    for k, total in enumerate(totals):
+        height = 200 * total / totals.max()
+        parts.append(
+            f'<rect x="{370 + 13 * k}" y="{220 - height:.1f}" width="12" height="{height:.1f}" '
+            'fill="#8a8a8a"/>'
+        )
+    text = '<text y="240" font-family="sans-serif" font-size="12" fill="#2b2b2b" x="'
+    parts.append(f'{text}20">prey and predators, and ten counts of each</text>')
+    parts.append(
+        f'{text}370">{len(steps):,} fits by steps, {edges[0]:.0f} to {edges[-1]:.0f}</text>'
+    )
+    return "\n".join(
+        ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 700 250">', *parts, "</svg>", "")
+    )
+
+
 if __name__ == "__main__":
-    starts, observed = example_data()
+    starts, observed = example_data(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
     logs, values, steps = wend.vmap(fit, in_axes=(0, None))(starts, observed)
     best = np.exp(logs[np.argmin(values)])
     print(
@@ -66,4 +110,7 @@ if __name__ == "__main__":
     )
     totals, edges = np.histogram(steps, 12)
     for low, high, total in zip(edges, edges[1:], totals, strict=False):
-        print(f"{low:5.0f} to {high:5.0f} steps {'#' * total}")
+        bar = "#" * round(60 * total / totals.max())
+        print(f"{low:5.0f} to {high:5.0f} steps {bar}")
+    if len(sys.argv) > 2:
+        Path(sys.argv[2]).write_text(picture(best, observed, steps))

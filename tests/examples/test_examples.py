@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,9 @@ def test_many_fits_are_those_of_each_start() -> None:
         np.testing.assert_allclose(logs[k], expected[0], rtol=1e-9)
         np.testing.assert_allclose(values[k], expected[1], rtol=1e-7)
         assert steps[k] == expected[2]
+    picture = ET.fromstring(module["picture"](np.exp(logs[0]), observed, steps))
+    circles = [x for x in picture if x.tag.endswith("circle")]
+    assert len(circles) == observed.size
 
 
 def test_greeks_of_an_option() -> None:
@@ -102,3 +106,5 @@ def test_greeks_of_an_option() -> None:
     for k, step in enumerate(np.eye(2) * 1e-5):
         upper, lower = (price(keys, 90.0 + s * step[0], 0.25 + s * step[1]) for s in (1, -1))
         np.testing.assert_allclose(greeks[k], (upper - lower) / 2e-5, rtol=1e-5)
+    lines = ET.fromstring(module["picture"](np.array([80.0, 90.0]), [1.0, 3.0], [0.1, 0.4], [2, 9]))
+    assert [x.tag.rpartition("}")[2] for x in lines].count("polyline") == 3
