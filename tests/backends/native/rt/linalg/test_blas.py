@@ -1,4 +1,4 @@
-"""Products by BLAS: operands that are views of any strides, of sizes on both sides of the limits."""
+"""Products by BLAS of views with any strides, of sizes on both sides of the limits."""
 
 from __future__ import annotations
 
