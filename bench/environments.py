@@ -13,7 +13,10 @@ from bench.peers import CATALOGUE
 
 # Those that cannot live together have environments of their own: Catalyst holds JAX to a version.
 ENVIRONMENTS = {
-    "peers": (*("jax", "equinox", "diffrax", "numba", "autograd", "drjit", "casadi", "warp-lang"),),
+    "peers": (
+        *("jax", "equinox", "diffrax", "numba", "autograd", "drjit", "casadi", "warp-lang"),
+        "optree",  # with which wend runs there, too: on JAX
+    ),
     "torch": (
         *("torch==2.13.0", "numpy"),
         *("--extra-index-url", "https://download.pytorch.org/whl/cpu"),  # without CUDA

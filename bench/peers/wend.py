@@ -1,4 +1,4 @@
-"""wend: the native backend where it can, else the NumPy backend, which is then said."""
+"""wend: the native backend where it can, else the NumPy backend, which is then said; or JAX's."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from bench.peer import Peer
 from bench.peers.arrays import like_numpy
 from bench.workload import VALUE, Program, Refuses, Workload
 
-BACKENDS = ("native", "numpy")
-
-
 class Wend(Peer):
     """Programs with Python's own control flow over NumPy's functions."""
+
+    backends = ("native", "numpy")
 
     def load(self) -> str:
         import wend
@@ -42,7 +41,7 @@ class Wend(Peer):
             **like_numpy(np),
         )
         why = ""
-        for backend in BACKENDS:
+        for backend in self.backends:
             fun = self._on(backend, workload, measure)
             program: Program = fun
             try:
@@ -51,13 +50,13 @@ class Wend(Peer):
             except UnsupportedError as error:
                 why = str(error).splitlines()[0]
             else:
-                self.note = "" if backend == BACKENDS[0] else f"on the {backend} backend ({why})"
+                self.note = "" if backend == self.backends[0] else f"on the {backend} backend ({why})"
                 return program
         return Refuses(why)
 
     def compiled(self, program: Program) -> Program:
         """What runs a program."""
-        made: Program = self.wend.function(program, backend=BACKENDS[0])
+        made: Program = self.wend.function(program, backend=self.backends[0])
         return made
 
     def _on(self, backend: str, workload: Workload, measure: str) -> Any:
@@ -66,3 +65,26 @@ class Wend(Peer):
         if measure == VALUE:
             return value
         return self.wend.value_and_grad(value, argnums=workload.differentiable)
+
+
+class WendOnJax(Wend):
+    """The same programs, compiled by XLA."""
+
+    backends = ("jax",)
+
+    def load(self) -> str:
+        import jax
+
+        jax.config.update("jax_cpu_enable_async_dispatch", False)  # one thread
+        jax.config.update("jax_enable_x64", True)
+        return f"{super().load()}, JAX {jax.__version__}"
+
+    def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        import jax.numpy as jnp
+
+        return tuple(jnp.asarray(value, getattr(value, "dtype", jnp.float64)) for value in values)
+
+    def finish(self, result: Any) -> None:
+        import jax
+
+        jax.block_until_ready(result)

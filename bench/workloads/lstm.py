@@ -12,7 +12,7 @@ from bench.reference import differences
 from bench.workload import FIRST_GRADIENT, GRADIENT, VALUE, Library, Program, Workload
 
 PEERS = (
-    *("wend", "python", "jax", "torch", "torch-nn", "tensorflow", "tensorflow-xla"),
+    *("wend", "wend-jax", "python", "jax", "torch", "torch-nn", "tensorflow", "tensorflow-xla"),
     *("autograd", "numba"),
 )
 
