@@ -125,6 +125,50 @@ def test_interp(x: np.ndarray, fp: np.ndarray, left: Any, period: Any) -> None:
     check(lambda m, x, xp, fp: m.interp(x, xp, fp, left, period=period), x, xp, fp, ulps=512)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i1", "u2"])
+def test_histograms_of_selections_that_may_be_empty(dtype: str, backend: str) -> None:
+    def counts(x: Any, least: Any) -> Any:
+        chosen = x[x > least]
+        return (
+            *np.histogram(chosen, 3),
+            *np.histogram(chosen, 2, weights=chosen),
+            *np.histogram(chosen, [0.0, 2.0, 3.0]),
+            *np.histogram(x[:0], 2),
+        )
+
+    run, x = wend.function(counts, backend=backend), np.array([1, 5, 3, 4], dtype)
+    for least in (2, 9):
+        for a, b in zip(run(x, least), counts(x, least), strict=True):
+            np.testing.assert_allclose(a, b)
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("dtype", ["c16", "c8", "i4", "f2"])
+def test_weights_of_histograms(dtype: str, backend: str) -> None:
+    def counts(x: Any, w: Any) -> Any:
+        return (
+            *np.histogram(x, 2, weights=w),
+            np.histogram(x, [0.0, 1.5, 4.0], weights=w, density=True)[0],
+        )
+
+    x, w = np.array([1.0, 2.0, 3.5]), np.array([1 + 1j, 2, 3j]) if dtype[0] == "c" else [1, 0, 2]
+    w = np.array(w).astype(dtype)
+    for a, b in zip(wend.function(counts, backend=backend)(x, w), counts(x, w), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+
+
+def test_complex_weights_of_counts_are_refused_in_numpys_words() -> None:
+    x, w = np.array([1, 0]), np.array([1j, 2.0])
+    with pytest.raises(TypeError) as expected:
+        np.bincount(x, w)
+    with pytest.raises(TypeError) as caught:
+        wend.function(lambda x, w: np.bincount(x, w))(x, w)
+    assert str(caught.value) == str(expected.value)
+
+
 # Sets
 @few
 @given(x=drawn([*REAL, "c16"]))

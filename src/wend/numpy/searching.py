@@ -111,7 +111,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     minlength = minlength if isinstance(minlength, Staged) else operator.index(minlength)
     minlength = check_nonnegative(minlength, "'minlength' must not be negative")
     if weights is not None:
-        weights = shaping.cast_as(staged(weights), FLOAT64, "same_kind")
+        weights = shaping.cast_as(staged(weights), FLOAT64, "safe")
         differ = have_other_shapes(weights, x)
         text = "The weights and list don't have the same length."
         weights = require(weights, differ, ValueError, text)
@@ -127,7 +127,7 @@ def _highest(x: Any) -> Any:
 
 def _count(x: Any, weights: Any, length: Any) -> Any:
     """Return how often each of so many numbers is in `x`, or the sums of its weights."""
-    dtype = INT64 if weights is None else FLOAT64
+    dtype = INT64 if weights is None else dtype_of(weights)
     amounts = shaping.broadcast_to(np.int64(1), shaping.shape(x)) if weights is None else weights
     return apply(indexing_ops.scatter_add, staged(zeros(length, dtype)), staged(amounts), x)
 
@@ -165,7 +165,7 @@ def histogram(
         edges = require(edges, falls, ValueError, text)
     count = bins if is_number else known_size(edges, 0, "histogram") - 1
     bin_index = ew.where(ew.equal(a, edges[-1]), count, searchsorted(edges, a, "right"))
-    amounts = None if weights is None else shaping.cast_as(weights, FLOAT64, "same_kind")
+    amounts = None if weights is None else cast(weights, np.result_type(dtype_of(weights), FLOAT64))
     counts = _count(bin_index, amounts, count + 2)[1:-1]
     counts = counts if weights is None else cast(counts, dtype_of(weights))
     if density:
@@ -174,7 +174,7 @@ def histogram(
 
 
 def _bin_edges(a: Any, count: Any, limits: Any) -> Any:
-    low, high = (reducing.min(a), reducing.max(a)) if limits is None else limits
+    low, high = _limits(a) if limits is None else limits
     origin = "autodetected" if limits is None else "supplied"
     are_finite = ew.logical_and(ew.isfinite(low), ew.isfinite(high))
     text = f"{origin} range of the bins is not finite"
@@ -192,6 +192,21 @@ def _bin_edges(a: Any, count: Any, limits: Any) -> Any:
     are_empty = reducing.any(ew.greater_equal(edges[:-1], edges[1:]))
     text = f"Too many bins for data range. Cannot create {count} finite-sized bins."
     return require(edges, are_empty, ValueError, text)
+
+
+def _limits(a: Any) -> tuple[Any, Any]:
+    """Return the least and the greatest number of a vector; 0 and 1 if it has none."""
+    (size,) = shaping.shape(a)
+    if isinstance(size, int):
+        return (reducing.min(a), reducing.max(a)) if size else (0, 1)
+    kind = dtype_of(a)
+    ends = (-np.inf, np.inf) if kind.kind in "fc" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    low, high = (
+        function(apply(shaping_ops.concat, a, staged(np.array([end], kind)), axis=0))
+        for function, end in ((reducing.min, ends[1]), (reducing.max, ends[0]))
+    )
+    is_empty = ew.equal(size, 0)
+    return ew.where(is_empty, 0, low), ew.where(is_empty, 1, high)
 
 
 @implements(np.interp)
