@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from wend.base.errors import ShapeError, TypeMismatchError, VariableError, explain
 from wend.eager.promotion import tensor_type
-from wend.ir.graph import Value
+from wend.ir.graph import Graph, Value
 from wend.ir.op import Effect
 from wend.ir.types import Dim, symbols
 from wend.numpy import elementwise as ew
@@ -16,6 +17,7 @@ from wend.numpy.elementwise import where
 from wend.numpy.shaping import concatenate, reshape
 from wend.ops.parallel_map import LIST, STACK, element_type, is_stackable
 from wend.passes.dce import select_results
+from wend.passes.forward_results import forward_results
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.scan import scan
 from wend.trace.recording.recording import Recording, current
@@ -110,15 +112,21 @@ class MappedCall:
 
     def depends_on_element(self, k: int) -> bool:
         """Return whether a result may differ from element to element."""
-        graph = self.traced.graph
-        varying = {p for p, flag in zip(graph.params, self.is_mapped, strict=False) if flag}
+        graph, needed = select_results(self._simplified, [k])
+        is_mapped = [k < len(self.is_mapped) and self.is_mapped[k] for k in needed]
+        varying = {p for p, flag in zip(graph.params, is_mapped, strict=True) if flag}
         for node in graph.nodes:
             has_effects = node.op.effect is not Effect.NONE or any(
                 region.effects() for region in node.regions
             )
             if has_effects or not varying.isdisjoint(node.operands):
                 varying.update(node.results)
-        return graph.results[k] in varying
+        return graph.results[0] in varying
+
+    @cached_property
+    def _simplified(self) -> Graph:
+        """The function, in which loops and branches do not give what they only pass on."""
+        return forward_results(self.traced.graph)
 
     def record(self, shared: Sequence[int]) -> list[Tracer]:
         """Record the calls.
@@ -172,7 +180,7 @@ class MappedCall:
     def _record_shared(self, shared: Sequence[int]) -> list[Tracer]:
         if not shared:
             return []
-        graph, needed = select_results(self.traced.graph, shared)
+        graph, needed = select_results(self._simplified, shared)
         count = len(self.leaves)
         operands = [
             self.outer.lift(self.leaves[k] if k < count else self.traced.bindings[k - count])
