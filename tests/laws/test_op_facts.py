@@ -35,6 +35,7 @@ PATTERNS = {
     "backends.native.emit.loops.index_maps._DIMS_FROM_OPERANDS": "whose sizes are looked up",
     "backends.native.emit.scalar.functions._FROM_LIBM": "names of C's mathematical library",
     "backends.native.emit.scalar.functions._FROM_SCIPY": "names of SciPy's library",
+    "backends.native.fusion.concurrent_nodes._TASK_OPS": "what may take long enough for a thread",
     "backends.native.fusion.fuse._RECOMPUTED_OPS": "what each reader makes for itself",
     "backends.native.fusion.op_classes._LAYOUT": "what has an index map",
     "backends.native.fusion.op_classes.READS_SUBVIEWS": "the last node of a nest that is no loop",

@@ -12,13 +12,14 @@ import numpy as np
 
 from wend.backends.dataflow.graph import DataflowGraph
 from wend.backends.dataflow.node import DataflowNode, Output, Primitive
-from wend.backends.dataflow.stages import Cluster, seconds
+from wend.backends.dataflow.stages import Cluster
 from wend.base.errors import GraphError
 from wend.base.source import at
 from wend.ir.op import Op
 from wend.ir.types import TensorType
 from wend.ops.control import DEFAULT_PARALLEL_ITERATIONS
 from wend.ops.frame_states import frame_state
+from wend.passes.estimate_work import seconds
 
 
 class Action(enum.Enum):

@@ -6,7 +6,6 @@ for the last trip of those that come after it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +14,13 @@ from wend.backends.dataflow.ordering import is_barrier
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.rewrite import keep_names, rewrite_nodes, with_operands
-from wend.ir.types import TensorType, Type
-from wend.ops import contracting, linalg
+from wend.ir.types import TensorType
 from wend.ops.control import WhileParts, while_
 from wend.ops.frame_states import may_fail
+from wend.passes.estimate_work import work
 
 # Seconds of work below which a task for another thread does not pay
 MIN_TASK = 50e-6
-# Seconds for one multiplication and addition, for one element, and for one of a factorisation
-_PER_PRODUCT, _PER_ELEMENT, _PER_FACTOR = 1e-10, 1e-9, 1e-9
-_UNKNOWN_SIZE = 100
 # Runs a graph: arguments to results
 Compile = Callable[[Graph], Callable[[Sequence[Any]], Sequence[Any]]]
 
@@ -139,31 +135,3 @@ def _reached(node: Node, needs: Callable[[Node], Iterable[Node]]) -> set[Node]:
                 reached.add(other)
                 stack.append(other)
     return reached
-
-
-def work(node: Node) -> float:
-    """Return the estimated seconds that a node takes, from the types of its operands."""
-    shapes = [_shape(x.type) for x in node.operands]
-    return seconds(node.op, node.attrs, shapes) if shapes and not node.regions else 0.0
-
-
-def _shape(type: Type) -> tuple[int, ...]:
-    if not isinstance(type, TensorType) or type.shape is None:
-        return ()
-    return tuple(dim if isinstance(dim, int) else _UNKNOWN_SIZE for dim in type.shape)
-
-
-def seconds(op: Op, attrs: Any, shapes: Sequence[tuple[int, ...]]) -> float:
-    """Return the estimated seconds of an operation on arrays of these shapes."""
-    sizes = [math.prod(shape) for shape in shapes]
-    if op is contracting.dot_general:
-        axes = (*attrs["contract"][0], *attrs["batch"][0])
-        shared = math.prod(shapes[0][k] for k in axes)
-        return float(math.prod(sizes) / max(shared, 1) * _PER_PRODUCT)
-    if op in _FACTORS:
-        pairs = zip(shapes, sizes, strict=True)
-        return sum(size * shape[-1] for shape, size in pairs if len(shape) > 1) * _PER_FACTOR
-    return sum(sizes) * _PER_ELEMENT
-
-
-_FACTORS = {op for op in vars(linalg).values() if isinstance(op, Op)}

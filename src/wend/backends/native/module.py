@@ -31,6 +31,7 @@ from wend.backends.native.emit.control.host import (
 from wend.backends.native.emit.numpy_loop import emit_fallback
 from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.expand.expand import expand_operations
+from wend.backends.native.fusion.concurrent_nodes import concurrent_remarks, group_concurrent_nodes
 from wend.backends.native.fusion.fuse import fuse_loops
 from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
 from wend.backends.native.fusion.outer_products import spread_outer_products
@@ -75,6 +76,7 @@ from wend.backends.native.target.value_layout import (
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import Symbol, TensorType, Type
+from wend.ops.chunked_map import ChunkedMapParts
 from wend.ops.frame_states import base_of, frame_state
 
 
@@ -90,23 +92,31 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         UnsupportedError: the graph uses an operation or type without native code.
     """
     detached = detach_maps(graph)
+    whole, tasks = detached.graph, list[ChunkedMapParts]()
+    if threads > 1 and not is_measured:
+        whole, tasks = group_concurrent_nodes(whole, len(detached.maps))
+    parts_of_chunks = [*detached.maps, *tasks]
+    # A function that runs beside others has one thread
+    chunk_threads = [threads] * len(detached.maps) + [1] * len(tasks)
     chunks = [
-        _ModuleFunction.of(prepare_for_emission(p.body), threads, header_words(p))
-        for p in detached.maps
+        _ModuleFunction.of(prepare_for_emission(p.body), count, header_words(p))
+        for p, count in zip(parts_of_chunks, chunk_threads, strict=True)
     ]
     own_words = sum(1 + chunk.threads for chunk in chunks)
-    main = _ModuleFunction.of(prepare_for_emission(detached.graph), threads, 0, own_words)
+    main = _ModuleFunction.of(prepare_for_emission(whole), threads, 0, own_words)
     low = main.low
     if is_measured:
         table = instrument.new_table(main.graph)
         low.instrumentation = instrument.Instrumentation(low.w, low.constant(table).pointer, table)
         low.arrays.instrumentation = low.instrumentation
     programs: list[ChunkProgram] = []
-    words = main.layout.chunks
-    for k, (chunk, p) in enumerate(zip(chunks, detached.maps, strict=True)):
+    words = limit_at = main.layout.chunks
+    for k, (chunk, p) in enumerate(zip(chunks, parts_of_chunks, strict=True)):
         chunk.low.join_module(low)
         chunk.emit()
-        limit = 1 if chunk.low.slow_nodes else p.threads or chunk.threads
+        most = 1 if chunk.low.slow_nodes else p.threads or chunk.threads
+        # Functions that run at once have one limit
+        limit_at = words if k <= len(detached.maps) else limit_at
         low.chunk_functions.append(
             ChunkFunction(
                 f"@wend_chunk{k}",
@@ -114,11 +124,14 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
                 chunk.layout.results,
                 chunk.layout.headers,
                 chunk.layout.python,
-                words,
-                min(limit, chunk.threads),
+                limit_at,
+                words + SLOT_BYTES,
+                min(most, chunk.threads),
             )
         )
-        programs.append(ChunkProgram(chunk.program(()), words, chunk.threads))
+        programs.append(
+            ChunkProgram(chunk.program(()), limit_at, words + SLOT_BYTES, chunk.threads)
+        )
         words += SLOT_BYTES * (1 + chunk.threads)
     main.emit()
     functions = [main, *chunks]
@@ -186,6 +199,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         uses_python=uses_python,
         may_take_long=bool(chunks) or own.may_take_long,
         is_split=bool(low.outlined_functions),
+        remarks=tuple(concurrent_remarks(whole, len(detached.maps), tasks)),
     )
 
 

@@ -94,13 +94,15 @@ class ChunkProgram:
 
     Attributes:
         program: its interface.
-        words: the offset, in the block of the caller, of the limit (the number of the first chunk
-            that has failed) and of the addresses of the blocks that follow, one for each thread.
+        limit: the offset, in the block of the caller, of the number of the first chunk that has
+            failed; functions that run at once share it.
+        blocks: the offset there of the addresses of its blocks, one for each thread.
         threads: how many those are.
     """
 
     program: Program
-    words: int
+    limit: int
+    blocks: int
     threads: int
 
 
@@ -125,7 +127,9 @@ class Program:
         may_take_long: whether its running time is unbounded by the sizes of its arguments.
         measures: the instrumentation, if the program is profiled.
         is_split: whether it has loops that several threads may run.
-        chunks: the functions that it calls for chunks of elements; their text is part of this one.
+        chunks: the functions that it calls for chunks of elements, or at once; their text is part
+            of this one.
+        remarks: what `explain` says of it besides, a line each.
     """
 
     text: str
@@ -145,3 +149,4 @@ class Program:
     measures: Instrumentation | None
     is_split: bool
     chunks: tuple[ChunkProgram, ...] = ()
+    remarks: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ Python would pass them, and the results are copied to their place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.codegen.arrays import Array
@@ -44,7 +44,8 @@ class ChunkFunction:
         results: where its block has the results.
         headers: where its block has the headers of arrays.
         python: where its block has the words that Python shares.
-        words: where the block of its caller has the limit, and the addresses of its workspaces.
+        limit: where the block of its caller has the limit.
+        blocks: where that has the addresses of its workspaces.
         threads: how many threads may run it at once.
     """
 
@@ -53,7 +54,8 @@ class ChunkFunction:
     results: int
     headers: int
     python: int
-    words: int
+    limit: int
+    blocks: int
     threads: int
 
 
@@ -71,7 +73,7 @@ def emit_chunk_call(
     arrays = [low.arrays.of(x.tensor, slots) for x, slots in zip(p.mapped, operands, strict=False)]
     count = arrays[0].dims[0]
     chunks = sizes.div(sizes.add(count, str(p.chunk - 1)), str(p.chunk))
-    dims = _known_dims(node, operands)
+    dims = known_dims(node, operands)
     outs = [
         low.arrays.new(
             result.tensor.dtype,
@@ -80,41 +82,28 @@ def emit_chunk_call(
         for result, has_rows in zip(node.results, p.rows, strict=True)
     ]
     shared = [
-        slots if not is_object(x.type) else (_header(low, low.arrays.of(x.tensor, slots)),)
+        slots if not is_object(x.type) else (header_of(low, low.arrays.of(x.tensor, slots)),)
         for x, slots in zip(p.invariants, operands[len(arrays) :], strict=True)
     ]
-    limit = w.define(f"getelementptr i8, ptr %block, i64 {function.words}")
-    w.do(f"store i64 {python_callbacks.NO_LIMIT}, ptr {limit}")
+    limit, first_block = open_limit(low, function.limit), _at(low, "%block", function.blocks)
     row_bytes = [_row_bytes(low, out) for out in outs]
 
     def emit_chunks(start: str, size: str, thread: str) -> None:
-        address = w.define(f"getelementptr i64, ptr {limit}, i64 {thread}")
-        block_at = w.define(f"getelementptr i64, ptr {address}, i64 1")
+        block_at = w.define(f"getelementptr i64, ptr {first_block}, i64 {thread}")
         block = w.define(f"load ptr, ptr {block_at}")
 
         def emit_chunk(k: str) -> None:
             number = w.define(f"add i64 {start}, {k}")
-            end = w.define(f"load atomic i64, ptr {limit} monotonic, align 8")
-            goes_on = w.define(f"icmp sge i64 {end}, {number}")
-            w.when(("chunk", "next"), lambda: goes_on, lambda: run(number))
+            w.when(
+                ("chunk", "next"), lambda: is_below_limit(low, limit, number), lambda: run(number)
+            )
 
         def run(number: str) -> None:
             first = w.define(f"mul i64 {number}, {p.chunk}")
             left = w.define(f"sub i64 {count}, {first}")
             rows = w.define(f"call i64 @llvm.smin.i64(i64 {left}, i64 {p.chunk})")
-            _pass_arguments(low, function, block, arrays, shared, first, rows)
-            python = function.python
-            _store_word(low, block, python + python_callbacks.CHUNK, number)
-            status = w.define(f"call i32 {function.name}(ptr {block})")
-            wide = w.define(f"zext i32 {status} to i64")
-            _store_word(low, block, python + python_callbacks.STATUS, wide)
-            fails = w.define(f"icmp ne i32 {status}, 0")
-            failed, good, go = (w.new_label(x) for x in ("failed", "good", "gone"))
-            w.branch(fails, failed, good)
-            w.start(failed)
-            w.define(f"atomicrmw min ptr {limit}, i64 {number} seq_cst")
-            w.jump(go)
-            w.start(good)
+            pass_arguments(low, function, block, arrays, shared, first, rows)
+            leave_failed = run_function(low, function, block, number, limit)
             offset = function.results
             for out, bytes, has_rows, x in zip(
                 outs, row_bytes, p.rows, p.body.results, strict=True
@@ -124,8 +113,7 @@ def emit_chunk_call(
                 target = w.define(f"getelementptr i8, ptr {out.pointer}, i64 {place}")
                 low.arrays.memcpy(target, source, low.sizes.mul(rows, bytes) if has_rows else bytes)
                 offset += SLOT_BYTES * len(registers(x.type))
-            w.jump(go)
-            w.start(go)
+            leave_failed()
 
         w.loop(size, emit_chunk)
 
@@ -137,14 +125,60 @@ def emit_chunk_call(
             f"call void @wend.chunks(ptr {name}, ptr {context}, i64 {chunks}, i64 {most}, "
             f"ptr {limit}, ptr %python)"
         )
-    ended = w.define(f"load atomic i64, ptr {limit} seq_cst, align 8")
-    outer, low.traps.node = low.traps.node, None
-    low.traps.check(w.define(f"icmp eq i64 {ended}, {python_callbacks.NO_LIMIT}"), CHUNK)
-    low.traps.node = outer
+    check_limit(low, limit)
     return [low.array_result(node, out, k) for k, out in enumerate(outs)]
 
 
-def _known_dims(node: Node, operands: Sequence[Registers]) -> Mapping[Dim, str]:
+def open_limit(low: Lowering, offset: int) -> str:
+    """Set the limit of chunks, none of which has failed yet; return its address."""
+    limit = _at(low, "%block", offset)
+    low.w.do(f"store i64 {python_callbacks.NO_LIMIT}, ptr {limit}")
+    return limit
+
+
+def is_below_limit(low: Lowering, limit: str, number: str) -> str:
+    """Emit whether a chunk is to run: no earlier one has failed."""
+    end = low.w.define(f"load atomic i64, ptr {limit} monotonic, align 8")
+    return low.w.define(f"icmp sge i64 {end}, {number}")
+
+
+def run_function(
+    low: Lowering, function: ChunkFunction, block: str, number: str, limit: str
+) -> Callable[[], None]:
+    """Emit a call of a function, and begin the code for where it has not failed.
+
+    Returns:
+        What ends that code; it emits what goes on in any case.
+    """
+    w, python = low.w, function.python
+    _store_word(low, block, python + python_callbacks.CHUNK, number)
+    status = w.define(f"call i32 {function.name}(ptr {block})")
+    wide = w.define(f"zext i32 {status} to i64")
+    _store_word(low, block, python + python_callbacks.STATUS, wide)
+    fails = w.define(f"icmp ne i32 {status}, 0")
+    failed, good, go = (w.new_label(x) for x in ("failed", "good", "gone"))
+    w.branch(fails, failed, good)
+    w.start(failed)
+    w.define(f"atomicrmw min ptr {limit}, i64 {number} seq_cst")
+    w.jump(go)
+    w.start(good)
+
+    def end() -> None:
+        w.jump(go)
+        w.start(go)
+
+    return end
+
+
+def check_limit(low: Lowering, limit: str) -> None:
+    """Leave the function if a chunk has failed, or a signal has ended them."""
+    ended = low.w.define(f"load atomic i64, ptr {limit} seq_cst, align 8")
+    outer, low.traps.node = low.traps.node, None
+    low.traps.check(low.w.define(f"icmp eq i64 {ended}, {python_callbacks.NO_LIMIT}"), CHUNK)
+    low.traps.node = outer
+
+
+def known_dims(node: Node, operands: Sequence[Registers]) -> Mapping[Dim, str]:
     """Return the registers of all sizes that the operands tell."""
     known: dict[Dim, str] = {}
     for x, slots in zip(node.operands, operands, strict=True):
@@ -167,7 +201,7 @@ def _store_word(low: Lowering, base: str, offset: int, value: str) -> None:
     low.w.do(f"store i64 {value}, ptr {_at(low, base, offset)}")
 
 
-def _header(low: Lowering, array: Array) -> str:
+def header_of(low: Lowering, array: Array) -> str:
     """Return the address of a header as Python's arrays have it, for all threads."""
     w, rank = low.w, len(array.dims)
     slot = w.allocate(f"[{_HEADER_WORDS + rank} x i64]")
@@ -184,7 +218,7 @@ def _fill_header(low: Lowering, header: str, data: str, dims: Sequence[str]) -> 
         _store_word(low, first, SLOT_BYTES * k, dim)
 
 
-def _pass_arguments(
+def pass_arguments(
     low: Lowering,
     function: ChunkFunction,
     block: str,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from wend.backends.native.codegen.lowering import Emit
 from wend.backends.native.emit import (
     chunks,
+    concurrent,
     contracting,
     decompositions,
     fourier,
@@ -53,6 +54,7 @@ EMITTERS: Mapping[Op, Emit] = {
     **effects.EMITTERS,
     **control.EMITTERS,
     **chunks.EMITTERS,
+    **concurrent.EMITTERS,
     **loop_nest.EMITTERS,
     **lane_map.EMITTERS,
 }

@@ -4,6 +4,8 @@
                                call function(context, from, size, thread) on parts of a loop
     void wend.chunks(function, context, count, most, limit, words)
                                the same on chunks that may take long, one at a time
+    void wend.tasks(function, context, count, most, limit, words)
+                               the same on chunks each of which takes long
     void wend.serve(thread)    the body of a helper thread: work until told to stop
     void wend.join(count)      set the number of helpers; 0 tells them to stop
     void wend.forget()         reset the state in a fork, where the helpers do not exist
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 from wend.backends.native.rt.clock import NOW
 
-NAMES = ("wend.parallel", "wend.chunks", "wend.serve", "wend.join", "wend.forget")
+NAMES = ("wend.parallel", "wend.chunks", "wend.tasks", "wend.serve", "wend.join", "wend.forget")
 
 # The least cost of a loop that is worth waking up helpers, in units of `cost`: about 0.1 ms
 MIN_PARALLEL_COST = 1 << 20
@@ -35,7 +37,8 @@ _MAX_SPINS = 40  # polls for work before a helper sleeps
 _OPEN_BIT = 1 << 32  # set in `inside` while there are chunks; the rest counts active helpers
 
 DECLARATION = """declare void @wend.parallel(ptr, ptr, i64, i64, i64) nounwind
-declare void @wend.chunks(ptr, ptr, i64, i64, ptr, ptr) nounwind"""
+declare void @wend.chunks(ptr, ptr, i64, i64, ptr, ptr) nounwind
+declare void @wend.tasks(ptr, ptr, i64, i64, ptr, ptr) nounwind"""
 
 # 128 bytes hold a pthread_mutex_t or pthread_cond_t on every platform.
 LIBRARY = f"""
@@ -192,6 +195,24 @@ rest:
   %from = phi i64 [ %k, %look ], [ %k1, %ask ], [ %k1, %try ]
   %many = sub i64 %count, %from
   call void %function(ptr %context, i64 %from, i64 %many, i64 0)
+  ret void
+}}
+
+define void @wend.tasks(ptr %function, ptr %context, i64 %count, i64 %most, ptr %limit,
+    ptr %words) {{
+  %serving = load atomic i64, ptr @serving monotonic, align 8
+  %none = icmp eq i64 %serving, 0
+  br i1 %none, label %alone, label %try
+try:
+  %was = atomicrmw xchg ptr @busy, i32 1 acquire
+  %mine = icmp eq i32 %was, 0
+  br i1 %mine, label %post, label %alone
+post:
+  call void @wend.post(ptr %function, ptr %context, i64 0, i64 %count, i64 1, i64 %most,
+    ptr %limit, ptr %words)
+  ret void
+alone:
+  call void %function(ptr %context, i64 0, i64 %count, i64 0)
   ret void
 }}
 

@@ -84,6 +84,10 @@ class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
     def fused_loops(self) -> tuple[FusedLoop, ...]:
         return self._program.fused_loops
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        return self._program.remarks
+
     def held_memory(self) -> Mapping[str, int]:
         """Return the bytes that idle workspaces hold."""
         workspaces = self._workspaces.all()

@@ -143,19 +143,18 @@ class _Chunks:
 
     def add_workspaces(self, caller: Workspace) -> None:
         """Make the workspaces of the threads that run chunks for a caller."""
-        limit = caller.address + self._chunk.words
+        limit = caller.address + self._chunk.limit
         spaces = [self._pool.new_workspace() for _ in range(self._chunk.threads)]
         for space in spaces:
             struct.pack_into("P", space.block, self._python + python_callbacks.LIMIT, limit)
         addresses = [space.address for space in spaces]
-        struct.pack_into(f"{len(spaces)}P", caller.block, self._chunk.words + 8, *addresses)
+        struct.pack_into(f"{len(spaces)}P", caller.block, self._chunk.blocks, *addresses)
         caller.chunks += spaces
         self._first = len(caller.chunks) - len(spaces)
 
     def errors(self, caller: Workspace) -> Iterator[BaseException]:
         """Yield the error of the first chunk that has failed, or that of a signal handler."""
-        (limit,) = struct.unpack_from("q", caller.block, self._chunk.words)
-        struct.pack_into("q", caller.block, self._chunk.words, python_callbacks.NO_LIMIT)
+        (limit,) = struct.unpack_from("q", caller.block, self._chunk.limit)
         for space in caller.chunks[self._first : self._first + self._chunk.threads]:
             place = self._python + python_callbacks.CHUNK
             number, status = struct.unpack_from("2q", space.block, place)

@@ -60,7 +60,7 @@ def _max_small_fmas() -> tuple[int, int]:
     return MAX_SERIAL_FMAS, MAX_SERIAL_FMAS
 
 
-def _is_single_threaded() -> bool:
+def is_single_threaded() -> bool:
     """Return whether BLAS runs in the calling thread only, as far as can be told."""
     if not platform().is_process:
         return True
@@ -161,7 +161,7 @@ class _BlasCalls:
         w = self.w
         area = w.define("mul i64 %rows, %columns")
         pairs = w.define(f"mul i64 {area}, %depth")
-        max_tiled = 0 if _is_single_threaded() else MAX_TILED_FMAS
+        max_tiled = 0 if is_single_threaded() else MAX_TILED_FMAS
         is_tiled = w.define(f"icmp ule i64 {pairs}, {max_tiled}")
         depth = self._min("%depth", str(_MAX_TILE_DEPTH))
         area_limit = w.define(f"udiv i64 {MAX_SERIAL_FMAS}, {depth}")
