@@ -64,7 +64,7 @@ def obstacle(node: Node) -> str:
         if not is_of_lists and (inner.op.may_fail(inner) or inner.op.effect is not Effect.NONE):
             return f"`{inner.op.name}`{at(inner.source)} may raise an error"
         types = [_innermost(x.type) for x in (*inner.operands, *inner.results)]
-        large = [type for type in types if not _is_few(type)]
+        large = [type for type in types if not _has_few_elements(type)]
         if large:
             return f"`{inner.op.name}`{at(inner.source)} has {large[0]}"
     loops = [WhileParts.of(x) for x in p.body.walk() if x.op is while_]
@@ -91,8 +91,8 @@ def _innermost(type: Type) -> Type:
     return type
 
 
-def _is_few(type: Type) -> bool:
-    """Return whether a type is that of a few numbers."""
+def _has_few_elements(type: Type) -> bool:
+    """Return whether a type is that of a small array, of any numbers."""
     if not isinstance(type, TensorType) or type.shape is None:
         return False
     count = size_of(type.shape)

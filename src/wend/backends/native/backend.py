@@ -90,7 +90,7 @@ def split_maps(graph: Graph) -> Graph:
         return graph
     from wend.backends.native.scalarize import maps  # imported late, as the code generator is
 
-    return maps.split_maps(graph)
+    return maps.split_arrays_of_maps(graph)
 
 
 def _generate(graph: Graph, *, is_measured: bool = False) -> Program:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import wend
 from wend.backends.native.backend import BACKEND as NATIVE
+from wend.backends.native.scalarize.draws import expand_draws
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ops.build import Build
 from wend.ops.random import COUNTER, KEY, random_bits
@@ -28,7 +29,11 @@ def test_the_words_of_numpy(key: tuple[int, ...], counter: tuple[int, ...], coun
     args = [np.array(words, np.uint64) for words in (key, counter)]
     run = NATIVE.compile(graph)
     assert not run.host_nodes
-    np.testing.assert_array_equal(run(args)[0], NUMPY.compile(graph)(args)[0])
+    expected = NUMPY.compile(graph)(args)[0]
+    np.testing.assert_array_equal(run(args)[0], expected)
+    in_registers = expand_draws(graph)
+    assert (random_bits in in_registers.ops) == (count not in range(1, 9))
+    np.testing.assert_array_equal(NUMPY.compile(in_registers)(args)[0], expected)
 
 
 def test_a_shape_of_the_run() -> None:

@@ -15,8 +15,8 @@ from wend.ops import elementwise
 from wend.ops.build import Build
 from wend.ops.random import UINT64, random_bits
 
-# Words of one block of the cipher, and the most that are drawn in registers
-_BLOCK, _MAX_WORDS = 4, 8
+# The most words that are drawn in registers: two blocks of the cipher
+_MAX_WORDS = 8
 
 
 def expand_draws(graph: Graph) -> Graph:
@@ -37,7 +37,7 @@ def expand_draws(graph: Graph) -> Graph:
 
 def _is_short(node: Node) -> bool:
     type = node.results[0].tensor
-    return type.is_static and size(type) <= _MAX_WORDS
+    return type.is_static and 0 < size(type) <= _MAX_WORDS
 
 
 def _draw(b: Build, node: Node, key: Value, counter: Value) -> Value:

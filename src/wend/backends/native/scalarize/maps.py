@@ -34,13 +34,13 @@ from wend.passes.lower_maybes import without_maybes
 from wend.passes.pipeline import run_passes
 
 
-def split_maps(graph: Graph) -> Graph:
+def split_arrays_of_maps(graph: Graph) -> Graph:
     """Split the small arrays of each map that then runs in lanes, in regions too."""
     if parallel_map not in graph.ops:
         return graph
 
     def split(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = with_operands(node, operands, list(map(split_maps, node.regions)))
+        copy = with_operands(node, operands, list(map(split_arrays_of_maps, node.regions)))
         if copy.op is parallel_map and _may_split(copy, ParallelMapParts.of(copy)):
             b = Build("")
             b.source = node.source
@@ -64,14 +64,14 @@ def _may_split(node: Node, p: ParallelMapParts) -> bool:
     loops = [WhileParts.of(x) for x in p.body.walk() if x.op is while_]
     carried = [x.type for w in loops for x in w.before_carry]
     types = [*p.body.param_types, *p.body.result_types, *filter(_is_ranked, carried)]
-    return bool(loops) and all(map(_is_few, types)) and not may_run_in_lanes(node)
+    return bool(loops) and all(map(_can_split, types)) and not may_run_in_lanes(node)
 
 
 def _is_ranked(type: Type) -> bool:
     return isinstance(type, TensorType) and type.shape is not None
 
 
-def _is_few(type: Type) -> bool:
+def _can_split(type: Type) -> bool:
     """Return whether a type is a number that lanes have, or a small array of such."""
     return is_number(type) or is_small(type, MAX_VALUE_ELEMENTS)
 
