@@ -10,6 +10,7 @@ from bench.peer import Peer
 from bench.peers.arrays import like_numpy
 from bench.workload import VALUE, Program, Refuses, Workload
 
+
 class Wend(Peer):
     """Programs with Python's own control flow over NumPy's functions."""
 
@@ -50,7 +51,9 @@ class Wend(Peer):
             except UnsupportedError as error:
                 why = str(error).splitlines()[0]
             else:
-                self.note = "" if backend == self.backends[0] else f"on the {backend} backend ({why})"
+                self.note = (
+                    "" if backend == self.backends[0] else f"on the {backend} backend ({why})"
+                )
                 return program
         return Refuses(why)
 

@@ -41,7 +41,10 @@ GROUPS = {
         )
     ),
     "breadth": tuple(name for names in BREADTH.values() for name in names),
-    "ensembles": ("roots", "lengths", "solves"),
+    "ensembles": (
+        *("roots", "lengths", "solves", "solves_geometric", "steps_newton", "mandelbrot"),
+        *("mandelbrot_complex", "barrier", "examples", "examples_by_hand"),
+    ),
     "loops": ("tanh_layer", "outer_sum", "last_rows", "fill"),
 }
 NAMES = (

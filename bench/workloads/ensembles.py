@@ -52,6 +52,59 @@ def growth(lib: Library) -> Program:
     return program
 
 
+def steps_with_newton(lib: Library) -> Program:
+    """100 steps, each with a loop of its own."""
+
+    def program(a: Any) -> Any:
+        x = a
+        for _ in range(100):
+            y = 0.5 * (x + a)
+            while abs(y * y - a) > 1e-12 * a:
+                y = 0.5 * (y + a / y)
+            x = 0.9 * x + 0.2 * y
+        return x
+
+    return program
+
+
+def mandelbrot(lib: Library) -> Program:
+    """The trips of a point of an 800 x 800 grid, by its number."""
+
+    def program(pixel: Any) -> Any:
+        row = pixel // 800.0
+        a, b = -2.0 + 2.5 * (pixel - 800.0 * row) / 800.0, -1.25 + 2.5 * row / 800.0
+        x, y, trips = 0.0, 0.0, 0.0
+        while x * x + y * y <= 4.0 and trips < 200.0:
+            x, y, trips = x * x - y * y + a, 2.0 * x * y + b, trips + 1.0
+        return trips
+
+    return program
+
+
+def mandelbrot_complex(lib: Library) -> Program:
+    """The same, on complex numbers."""
+
+    def program(pixel: Any) -> Any:
+        row = pixel // 800.0
+        c = complex(-2.0 + 2.5 * (pixel - 800.0 * row) / 800.0, -1.25 + 2.5 * row / 800.0)
+        z, trips = 0.0 * c, 0.0
+        while z.real * z.real + z.imag * z.imag <= 4.0 and trips < 200.0:
+            z, trips = z * z + c, trips + 1.0
+        return trips
+
+    return program
+
+
+def long_solve(lib: Library) -> Program:
+    """A solve until a time of its own, which decides how many steps there are."""
+    program = lib.helper(dopri(lib))
+
+    def until(time: Any) -> Any:
+        return program(*RATES_AND_START, time)
+
+    return until
+
+
 def solve(lib: Library) -> Program:
     program = lib.helper(dopri(lib))
     alpha, beta, gamma, delta, prey, hunters = RATES_AND_START
@@ -96,17 +149,24 @@ def mapped(element: Written) -> Callable[[Peer, str], Program]:
     return make
 
 
-def ensemble(name: str, title: str, element: Written, full: Any, small: Any) -> Workload:
+def ensemble(
+    name: str,
+    title: str,
+    element: Written,
+    full: Any,
+    small: Any,
+    measures: tuple[str, ...] = (VALUE, GRADIENT),
+) -> Workload:
     plain = total(element)
     return Workload(
         name=name,
         title=title,
         arguments=(full,),
         small=(small,),
-        measures=(VALUE, GRADIENT),
+        measures=measures,
         plain=plain,
-        differentiable=(0,),
-        answer=differences(plain(LIBRARY), (0,)),
+        differentiable=(0,) if GRADIENT in measures else (),
+        answer=differences(plain(LIBRARY), (0,)) if GRADIENT in measures else None,
         own={"wend": mapped(element)},
         peers=("wend", "python", "numba"),
         tolerance=1e-5,
@@ -121,6 +181,86 @@ def lengths(count: int) -> Any:
 
 def scales(count: int) -> Any:
     return np.random.default_rng(4).uniform(0.8, 1.2, size=count)
+
+
+SPOT, STRIKE, BARRIER, STEPS = 90.0, 100.0, 80.0, 24
+DRIFT, SPREAD = (0.03 - 0.25 * 0.25 / 2) / 48, 0.25 * (1 / 48) ** 0.5
+
+
+def barrier_by_wend(peer: Peer, measure: str) -> Program:
+    """Paths with keys of their own, which end where they meet the barrier."""
+    import wend
+
+    wend.config(cache_dir="")
+
+    def payoff(key: Any) -> Any:
+        price, step = SPOT, 0
+        while step < STEPS and price > BARRIER:
+            key, draw = wend.random.split(key)
+            price = price * np.exp(DRIFT + SPREAD * wend.random.normal(draw))
+            step = step + 1
+        return np.maximum(price - STRIKE, 0.0) if price > BARRIER else 0.0
+
+    def program(paths: Any) -> Any:
+        keys = wend.random.split(wend.random.key(0), paths.shape[0])
+        return np.sum(wend.vmap(payoff)(keys))
+
+    return wend.function(program)
+
+
+def barrier(lib: Library) -> Program:
+    """The same paths with the draws of `numpy.random`."""
+
+    def program(paths: Any) -> Any:
+        total = 0.0
+        for _ in range(paths.shape[0]):
+            price, step = SPOT, 0
+            while step < STEPS and price > BARRIER:
+                price = price * np.exp(DRIFT + SPREAD * np.random.standard_normal())  # noqa: NPY002 (Numba)
+                step = step + 1
+            if price > BARRIER:
+                total = total + max(price - STRIKE, 0.0)
+        return total
+
+    return program
+
+
+_rng = np.random.default_rng(6)
+FIRST, SECOND = _rng.normal(size=(64, 128)) / 8, _rng.normal(size=128) / 11
+
+
+def examples_by_hand(lib: Library) -> Program:
+    """The squares of the gradients of each example, by products that are written for all."""
+
+    def program(xs: Any) -> Any:
+        hidden = np.tanh(xs @ FIRST)
+        slopes = 2.0 * (hidden @ SECOND - 1.0)
+        seconds = slopes[:, None] * hidden
+        inner = slopes[:, None] * SECOND * (1.0 - hidden * hidden)
+        firsts = xs[:, :, None] * inner[:, None, :]
+        return np.sum(firsts * firsts) + np.sum(seconds * seconds)
+
+    return program
+
+
+def examples(peer: Peer, measure: str) -> Program:
+    """The same by `vmap` of the gradient for one."""
+    import wend
+
+    wend.config(cache_dir="")
+
+    def loss(weights: Any, x: Any) -> Any:
+        return (np.tanh(x @ weights[0]) @ weights[1] - 1.0) ** 2
+
+    def program(xs: Any) -> Any:
+        first, second = wend.vmap(wend.grad(loss), (None, 0))((FIRST, SECOND), xs)
+        return np.sum(first * first) + np.sum(second * second)
+
+    return wend.function(program)
+
+
+def rows(count: int) -> Any:
+    return np.random.default_rng(7).normal(size=(count, 64))
 
 
 WORKLOADS = [
@@ -144,5 +284,65 @@ WORKLOADS = [
         solve,
         scales(2_000),
         scales(40),
+    ),
+    ensemble(
+        "solves_geometric",
+        "2,000 adaptive ODE solves until times of their own, the longest ten times the mean",
+        long_solve,
+        4.0 * np.random.default_rng(5).exponential(size=2_000),
+        4.0 * np.random.default_rng(5).exponential(size=40),
+    ),
+    ensemble(
+        "steps_newton",
+        "2,000 times 100 steps with Newton's method inside",
+        steps_with_newton,
+        np.exp(2 * np.random.default_rng(2).standard_normal(2_000)),
+        np.exp(np.random.default_rng(2).standard_normal(40)),
+    ),
+    ensemble(
+        "mandelbrot",
+        "Mandelbrot's set by a loop for each of 800 x 800 points",
+        mandelbrot,
+        np.arange(640_000.0),
+        np.arange(320_300.0, 320_340.0),
+        (VALUE,),
+    ),
+    ensemble(
+        "mandelbrot_complex",
+        "the same with complex numbers",
+        mandelbrot_complex,
+        np.arange(640_000.0),
+        np.arange(320_300.0, 320_340.0),
+        (VALUE,),
+    ),
+    Workload(
+        name="barrier",
+        title="a barrier option, 100,000 paths that draw in their loops",
+        arguments=(np.zeros(100_000),),
+        small=(np.zeros(40),),
+        measures=(VALUE,),
+        plain=barrier,
+        own={"wend": barrier_by_wend},
+        peers=("wend", "python", "numba"),
+        checked=False,
+    ),
+    Workload(
+        name="examples",
+        title="the gradient of a small network for each of 256 examples",
+        arguments=(rows(256),),
+        small=(rows(8),),
+        measures=(VALUE,),
+        plain=examples_by_hand,
+        own={"wend": examples},
+        peers=("wend", "python"),
+    ),
+    Workload(
+        name="examples_by_hand",
+        title="the same by products that are written for all examples",
+        arguments=(rows(256),),
+        small=(rows(8),),
+        measures=(VALUE,),
+        plain=examples_by_hand,
+        peers=("wend", "python"),
     ),
 ]
