@@ -191,6 +191,13 @@ def test_what_has_a_shape_that_depends_on_data_is_refused_by_name() -> None:
         wend.function(lambda x: x[x > 0])(np.ones(3))
 
 
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "sort", "argsort", "median"])
+def test_complex_numbers_are_ordered_as_numpy_orders_them(name: str) -> None:
+    for x in np.array([1 + 2j, 1 - 1j, -3j, 2.0]), np.array([1 + 2j, np.nan + 1j, -3j]):
+        fun = getattr(np, name)
+        np.testing.assert_array_equal(wend.function(fun, backend="jax")(x), fun(x))
+
+
 def test_operations_without_a_lowering_call_numpy_and_are_listed() -> None:
     total = wend.function(lambda x: np.linalg.det(x) + np.sum(x))
     assert float(total(np.eye(2) * 2.0)) == 8.0

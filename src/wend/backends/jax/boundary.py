@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -37,6 +38,20 @@ class DeviceArrays(ArrayBoundary):
         with jax.enable_x64(True):
             # A copy: JAX may refer to NumPy's memory, which the caller may change during the run
             return jax.device_put(host, may_alias=False)
+
+    def adopt(self, array: Any) -> Any:
+        """Return the array of another library on a device of JAX; they share memory (DLPack).
+
+        Raises:
+            RuntimeError: JAX does not have that device.
+        """
+        with self.in_64_bits():
+            return jax.dlpack.from_dlpack(array)
+
+    def in_64_bits(self) -> AbstractContextManager[Any]:
+        """Return a context in which JAX keeps numbers of 64 bits, as other libraries have them."""
+        context: AbstractContextManager[Any] = jax.enable_x64(True)
+        return context
 
     def to_host(self, array: Any) -> Any:
         return HOST.receive(np.asarray(array))

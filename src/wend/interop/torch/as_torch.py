@@ -92,12 +92,13 @@ def as_torch(fun: Callable[..., Any]) -> Callable[..., Any]:
             arrays and numbers must be hashable, and are part of the signature.
 
     Returns:
-        A function of the same arguments, whose results are tensors on the CPU.
+        A function of the same arguments, whose results are tensors. Tensors on a GPU are computed
+        on there by JAX (`backend="jax"`), which must be installed for that GPU.
 
     Raises:
         VariableError: `fun` uses a variable.
         TypeMismatchError: it changes an argument in place, prints, calls Python, or returns arrays
-            whose size only a run can tell; or a tensor is not on the CPU, or of a dtype that NumPy
+            whose size only a run can tell; or tensors are on a device that JAX does not have, or of a dtype that NumPy
             does not have.
 
     Example:

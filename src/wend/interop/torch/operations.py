@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from wend.base.errors import TypeMismatchError, explain
+from wend.base.errors import TypeMismatchError
 from wend.interop.flat_function import ArrayType, FlatFunction
 from wend.interop.numbered_functions import NumberedFunctions
+from wend.interop.torch.devices import not_on_cpu_text, run_on_device
 
 _functions = NumberedFunctions()  # that graphs of torch.compile call
 
@@ -59,7 +60,7 @@ def to_numpy(x: Any) -> np.ndarray:
     if not isinstance(x, torch.Tensor):
         raise TypeMismatchError(f"expected a tensor, found {type(x).__name__}: {x!r:.60}")
     if not x.is_cpu:
-        raise _not_on_cpu(x)
+        raise _ElsewhereError(not_on_cpu_text(x.device))
     array: np.ndarray = x.detach().resolve_conj().resolve_neg().numpy()
     return array
 
@@ -69,7 +70,18 @@ def dtype_of(type: ArrayType) -> Any:
     return torch.from_numpy(np.empty(0, type.dtype)).dtype
 
 
+class _ElsewhereError(TypeMismatchError):
+    """A tensor is not on the CPU."""
+
+
 def _run(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
+    try:
+        return _run_on_cpu(function, operands)
+    except _ElsewhereError:  # no test of each operand before
+        return run_on_device(function, operands)
+
+
+def _run_on_cpu(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
     enter, models = function.entry or _prepare(function)
     if enter is None:
         return _run_arrays(function, operands)
@@ -90,15 +102,10 @@ def _prepare(function: FlatFunction) -> Any:
 def _contiguous(x: Any) -> Any:
     """Return a tensor whose memory is its elements in C order."""
     if not x.is_cpu:
-        raise _not_on_cpu(x)
+        raise _ElsewhereError(not_on_cpu_text(x.device))
     if x.is_complex() or x.is_neg():
         x = x.detach().resolve_conj().resolve_neg()
     return x if x.is_contiguous() else x.detach().contiguous()
-
-
-def _not_on_cpu(x: Any) -> Exception:
-    cure = "move it to the CPU and the results back: x.cpu()."
-    return TypeMismatchError(explain(f"wend.interop.torch: a tensor is on {x.device}.", cure=cure))
 
 
 def _run_arrays(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
@@ -210,7 +217,8 @@ def _compiled_call(operands: list[torch.Tensor], number: int) -> list[torch.Tens
 
 def _fake_call(operands: list[Any], number: int) -> list[Any]:
     types = _functions[number].result_types
-    return [torch.empty(type.shape, dtype=dtype_of(type)) for type in types]
+    device = next((x.device for x in operands if x.ndim), None)
+    return [torch.empty(type.shape, dtype=dtype_of(type), device=device) for type in types]
 
 
 def _keep_operands(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -59,6 +59,10 @@ def _recurrence(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     return jnp.moveaxis(rows, 0, axis)
 
 
+# Kinds of dtypes for which NumPy's kernels compute, by their real parts and then the imaginary ones
+BY_KERNEL: dict[Op, str] = dict.fromkeys(
+    (reducing.reduce_max, reducing.reduce_min, reducing.argmax, reducing.argmin), "c"
+)
 EMITTERS: dict[Op, Emitter] = {
     reducing.reduce_sum: _reduce(jnp.sum),
     reducing.reduce_prod: _reduce(jnp.prod),

@@ -51,6 +51,7 @@ _FAMILIES = (
 EMITTERS: dict[Op, Emitter] = {
     op: emitter for family in _FAMILIES for op, emitter in family.EMITTERS.items()
 }
+_BY_KERNEL = {**elementwise.BY_KERNEL, **reducing.BY_KERNEL}
 _FOLDED = 256  # elements; what is known and larger is computed by the program
 
 
@@ -75,7 +76,7 @@ def emit(
 
 
 def _is_left_to_numpy(node: Node) -> bool:
-    kinds = elementwise.BY_KERNEL.get(node.op, "")
+    kinds = _BY_KERNEL.get(node.op, "")
     return bool(kinds) and node.operands[0].tensor.dtype.kind in kinds
 
 
