@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import types
 import weakref
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from wend.capture.heap import locations
 from wend.capture.heap.locations import write_log
 from wend.capture.heap.places import instance_dict
 from wend.capture.libraries import is_library
-from wend.capture.replacements import is_plain_function
+from wend.capture.replacements import is_plain_function, replacement_of
 from wend.capture.stage import raises
 from wend.capture.state import one_shot_iterators, operands
 from wend.capture.state.assignments import note_attribute_write
@@ -38,7 +39,8 @@ from wend.capture.state.unbound_attributes import (
     read_attribute,
 )
 from wend.eager.dispatch import Staged
-from wend.trace.arrays.tracer import Tracer
+from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.tracer import TracedNumber, Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
@@ -49,7 +51,7 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
     if type(owner) is np.ndarray:
         owner = entered_items(owner)
     if isinstance(owner, Tracer):
-        return staged_attribute(owner, name)
+        return _method_of_number(owner, name) or staged_attribute(owner, name)
     if isinstance(owner, weakref.finalize):
         read_finalizer(owner)
     descriptor, subject, kind = _descriptor(owner, name)
@@ -84,7 +86,32 @@ def method(owner: Any, name: str, /) -> Any:
     """Return the method `owner.name`, to be called."""
     if type(owner) is np.ndarray:
         owner = entered_items(owner)
-    return getattr(owner, name) if isinstance(owner, Staged) else attribute(owner, name)
+    if isinstance(owner, Staged):
+        return _method_of_number(owner, name) or getattr(owner, name)
+    return attribute(owner, name)
+
+
+# The functions that call special methods which numbers have and traced numbers do not
+_CALLERS_OF_METHODS: dict[str, Callable[..., Any]] = {
+    "__round__": round,
+    "__floor__": math.floor,
+    "__ceil__": math.ceil,
+    "__trunc__": math.trunc,
+    "__float__": float,
+    "__int__": int,
+    "__bool__": bool,
+    "__str__": str,
+    "__repr__": repr,
+    "__format__": format,
+}
+
+
+def _method_of_number(x: Any, name: str) -> Any:
+    """Return a special method of the number that a traced one stands for, or None."""
+    caller = _CALLERS_OF_METHODS.get(name) if isinstance(x, TracedNumber) else None
+    if caller is None or not hasattr(class_of(x), name):
+        return None
+    return functools.partial(replacement_of(caller), x)
 
 
 def peek(owner: Any, name: str, /) -> Any:

@@ -33,6 +33,7 @@ from wend.capture.heap.unseen_code import codes_in, note_uncaptured
 from wend.capture.heap.user_operators import note_operands
 from wend.capture.libraries import is_library
 from wend.capture.replacements import is_plain_function
+from wend.capture.rewrite.handlers import suppress_by_handlers
 from wend.capture.rewrite.jumps import exit_of_finally
 from wend.capture.rewrite.scope import Enclosing, mangled
 from wend.capture.rewrite.statements import rewrite_function, rewrite_generator
@@ -94,7 +95,7 @@ def captured(fun: Any) -> Any:
     is_marked = getattr(fun, "__wend_do_not_capture__", False)
     if is_marked:
         NOT_CAPTURED[fun.__code__] = MARKED
-    elif is_library(fun.__code__.co_filename):
+    elif is_library(fun.__code__.co_filename) and fun.__code__ not in _ORDERINGS:
         if not is_wend_file(fun.__code__.co_filename):
             note_plain(fun.__dict__.get("__wrapped__"), "is called by a library")
             for value in _closed_over(fun):
@@ -112,6 +113,14 @@ def captured(fun: Any) -> Any:
     else:
         guard_captured(fun)
     return _rebind(fun, conversion.code)
+
+
+# Comparisons that `functools.total_ordering` adds to a class: they decide by those of the user's
+_ORDERINGS = frozenset(
+    method.__code__
+    for methods in getattr(functools, "_convert", {}).values()
+    for _, method in methods
+)
 
 
 def note_plain(fun: Any, why: str, owner: Any = MISSING) -> None:
@@ -245,7 +254,10 @@ def _compile(fun: types.FunctionType) -> _CapturedCode | None:
         rewritten = generator
     else:
         _check_finally(node, fun)
-        rewritten = rewrite_function(_as_definition(node, fun), fun.__code__.co_freevars)
+        whole = _as_definition(node, fun)
+        if any(code.co_exceptiontable for code in codes_in(fun.__code__)):
+            whole = suppress_by_handlers(whole, _outside_names(fun))
+        rewritten = rewrite_function(whole, fun.__code__.co_freevars)
     user_name, rewritten.name = rewritten.name, _FUNCTION
     factory_parameters = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
     body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
@@ -265,6 +277,17 @@ def _compile(fun: types.FunctionType) -> _CapturedCode | None:
     code = _with_user_names(_code_in(outer, rewritten.name), *names, WHOLE_FUNCTION, generators)
     rewritten.name = user_name
     return _CapturedCode(code, rewritten)
+
+
+def _outside_names(fun: types.FunctionType) -> dict[str, Any]:
+    """Return what the names stand for that a function finds outside."""
+    cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)
+    names = dict(fun.__globals__)
+    for name, cell in cells:
+        names[name] = None
+        with contextlib.suppress(ValueError):  # empty
+            names[name] = cell.cell_contents
+    return names
 
 
 def _check_finally(node: FunctionNode, fun: types.FunctionType) -> None:

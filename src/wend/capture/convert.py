@@ -36,7 +36,7 @@ from wend.capture.heap.locations import (
     log_write_variable,
 )
 from wend.capture.libraries import include_package
-from wend.capture.managers import context
+from wend.capture.managers import check_suppress, context
 from wend.capture.replacements import is_plain_function
 from wend.capture.rewrite.syntax import Operations
 from wend.capture.stage.branches import if_, if_return
@@ -172,6 +172,7 @@ vars(RUNTIME_FUNCTIONS).update(
     check_caught=check_caught,
     compare=compare,
     consumed=lambda value: entered_items(one_shot_iterators.consume(value)),
+    check_suppress=check_suppress,
     context=context,
     decided=require_concrete,
     decomposed=patterns.check_match_subject,
@@ -187,6 +188,7 @@ vars(RUNTIME_FUNCTIONS).update(
     if_return=if_return,
     in_place=in_place,
     item_owner=proxied,
+    is_mapping=patterns.is_mapping,
     is_of_class=patterns.is_of_class,
     is_perhaps=is_maybe_bound,
     is_sequence=patterns.is_sequence,
@@ -196,6 +198,8 @@ vars(RUNTIME_FUNCTIONS).update(
     known=require_bound,
     made=one_shot_iterators.register,
     matched_part=patterns.matched_part,
+    other_items=patterns.other_items,
+    starred_items=patterns.starred_items,
     method=method,
     mutated=mutated,
     peek=peek,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
 import numpy as np
 
+from wend.base.errors import StructureError, explain
 from wend.base.handling.handlers import note_entered, note_left
+from wend.base.source import at, user_source
 from wend.capture.builtins.streams import entered, is_left_before_run
 from wend.capture.conversion import captured
 from wend.capture.guards.outside import (
@@ -33,6 +36,29 @@ def context(manager: Any) -> Any:
         read_method(manager, "__exit__")
         enter, leave = captured(enter), captured(leave)
     return _Context(manager, enter, leave)
+
+
+def check_suppress(manager: Any, *classes: Any) -> None:
+    """Check that a name stands for `contextlib.suppress`, as when the code was rewritten.
+
+    Raises:
+        StructureError: it does not, or one of several classes is a tuple of them.
+    """
+    if manager is not contextlib.suppress:
+        what, cure = (
+            f"a name stands for {manager!r:.60}",
+            "give the other manager a name of its own",
+        )
+    elif len(classes) > 1 and not all(isinstance(kind, type) for kind in classes):
+        what, cure = "there is a tuple among the classes", "name each class: suppress(A, *others)"
+    else:
+        return
+    raise StructureError(
+        explain(
+            f"`with`{at(user_source())} was rewritten for contextlib.suppress, but {what}.",
+            cure=f"{cure}.",
+        )
+    )
 
 
 def _is_users_function(fun: Any) -> bool:

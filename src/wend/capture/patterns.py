@@ -48,10 +48,10 @@ def _positional(kind: type) -> Sequence[str]:
     return ("",) if is_self_matching else get_attribute(kind, "__match_args__", ())
 
 
-def is_sequence(subject: Any, count: int) -> bool:
+def is_sequence(subject: Any, count: int, is_open: bool) -> bool:
     """Return whether `case [a, b]` may match: a sequence of that length, but no string.
 
-    An array is a sequence from NumPy 2.5 on.
+    One that is open, as `[a, *others]`, may be longer. An array is a sequence from NumPy 2.5 on.
     """
     if isinstance(subject, TensorList):
         raise ConcreteValueError(
@@ -63,11 +63,31 @@ def is_sequence(subject: Any, count: int) -> bool:
         )
     if isinstance(subject, Staged):
         array: Any = subject
-        return _ARRAYS_ARE_SEQUENCES and is_instance(array, np.ndarray) and len(array) == count
+        if not (_ARRAYS_ARE_SEQUENCES and is_instance(array, np.ndarray)):
+            return False
+        return len(array) >= count if is_open else len(array) == count
     match subject:
         case [*items]:
-            return len(items) == count
+            return len(items) >= count if is_open else len(items) == count
     return False
+
+
+def starred_items(subject: Any, start: int, after: int) -> list[Any]:
+    """Return what `*others` of a sequence pattern binds."""
+    return [subject[k] for k in range(start, len(subject) - after)]
+
+
+def is_mapping(subject: Any) -> bool:
+    """Return whether `case {"key": x}` may match."""
+    match subject:
+        case {}:
+            return not isinstance(subject, Staged)
+    return False
+
+
+def other_items(subject: Any, keys: Sequence[Any]) -> dict[Any, Any]:
+    """Return what `**others` of a mapping pattern binds."""
+    return {key: subject[key] for key in subject if key not in keys}
 
 
 def check_match_subject(subject: Any) -> Any:
@@ -75,9 +95,9 @@ def check_match_subject(subject: Any) -> Any:
     if any(isinstance(leaf, (Staged, TensorList)) for leaf in trees.flatten(subject)[0]):
         raise ConcreteValueError(
             explain(
-                f"`match`{at(user_source())} asks for the class of parts of a sequence or mapping "
-                "of any length, which holds traced values.",
-                cure="write it as a chain of `if`, with isinstance.",
+                f"`match`{at(user_source())} has alternatives that bind names: Python runs it, and "
+                "asks for the class of traced values.",
+                cure="write a `case` for each alternative; or a chain of `if`, with isinstance.",
             )
         )
     return subject

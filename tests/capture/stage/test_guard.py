@@ -533,7 +533,8 @@ def around_a_branch(x, n):
 @case(AWAITED, 1.0, 0.0, says="`/`.*`with`")
 def suppressed(x, n):
     y = 1.0
-    with contextlib.suppress(ZeroDivisionError):
+    ignoring = contextlib.suppress
+    with ignoring(ZeroDivisionError):
         y = x / n
     return y
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import dis
-import operator
 import types
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
@@ -23,6 +22,7 @@ from wend.capture.stage.branches import if_value
 from wend.capture.stage.item_comparisons import compare_items, compares_items
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.capture.stage.truth import as_test, truth
+from wend.capture.state import operands
 from wend.capture.syntax.names import RUNTIME
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
@@ -123,17 +123,19 @@ def sum_of(xs: Any, start: Any = 0) -> Any:
     return start
 
 
-def min_or_max(name: str, compare: Callable[[Any, Any], Any], reduce: Callable[..., Any]) -> Any:
+def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
     """Build `min` or `max`, which returns the first of the extreme items."""
     original = getattr(builtins, name)
     order = "Lt" if name == "min" else "Gt"
+    asked, other = ("__lt__", "__gt__") if name == "min" else ("__gt__", "__lt__")
 
     def run(*xs: Any, key: Any = None, **default: Any) -> Any:
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
             return _extreme_of_row(name, reduce, stack_if_list(xs[0]))
         items = [*stack_if_list(xs[0])] if len(xs) == 1 else xs
         keys = items if key is None else [*map(key, items)]
-        if len(items) < 2 or not any(map(_holds_staged, (*items, *keys))):
+        are_users = any(operands.is_users(k, asked) or operands.is_users(k, other) for k in keys)
+        if len(items) < 2 or not (are_users or any(map(_holds_staged, (*items, *keys)))):
             if not items:
                 return original(items, **default)
             return items[original(range(len(items)), key=keys.__getitem__)]
@@ -152,7 +154,7 @@ def min_or_max(name: str, compare: Callable[[Any, Any], Any], reduce: Callable[.
             if compares_items(item_key, order, best_key):
                 is_before = compare_items(item_key, order, best_key)
             else:
-                is_before = compare(item_key, best_key)
+                is_before = operands.compared(order, item_key, best_key)
             best_key = _select(is_before, item_key, best_key)
             best = best_key if key is None else _select(is_before, item, best)
         return best
@@ -393,8 +395,8 @@ STAGED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.round: conversions.round,
     builtins.pow: power,
     builtins.sum: sum_of,
-    builtins.min: min_or_max("min", operator.lt, reducing.min),
-    builtins.max: min_or_max("max", operator.gt, reducing.max),
+    builtins.min: min_or_max("min", reducing.min),
+    builtins.max: min_or_max("max", reducing.max),
     builtins.sorted: sorted_of,
     builtins.print: effects.print,
     builtins.range: TracedRange,

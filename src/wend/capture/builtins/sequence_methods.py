@@ -6,7 +6,9 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wend.capture.stage import raises
 from wend.capture.stage.item_comparisons import are_equal, holds_staged
+from wend.capture.stage.operators import are_users, index_of
 from wend.numpy import elementwise as ew
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import is_traced_now
@@ -24,7 +26,7 @@ def sequence_method(method: Any) -> Callable[..., Any] | None:
     staged = _METHODS[method.__name__]
 
     def run(item: Any, /, *bounds: Any) -> Any:
-        is_staged = holds_staged((item, items))
+        is_staged = holds_staged((item, items)) or are_users([item, *items])
         return staged(items, item, *bounds) if is_staged else method(item, *bounds)
 
     return run
@@ -41,6 +43,10 @@ def _count(items: Sequence[Any], item: Any) -> Any:
 def _index(items: Sequence[Any], item: Any, start: Any = 0, stop: Any = None) -> Any:
     """Return `items.index(item, start, stop)`."""
     positions = range(len(items))[start:stop]
+    if are_users([item, *items]):
+        position = index_of(item, items, positions.start, positions.stop)
+        _raise_absence(position < 0, items, item)
+        return _as_number(position)
     result: Any = len(items)
     is_absent: Any = True
     for position in reversed(positions):
@@ -50,11 +56,19 @@ def _index(items: Sequence[Any], item: Any, start: Any = 0, stop: Any = None) ->
         elif is_match is not False:
             result = ew.where(is_match, position, result)
             is_absent = ew.logical_and(ew.logical_not(is_match), is_absent)
-    if is_absent is True:
-        raise ValueError(_absence(items, item))
-    if is_absent is not False:
-        raise_in_run(ValueError(_absence(items, item)), is_absent)
+    _raise_absence(is_absent, items, item)
     return _as_number(result)
+
+
+def _raise_absence(is_absent: Any, items: Sequence[Any], item: Any) -> None:
+    """Raise Python's error where no item is equal."""
+    if is_absent is False:
+        return
+    text = _absence(items, item)
+    if is_absent is True:
+        raise ValueError(text)
+    if not raises.divert(is_absent, ValueError, [text]):
+        raise_in_run(ValueError(text), is_absent)
 
 
 def _as_number(x: Any) -> Any:

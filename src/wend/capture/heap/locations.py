@@ -54,7 +54,7 @@ from wend.capture.heap.trace_log import (
 )
 from wend.capture.heap.unseen_code import note_object, note_uncaptured
 from wend.capture.libraries import is_library
-from wend.capture.syntax.names import RUNTIME
+from wend.capture.uncaptured import as_written
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.concrete_array import (
     MUTATE_FIRST_ARGUMENT,
@@ -576,10 +576,9 @@ def log_write_reachable(fun: FunctionType) -> None:
     if not _write_logs.get():
         return
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-        if name != RUNTIME:
-            log_write(Cell(name, cell))
-            log_write_contents(Cell(name, cell).read, f"{name}.")
-    for name in fun.__code__.co_names:
+        log_write(Cell(name, cell))
+        log_write_contents(Cell(name, cell).read, f"{name}.")
+    for name in as_written(fun.__code__).co_names:
         if name in fun.__globals__:
             log_write_contents(functools.partial(fun.__globals__.get, name), f"{name}.")
 

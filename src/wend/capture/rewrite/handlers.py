@@ -1,13 +1,17 @@
-"""`try`."""
+"""`try`, and `with contextlib.suppress(…)`."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+from collections.abc import Mapping
+from typing import Any
 
 from wend.base.handling.handler_blocks import only_reraises
 from wend.capture.rewrite.blocks import Blocks
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import (
+    all_arguments,
     assign,
     at_first_line,
     located,
@@ -17,6 +21,7 @@ from wend.capture.rewrite.syntax import (
     thunk,
 )
 from wend.capture.syntax.names import RETURNED, changed, live_before, read
+from wend.capture.syntax.nodes import Transformer, by_kind, cloned, walk
 
 # What NumPy may make of a floating-point error
 _FLOAT_ERRORS = frozenset(["FloatingPointError", "RuntimeWarning", "Warning"])
@@ -156,3 +161,72 @@ def _is_static(kind: ast.expr) -> bool:
     while isinstance(kind, ast.Attribute):
         kind = kind.value
     return isinstance(kind, ast.Name)
+
+
+# `with contextlib.suppress(…)` is a `try` whose handler does nothing, which is recorded
+def suppress_by_handlers(node: ast.FunctionDef, outside: Mapping[str, Any]) -> ast.FunctionDef:
+    """Rewrite the `with` statements of a function that are known to suppress exceptions.
+
+    Args:
+        node: the function.
+        outside: the globals, and what its closure holds.
+    """
+    kinds = by_kind(node)
+    if not any(_is_candidate(stmt) for stmt in kinds.get(ast.With, ())):
+        return node
+    own = {n.id for n in kinds[ast.Name] if not isinstance(n.ctx, ast.Load)}
+    functions = (*kinds.get(ast.FunctionDef, ()), *kinds.get(ast.Lambda, ()))
+    own |= {argument.arg for fun in functions for argument in all_arguments(fun.args)}
+    own |= {n.asname or n.name for n in kinds.get(ast.alias, ())}
+    own |= {fun.name for fun in kinds.get(ast.FunctionDef, ()) if fun is not node}
+    names = {key: value for key, value in outside.items() if key not in own}
+    node = cloned(node)
+    node.body = _Suppressions(names).all_of(node.body)
+    return node
+
+
+def _is_candidate(stmt: ast.With) -> bool:
+    """Return whether a `with` has the form `with suppress(A, B):`, of classes that names hold."""
+    match stmt.items:
+        case [ast.withitem(ast.Call(ast.Name() | ast.Attribute(ast.Name()), [_, *_], []), None)]:
+            call = stmt.items[0].context_expr
+            assert isinstance(call, ast.Call)
+            return all(isinstance(x, (ast.Name, ast.Attribute)) for x in call.args)
+    return False
+
+
+class _Suppressions(Transformer):
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self.names = names
+
+    def visit_With(self, stmt: ast.With) -> Any:
+        self.generic_visit(stmt)
+        call = stmt.items[0].context_expr
+        if not _is_candidate(stmt) or not isinstance(call, ast.Call):
+            return stmt
+        if self._value(call.func) is not contextlib.suppress or _returns_text(stmt):
+            return stmt
+        classes = call.args[0]
+        if len(call.args) > 1:
+            classes = ast.copy_location(ast.Tuple(call.args, ast.Load()), call)
+        handler = ast.ExceptHandler(classes, None, located([ast.Pass()], stmt))
+        guarded = ast.Try(stmt.body, [ast.copy_location(handler, stmt)], [], [])
+        check = ast.Expr(runtime("check_suppress", call.func, *cloned(call.args)))
+        return [*located([check], stmt), ast.copy_location(guarded, stmt)]
+
+    def _value(self, expression: ast.expr) -> Any:
+        """Return what a name, or an attribute of one, stands for outside the function."""
+        if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
+            is_of_module = self.names.get(expression.value.id) is contextlib
+            return vars(contextlib).get(expression.attr) if is_of_module else None
+        return self.names.get(expression.id) if isinstance(expression, ast.Name) else None
+
+
+def _returns_text(stmt: ast.With) -> bool:
+    """Return whether a block returns a text; a trace for each path does so, but not in a `try`."""
+    returned = (part.value for part in walk(stmt) if isinstance(part, ast.Return))
+    return any(
+        isinstance(value, ast.JoinedStr)
+        or (isinstance(value, ast.Constant) and isinstance(value.value, str))
+        for value in returned
+    )

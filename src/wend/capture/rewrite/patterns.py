@@ -1,4 +1,4 @@
-"""`match` on values, classes and sequences of known length, as a chain of `if`."""
+"""`match` on values, classes, sequences and mappings, as a chain of `if`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wend.capture.syntax.nodes import cloned
 
 
 def is_value_match(stmt: ast.Match) -> bool:
-    """Return whether a `match` tests its subject for values, classes and lengths only."""
+    """Return whether a `match` can be rewritten to a chain of `if`."""
     return all(_is_value_pattern(case.pattern) for case in stmt.cases)
 
 
@@ -25,8 +25,10 @@ def _is_value_pattern(pattern: ast.pattern) -> bool:
             return all(map(_is_value_pattern, patterns)) and not changed([pattern])
         case ast.MatchClass(patterns=positional, kwd_patterns=named):
             return all(map(_is_value_pattern, (*positional, *named)))
-        case ast.MatchSequence(patterns=patterns):
+        case ast.MatchSequence(patterns=patterns) | ast.MatchMapping(patterns=patterns):
             return all(map(_is_value_pattern, patterns))
+        case ast.MatchStar():
+            return True
     return False
 
 
@@ -67,7 +69,13 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
             count = ast.Constant(len(positional))
             yield runtime("is_of_class", cloned(subject), kind, count, strings(attributes))
         case ast.MatchSequence(patterns=patterns):
-            yield runtime("is_sequence", cloned(subject), ast.Constant(len(patterns)))
+            is_open = _star_of(patterns) is not None
+            length = ast.Constant(len(patterns) - is_open), ast.Constant(is_open)
+            yield runtime("is_sequence", cloned(subject), *length)
+        case ast.MatchMapping(keys=keys):
+            yield runtime("is_mapping", cloned(subject))
+            for key in keys:
+                yield ast.Compare(cloned(key), [ast.In()], [cloned(subject)])
     for inner, part in _subpatterns(pattern, subject):
         yield from _tests(inner, part)
 
@@ -79,8 +87,14 @@ def _bindings(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.stmt]:
             yield from _bindings(pattern.pattern, subject)
         if pattern.name is not None:
             yield ast.Assign([name(pattern.name, store=True)], cloned(subject))
+    if isinstance(pattern, ast.MatchStar) and pattern.name is not None:
+        yield ast.Assign([name(pattern.name, store=True)], cloned(subject))
     for inner, part in _subpatterns(pattern, subject):
         yield from _bindings(inner, part)
+    if isinstance(pattern, ast.MatchMapping) and pattern.rest is not None:
+        keys = ast.Tuple([*map(cloned, pattern.keys)], ast.Load())
+        others = runtime("other_items", cloned(subject), keys)
+        yield ast.Assign([name(pattern.rest, store=True)], others)
 
 
 def _subpatterns(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[ast.pattern, ast.expr]]:
@@ -92,5 +106,25 @@ def _subpatterns(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[ast.
             for attribute, inner in zip(attributes, pattern.kwd_patterns, strict=True):
                 yield inner, ast.Attribute(cloned(subject), attribute, ast.Load())
         case ast.MatchSequence(patterns=patterns):
+            star, count = _star_of(patterns), len(patterns)
             for k, inner in enumerate(patterns):
-                yield inner, ast.Subscript(cloned(subject), ast.Constant(k), ast.Load())
+                if k == star:
+                    ends = ast.Constant(k), ast.Constant(count - 1 - k)
+                    yield inner, runtime("starred_items", cloned(subject), *ends)
+                    continue
+                position = k if star is None or k < star else k - count
+                yield inner, ast.Subscript(cloned(subject), _integer(position), ast.Load())
+        case ast.MatchMapping(keys=keys, patterns=patterns):
+            for key, inner in zip(keys, patterns, strict=True):
+                yield inner, ast.Subscript(cloned(subject), cloned(key), ast.Load())
+
+
+def _star_of(patterns: list[ast.pattern]) -> int | None:
+    """Return the position of `*rest` in a sequence pattern, if it has one."""
+    stars = (k for k, pattern in enumerate(patterns) if isinstance(pattern, ast.MatchStar))
+    return next(stars, None)
+
+
+def _integer(value: int) -> ast.expr:
+    constant = ast.Constant(abs(value))
+    return constant if value >= 0 else ast.UnaryOp(ast.USub(), constant)

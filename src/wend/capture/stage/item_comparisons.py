@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from wend.capture.guards.reads import static_attribute
 from wend.capture.stage.truth import truth
+from wend.capture.state import operands
 from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
 from wend.trace.arrays.tracer import Tracer
@@ -104,7 +105,7 @@ def are_equal(one: Any, other: Any, by_identity: bool = True) -> Any:
         return True
     if compares_items(one, "Eq", other):
         return _equal(one, other)
-    return _truth(one == other)
+    return _truth(operands.compared("Eq", one, other))
 
 
 def _truth(x: Any) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,8 @@ def contains(container: Any, item: Any) -> Any:
         return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
     if any_phis() and is_one_of(container if isinstance(container, _EQ_CONTAINERS) else (), item):
         return True
+    if isinstance(container, (list, tuple, deque)) and are_users([item, *container]):
+        return _as_bool(index_of(item, container, 0, len(container)) >= 0)
     if not isinstance(container, _EQ_CONTAINERS) or not (
         holds_staged(item) or any(map(holds_staged, container))
     ):
@@ -161,6 +164,23 @@ def contains(container: Any, item: Any) -> Any:
         elif is_match:
             return _as_bool(ew.logical_or(result, True)) if isinstance(result, Staged) else True
     return _as_bool(result)
+
+
+def are_users(items: Iterable[Any]) -> bool:
+    """Return whether a method of the user's may say which of these are equal."""
+    return any(operands.is_users(item, "__eq__") for item in items)
+
+
+def index_of(item: Any, items: Sequence[Any] | deque[Any], start: int, stop: int) -> Any:
+    """Return the position of the first equal item, or -1; no item after that is compared."""
+    for position in range(start, stop):
+        is_match = are_equal(items[position], item)
+        if isinstance(is_match, Staged):
+            search = functools.partial(index_of, item, items, position + 1, stop)
+            return if_value(is_match, functools.partial(int, position), search, None, "in")
+        if is_match:
+            return position
+    return -1
 
 
 def _as_bool(x: Any) -> Any:

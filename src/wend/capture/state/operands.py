@@ -213,6 +213,12 @@ def defines(owner: Any, name: str) -> bool:
     return any_users(owner) and _method(type(owner), name) is not _MISSING
 
 
+def is_users(owner: Any, name: str) -> bool:
+    """Return whether a special method of an object is code that a user wrote."""
+    method = _method(type(owner), name) if any_users(owner) else None
+    return isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>"
+
+
 def _is_subclass(kind: type, base: type) -> bool:
     return kind is not base and base in kind.__mro__
 
