@@ -98,8 +98,8 @@ def as_torch(fun: Callable[..., Any]) -> Callable[..., Any]:
     Raises:
         VariableError: `fun` uses a variable.
         TypeMismatchError: it changes an argument in place, prints, calls Python, or returns arrays
-            whose size only a run can tell; or tensors are on a device that JAX does not have, or of a dtype that NumPy
-            does not have.
+            whose size only a run can tell; or tensors are on a device that JAX does not have, or
+            of a dtype that NumPy does not have.
 
     Example:
         >>> import torch, numpy as np  # doctest: +SKIP
