@@ -536,7 +536,7 @@ def suppressed(x, n):
     ignoring = contextlib.suppress
     with ignoring(ZeroDivisionError):
         y = x / n
-    return y
+    return y * 2
 
 
 @case(AWAITED, 1.0, 0.0, says="`/`.*`with`")
