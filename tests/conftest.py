@@ -26,6 +26,7 @@ from wend.backends.numpy.backend import NumpyBackend
 from wend.base.config import settings
 from wend.function.closures.shared_traces import forget_shared_traces
 from wend.ir.graph import Graph
+from wend.trace.recording import arguments
 
 hypothesis.settings.register_profile("ci", max_examples=5, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("long", max_examples=300, deadline=None)
@@ -151,6 +152,12 @@ def _freeze_after_modules() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+
+
+@pytest.fixture
+def integers_stay_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's integers never join the key of a trace (D37): tests of refusals pass such numbers."""
+    monkeypatch.setattr(arguments, "INTEGERS", frozenset({int, bool}))
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ import pytest
 
 import wend
 
+pytestmark = pytest.mark.usefixtures("integers_stay_traced")
+
 
 def line_of(fun, offset: int) -> str:
     return f"test_errors.py:{fun.__code__.co_firstlineno + offset}"

@@ -107,7 +107,7 @@ NOT_TAKEN: dict[str, Callable[..., Any]] = {
     "writeable=True": lambda x, w, i: np.lib.stride_tricks.sliding_window_view(
         x, 2, 0, writeable=True
     ),
-    "pads with": lambda x, w, i: np.pad(x, 1, mode="linear_ramp"),
+    "reflect_type='odd'": lambda x, w, i: np.pad(x, 1, mode="reflect", reflect_type="odd"),
     "order='K'": lambda x, w, i: x.T.ravel(order="K"),
     "has no mode": lambda x, w, i: np.linalg.qr(x, "raw"),
     "no method": lambda x, w, i: np.quantile(x, 0.5, method="inverted_cdf"),

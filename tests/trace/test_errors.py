@@ -21,6 +21,8 @@ from wend.base.errors import (
     TypeMismatchError,
 )
 
+pytestmark = pytest.mark.usefixtures("integers_stay_traced")
+
 ONE = np.float64(1.0)
 
 

@@ -230,7 +230,20 @@ def _nditer(*args: Any, op_flags: Any = (), **options: Any) -> Any:
         )
     if op_flags:
         options["op_flags"] = op_flags
-    return np.nditer(*args, **options)
+    if not any_staged((*args, *options.values())):
+        return np.nditer(*args, **options)
+    (array, *others), order = args, options.get("order", "K")
+    is_single = isinstance(array, Staged) and not others and not options.keys() - {"order"}
+    if not is_single or (order != "C" and shaping.rank_of(array) > 1):
+        raise UnsupportedError(
+            explain(
+                f"np.nditer{at(user_source())} of a traced array needs order='C', as a trace does "
+                "not know how memory is laid out; and takes no flags, and no several arrays.",
+                cure="loop over x.flat, zip(x.flat, y.flat) or np.ndenumerate(x).",
+            )
+        )
+    elements = views.broadcast_to(views.reshape(array, -1), (math.prod(shaping.shape(array)),))
+    return ZippedIterable(elements, function=lambda x: x.as_zero_dim(), kind=np.nditer)
 
 
 def _fromiter(items: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:

@@ -249,6 +249,7 @@ from wend.numpy.orders import delete as delete
 from wend.numpy.orders import insert as insert
 from wend.numpy.orders import lexsort as lexsort
 from wend.numpy.orders import partition as partition
+from wend.numpy.padding import pad as pad
 from wend.numpy.polynomials import polyadd as polyadd
 from wend.numpy.polynomials import polyder as polyder
 from wend.numpy.polynomials import polyfit as polyfit
@@ -324,7 +325,6 @@ from wend.numpy.shaping import flip as flip
 from wend.numpy.shaping import matrix_transpose as matrix_transpose
 from wend.numpy.shaping import moveaxis as moveaxis
 from wend.numpy.shaping import ndim as ndim
-from wend.numpy.shaping import pad as pad
 from wend.numpy.shaping import permute_dims as permute_dims
 from wend.numpy.shaping import shape as shape
 from wend.numpy.shaping import size as size

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from wend.base.errors import ShapeError, UnsupportedError, explain, listed
+from wend.base.errors import ShapeError, UnsupportedError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply, apply_all, recorder
@@ -371,12 +371,8 @@ def flip(x: Any, axis: Any = None) -> Any:
 _PADDING_BY_POSITION = {"edge", "reflect", "symmetric", "wrap"}
 
 
-@implements(np.pad)
 def pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
-    """Pad an array; see `numpy.pad`.
-
-    Traced arrays are padded with one constant, or with elements of their own.
-    """
+    """Pad an array with one constant, or with elements of its own; see `numpy.pad`."""
     constant_values = options.get("constant_values", 0)
     known = np.empty([min(dim, 1) if isinstance(dim, int) else 1 for dim in tensor_type(x).dims])
     np.pad(known, pad_width, mode, **options)  # NumPy's errors
@@ -384,8 +380,8 @@ def pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     if (mode != "constant" and not is_by_position) or np.ndim(constant_values):
         raise UnsupportedError(
             explain(
-                f"np.pad{at(user_source())} of a traced array pads with one constant, or by the "
-                f"modes {listed(sorted(_PADDING_BY_POSITION))}.",
+                f"np.pad{at(user_source())} of a traced array takes no function as a mode, and no "
+                "reflect_type='odd'.",
                 cure="join the parts: np.concatenate([before, x, after]).",
             )
         )

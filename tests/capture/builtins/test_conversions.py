@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from tests.helpers.as_python import assert_as_python, raised
 
+pytestmark = pytest.mark.usefixtures("integers_stay_traced")
+
 NAN, INF = math.nan, math.inf
 VALUES = (
     1.5,

@@ -337,6 +337,7 @@ def test_what_grows_in_every_trip_is_refused() -> None:
         wend.function(grow)(XS, 100.0)
 
 
+@pytest.mark.usefixtures("integers_stay_traced")
 def test_none_without_a_trip_is_not_read() -> None:
     def last(x, n):
         m = None

@@ -20,6 +20,8 @@ import pytest
 import wend
 from wend.base.errors import LeakedValueError, StagedRaiseError
 
+pytestmark = pytest.mark.usefixtures("integers_stay_traced")
+
 Programs = list[Any]
 SWALLOWED: Programs = []
 AWAITED: Programs = []

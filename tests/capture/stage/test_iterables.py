@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wend
+from wend.base.errors import UnsupportedError
 from wend.testing import check_grads
 
 LARGEST = 2**63 - 1
@@ -121,6 +122,15 @@ def of_nothing(a, n, m):
     return total
 
 
+def of_nditer(a, n, m):
+    total = 0.0
+    for k, x in enumerate(np.nditer(a, order="C")):
+        total += x * k + x.ndim
+    for x in np.nditer(a[1]):
+        total += x[()] * x
+    return total
+
+
 def of_unknown_size(a, n, m):
     total = 0.0
     for (k,), v in np.ndenumerate(a[a > 2]):
@@ -130,7 +140,7 @@ def of_unknown_size(a, n, m):
 
 GRIDS = [
     weighted, filled, with_traced_sizes, written, largest, rows, one_by_one, numbered, of_nothing,
-    of_unknown_size,
+    of_unknown_size, of_nditer,
 ]  # fmt: skip
 
 
@@ -144,7 +154,7 @@ def test_positions_and_elements(fun, backend):
     assert wend.tree.structure(actual) == wend.tree.structure(expected)
     for got, wanted in zip(*map(wend.tree.leaves, (actual, expected)), strict=True):
         np.testing.assert_array_equal(got, wanted)
-    if fun in (weighted, filled, with_traced_sizes, written, numbered, of_unknown_size):
+    if fun in (weighted, filled, with_traced_sizes, written, numbered, of_nditer):
         with wend.config(backend=backend):
             check_grads(lambda a: np.sum(fun(a, 2, 3) ** 2), (a + 0.5,), order=1)
 
@@ -161,6 +171,12 @@ def test_a_negative_size_raises(backend):
         compiled(np.ones((2, 2)), -1, 2)
     with pytest.raises(ValueError, match=r"^negative dimensions are not allowed"):
         wend.function(lambda: list(np.ndindex(-1, 2)))()
+
+
+def test_what_nditer_does_not_take_is_refused_by_name():
+    for run in (lambda x: [*np.nditer(x)], lambda x: [*np.nditer([x[0], x[1]])]):
+        with pytest.raises(UnsupportedError, match=r"(?s)np\.nditer at .*loop over x\.flat"):
+            wend.function(run)(np.ones((2, 2)))
 
 
 def test_ranges_with_traced_ends_are_arrays():

@@ -110,6 +110,7 @@ def test_an_index_out_of_range_raises_pythons_error(i):
         wend.function(stored)(3.0, np.int64(i))
 
 
+@pytest.mark.usefixtures("integers_stay_traced")
 def test_a_handler_of_it_is_refused():
     @wend.function
     def caught(x, i):
@@ -124,6 +125,7 @@ def test_a_handler_of_it_is_refused():
         caught(1.0, np.int64(0))
 
 
+@pytest.mark.usefixtures("integers_stay_traced")
 @pytest.mark.parametrize("items", [[1.0, None], [1.0, "a"], [1.0] * 300, []])
 def test_lists_of_other_things_need_the_index(items):
     @wend.function

@@ -29,6 +29,8 @@ from wend.base.errors import (
 )
 from wend.testing import check_grads
 
+pytestmark = pytest.mark.usefixtures("integers_stay_traced")
+
 SCALAR = wend.TensorSpec((), float)
 
 
