@@ -22,6 +22,7 @@ from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.dedup_callees import dedup_callees
 from wend.passes.distribute_loops import distribute_loops, distribute_loops_to_lanes
+from wend.passes.flatten_maps import flatten_maps
 from wend.passes.fold import fold
 from wend.passes.fuse_maps import fuse_maps
 from wend.passes.hoist import hoist
@@ -54,6 +55,7 @@ OPTIMIZE: Sequence[Transform] = (
     hoist_states,
     distribute_loops,
     fuse_maps,
+    flatten_maps,
     batch_maps,
     lower_parallel_maps,
     trim_loops,
