@@ -65,7 +65,7 @@ def test_at() -> None:
     check(lambda m, x, k: in_place(x, k), X, k, ulps=4, through=False)
     check_grads(lambda x: np.sum(np.sin(in_place(x, k))), (X,), order=1)
     with pytest.raises(TypeError, match="write it as a loop"):
-        wend.function(lambda x, k: np.multiply.at(x, k, 2.0))(V, k)
+        wend.function(lambda x, k: np.divide.at(x, k, 2.0))(V, k)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
@@ -128,3 +128,69 @@ def test_types_that_a_ufunc_does_not_take_are_named_by_numpy(method: Any) -> Non
         wend.function(lambda *args: method(*args))(*arguments)
     assert type(found.value) is type(expected.value)
     assert str(found.value).partition(",")[0] == str(expected.value).partition(",")[0]
+
+
+# Positions that only the run knows
+NUMBERS, PLACES = np.array([0.3, -1.2, 2.5, 0.7, -0.4, 1.9, 1.1]), np.array([0, 3, 0, 2, -2, 1, 0])
+COMBINED = [np.maximum, np.minimum, np.multiply, np.fmax, np.hypot, np.logaddexp, np.logical_or]
+OF_INTEGERS = [np.bitwise_or, np.bitwise_and, np.bitwise_xor, np.gcd, np.multiply, np.maximum]
+KEYS: list[Any] = [
+    lambda k: k,
+    lambda k: (k,),
+    lambda k: (k, k % 3),
+    lambda k: (k[:2], [0, 1]),
+    lambda k: (slice(None, 2), k % 3),
+    lambda k: [k[0], k[1]],
+    lambda k: k[:0],
+    lambda k: k[1],
+]
+
+
+def changed_at(ufunc: Any, key_of: Any) -> Any:
+    def run(x: Any, k: Any) -> Any:
+        out = np.outer(x[:4], x[:3]).astype(x.dtype)
+        key = key_of(k)
+        values = x[:7] if out[key].shape[:1] == (7,) and out[key].ndim == 1 else x[0]
+        ufunc.at(out, key, values)
+        return out
+
+    return run
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("key_of", KEYS, ids=map(str, range(len(KEYS))))
+def test_at_keys_of_the_run(key_of: Any, backend: str) -> None:
+    for ufunc in (np.add, np.subtract, np.maximum):
+        fun = changed_at(ufunc, key_of)
+        actual = wend.function(fun, backend=backend)(NUMBERS, PLACES)
+        np.testing.assert_allclose(actual, fun(NUMBERS, PLACES), rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("ufunc", [*COMBINED, *OF_INTEGERS], ids=lambda u: u.__name__)
+def test_at_positions_that_repeat(ufunc: Any, backend: str) -> None:
+    x = NUMBERS if ufunc in COMBINED[:1] + COMBINED[3:] or ufunc is np.minimum else np.arange(7) + 3
+    fun = changed_at(ufunc, KEYS[2])
+    actual, expected = wend.function(fun, backend=backend)(x, PLACES), fun(x, PLACES)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+    assert actual.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("ufunc", COMBINED[:6], ids=lambda u: u.__name__)
+def test_gradients_of_at(ufunc: Any, backend: str) -> None:
+    with wend.config(backend=backend):
+        fun = changed_at(ufunc, KEYS[2])
+        check_grads(lambda x: np.sum(np.sin(fun(x, PLACES))), (NUMBERS,), order=1)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_at_a_mask_of_the_run(backend: str) -> None:
+    def run(x: Any, mask: Any) -> Any:
+        out = x.copy()
+        np.multiply.at(out, mask, 2.0)
+        np.maximum.at(out, mask, x[mask] * 3)
+        return out
+
+    fun = wend.function(run, backend=backend)
+    np.testing.assert_array_equal(fun(NUMBERS, NUMBERS > 0.5), run(NUMBERS, NUMBERS > 0.5))

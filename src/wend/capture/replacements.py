@@ -353,8 +353,8 @@ _CAST_BY_ITEM = {
     **dict.fromkeys((np.asanyarray, np.ascontiguousarray, np.asfortranarray), (0, "a")),
 }
 
-# How many arrays the methods of ufuncs take, if not one
-_ARRAYS_OF_METHODS = {"outer": 2, "at": 3}
+# Which arguments of the methods of ufuncs are arrays, if not the first alone
+_ARRAYS_OF_METHODS = {"outer": (0, 1), "at": (0, 2)}
 
 
 def _is_ufunc_method(fun: Any) -> bool:
@@ -420,7 +420,7 @@ def _is_array_parameter(name: str) -> bool:
 def _array_parameters(fun: Callable[..., Any], count: int) -> list[bool]:
     """Return for each positional argument of an array function whether it is an array."""
     if _is_ufunc_method(fun):
-        return [k < _ARRAYS_OF_METHODS.get(fun.__name__, 1) for k in range(count)]
+        return [k in _ARRAYS_OF_METHODS.get(fun.__name__, (0,)) for k in range(count)]
     if isinstance(fun, np.ufunc):
         return [k < fun.nin for k in range(count)]
     try:

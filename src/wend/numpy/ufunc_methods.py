@@ -14,7 +14,7 @@ from wend.base.errors import AliasError, explain
 from wend.base.refusals import refusal
 from wend.eager.dispatch import any_staged
 from wend.eager.promotion import as_array, cast, tensor_type
-from wend.numpy import calculus, parts, reducing, shaping, special, updating
+from wend.numpy import calculus, indexing, parts, reducing, shaping, special, updating
 from wend.numpy import elementwise as ew
 from wend.numpy.operands import dtype_of, normalize_axes, require, slice_axis, staged, strong
 from wend.numpy.outputs import put_into
@@ -255,11 +255,46 @@ def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
             raise TypeError(f"cannot put {tensor_type(value)} into {tensor_type(x)} in place")
         x.replace(updating.add_at(x, key, -value if ufunc is np.subtract else value))
         return
+    is_mask = hasattr(key, "dtype") and dtype_of(key) == np.bool
+    if ufunc in _ASSOCIATIVE and parts.is_staged_key(key):
+        places, elements = map(staged, updating.places_and_values(x, key, *values))
+        if is_mask or isinstance(tensor_type(places).dims[0], int):
+            x.replace(_combined_at(ufunc, x, places, elements, are_distinct=is_mask))
+            return
     if not tensor_type(x).is_static or parts.is_staged_key(key):
         raise not_taken(
             f"{ufunc.__name__}.at", "indices", "write it as a loop: for k in keys: x[k] = …"
         )
     _apply_at(ufunc, x, key, values)
+
+
+def _combined_at(ufunc: Any, x: Any, places: Any, values: Any, *, are_distinct: bool) -> Any:
+    """Return `x` with `values` combined at flat positions."""
+    if not are_distinct:
+        places, values = _combined_by_place(ufunc, places, values)
+    flat = shaping.reshape(x, (-1,))
+    result = STAGED[ufunc](flat[places], values)
+    if not np.can_cast(tensor_type(result).dtype, tensor_type(x).dtype, "same_kind"):
+        raise TypeError(f"cannot put {tensor_type(result)} into {tensor_type(x)} in place")
+    return updating.reshape_like(updating.set_at(flat, places, result), x)
+
+
+def _combined_by_place(ufunc: Any, places: Any, values: Any) -> tuple[Any, Any]:
+    """Return positions without repetition, and the values of each combined by a segmented scan."""
+    size = known_size(places, 0, f"{ufunc.__name__}.at")
+    if not size:
+        return places, values
+    order = reducing.argsort(places)
+    places, values, step = places[order], values[order], 1
+    while step < size:
+        is_same = ew.equal(places[step:], places[:-step])
+        combined = STAGED[ufunc](values[:-step], values[step:])
+        scanned = cast(ew.where(is_same, combined, values[step:]), dtype_of(values))
+        values = shaping.concatenate([values[:step], scanned])
+        step *= 2
+    changes = ew.not_equal(places[1:], places[:-1])
+    (ends,) = indexing.nonzero(shaping.concatenate([changes, staged(np.array([True]))]))
+    return places[ends], values[ends]
 
 
 def _apply_at(ufunc: Any, x: Any, key: Any, values: Sequence[Any]) -> None:

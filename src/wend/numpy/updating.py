@@ -52,7 +52,7 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
     places, target = _flat_positions(x, key)
     value = _flatten(_fit_value(value, x, target, key))
     flat = apply(ops.scatter_set, shaping.reshape(x, (-1,)), value, places)
-    return _reshape_like(flat, x)
+    return reshape_like(flat, x)
 
 
 def check_rank(x: Any, key: Any, value: Any) -> None:
@@ -99,13 +99,19 @@ def add_at(x: Any, key: Any, value: Any) -> Any:
     part = _subview(x, key)
     if part is not None:
         return part.store(parts_ops.add_part, x, _fit_value(value, x, part.load(x), key))
-    places, target = _flat_positions(x, key)
-    value = _flatten(_fit_value(value, x, target, key))
+    places, value = places_and_values(x, key, value)
     flat = apply(indexing_ops.scatter_add, shaping.reshape(x, (-1,)), value, places)
-    return _reshape_like(flat, x)
+    return reshape_like(flat, x)
 
 
-def _reshape_like(flat: Any, x: Any) -> Any:
+def places_and_values(x: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """Return the flat positions of `x[key]`, and the number of `value` for each of them."""
+    places, target = _flat_positions(x, key)
+    return places, _flatten(_fit_value(value, x, target, key))
+
+
+def reshape_like(flat: Any, x: Any) -> Any:
+    """Return a vector in the shape of `x`."""
     dims = tensor_type(x).dims
     if tensor_type(x).is_static:
         return shaping.reshape(flat, dims)
