@@ -167,9 +167,10 @@ class TensorList:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        count = self._decided_length(
-            "iteration", "stack it first: `for x in wnp.stack(...)` is a loop over the rows."
-        )
+        cure = "stack it first: `for x in wnp.stack(...)` is a loop over the rows."
+        if not self.treedef.is_leaf():
+            cure = "go through it by position: `for k in range(len(out))` with out[k] in it."
+        count = self._decided_length("iteration", cure)
         return iter([self[k] for k in range(count)])
 
     def __bool__(self) -> bool:
@@ -201,7 +202,7 @@ class TensorList:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            raise self._unsupported("be sliced", "slice wnp.stack(...) of it.")
+            return self._slice(index)
         raising.guard(lambda: self._is_outside(index), "[]", IndexError, "list index out of range")
         position = self._position(index)
         items = [_emit(list_ops.list_get, list, position) for list in self.lists]
@@ -209,6 +210,14 @@ class TensorList:
             if item.type.shape != ():
                 item.link_view(list)  # a write to it would change the list's item
         return self._read_item(items, is_popped=False)
+
+    def _slice(self, index: slice) -> TensorList:
+        """Return a list of some items, which are numbers, or containers of numbers."""
+        if any(type.type.shape != () for type in self.types):
+            raise self._unsupported("be sliced", "slice wnp.stack(...) of it.")  # it shares arrays
+        columns = trees.flatten(self.stack())[0]
+        lists = [_emit(list_ops.list_unstack, column[index]) for column in columns]
+        return TensorList(lists, self.treedef, self.types)
 
     def _is_outside(self, index: Any) -> Any:
         """Return whether there is no item at an index."""
