@@ -253,7 +253,7 @@ def costs(graphs: Sequence[Graph], executables: Sequence[Executable]) -> list[st
         *recomputed(graphs),
         *hoisted(graphs),
         *fused_loops(loops),
-        *(remark for run in explaining for remark in run.remarks),
+        *dict.fromkeys(remark for run in explaining for remark in run.remarks),
     ]
     return [*_kept_records(graphs), *remarks, *dict.fromkeys((*noted, *in_python))]
 

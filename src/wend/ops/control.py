@@ -211,6 +211,7 @@ class WhileParts:
     been rewritten; or it is `AGAIN`, where it runs trips for a second time. `"keep"` and `""` are
     no attributes of the node. `limit`: the bytes that it may record; 0: any number.
     `parallel_iterations`: how many trips the dataflow backend may have in flight; 0: its default.
+    1: native code does not pipeline the loop either.
     """
 
     carry: tuple[Value, ...]

@@ -399,7 +399,7 @@ def test_explain_says_where_a_hint_has_an_effect(parallel):
     assert fun(1.0) == 128.0
     says = f"parallel_iterations={parallel} of while_loop" in str(fun.explain())
     assert says == (parallel in (5, 10))
-    assert ("on the dataflow backend only" in str(fun.explain())) == says
+    assert ("native code has at most two trips in flight" in str(fun.explain())) == says
     stored = None if parallel == 10 else parallel  # 10 is the default
     graph = fun.get_concrete_function(1.0).graph
     assert [node.attrs.get("parallel_iterations") for node in loops(graph)] == [stored]

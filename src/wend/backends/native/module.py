@@ -35,6 +35,7 @@ from wend.backends.native.fusion.concurrent_nodes import concurrent_remarks, gro
 from wend.backends.native.fusion.fuse import fuse_loops
 from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
 from wend.backends.native.fusion.outer_products import spread_outer_products
+from wend.backends.native.fusion.pipeline_loops import pipeline_loops, pipeline_remarks
 from wend.backends.native.fusion.report import fused_loops
 from wend.backends.native.fusion.sink_broadcasts import sink_broadcasts
 from wend.backends.native.fusion.split_reductions import split_reductions
@@ -93,8 +94,9 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     """
     detached = detach_maps(graph)
     whole, tasks = detached.graph, list[ChunkedMapParts]()
+    pipelined: list[Node] = []
     if threads > 1 and not is_measured:
-        whole, tasks = group_concurrent_nodes(whole, len(detached.maps))
+        whole, tasks = group_concurrent_nodes(pipeline_loops(whole, pipelined), len(detached.maps))
     parts_of_chunks = [*detached.maps, *tasks]
     # A function that runs beside others has one thread
     chunk_threads = [threads] * len(detached.maps) + [1] * len(tasks)
@@ -199,7 +201,10 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         uses_python=uses_python,
         may_take_long=bool(chunks) or own.may_take_long,
         is_split=bool(low.outlined_functions),
-        remarks=tuple(concurrent_remarks(whole, len(detached.maps), tasks)),
+        remarks=(
+            *pipeline_remarks(pipelined),
+            *concurrent_remarks(whole, len(detached.maps), tasks),
+        ),
     )
 
 

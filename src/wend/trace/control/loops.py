@@ -55,8 +55,8 @@ def while_loop(
         init: the carry to start from, a pytree of arrays and numbers.
         maximum_iterations: a bound on the number of trips; an integer, plain or traced.
         parallel_iterations: how many trips the dataflow backend may have in flight at once, 10
-            by default; never changes the result. Other backends make one trip after the other, as
-            `explain` says.
+            by default; never changes the result. Native code runs two stages of a loop on two
+            trips where that gains something, unless it is 1; others make one trip after the other.
         shape_invariants: a pytree like `init` of shapes with None for sizes that change from
             trip to trip, or None for a leaf whose shape does not change.
         memory: what the loop keeps for the backward pass; by default what
@@ -108,7 +108,8 @@ def while_loop(
         )
     if parallel_iterations is not None and parallel_iterations > 1:
         hint = f"parallel_iterations={parallel_iterations}"
-        recording.notes[f"{hint} of {where} has an effect on the dataflow backend only"] = None
+        limits = "is for the dataflow backend; native code has at most two trips in flight"
+        recording.notes[f"{hint} of {where} {limits}"] = None
     types = LoopTypes(where, init, is_resizable=True)
     if shape_invariants is not None:
         types.relax(shape_invariants)

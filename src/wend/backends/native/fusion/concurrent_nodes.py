@@ -72,7 +72,7 @@ def _name(task: ChunkedMapParts) -> str:
 
 
 def _grouped(graph: Graph, first: int, tasks: list[ChunkedMapParts], may_fail: bool) -> Graph:
-    groups = [group for group in _groups(graph, may_fail) if _may_move(graph.nodes, group)]
+    groups = _groups(graph, may_fail)
     members = {node for group in groups for node in group}
     moved = {x.node for node in members for x in _views(node)}
     nodes: list[Node] = []
@@ -96,15 +96,25 @@ def _grouped(graph: Graph, first: int, tasks: list[ChunkedMapParts], may_fail: b
     return rebuild_graph(graph, graph.params, nodes, [mapping.get(x, x) for x in graph.results])
 
 
-def _groups(graph: Graph, may_fail: bool) -> Iterator[Sequence[Node]]:
-    """Yield nodes that take long, in groups that do not need each other."""
+def long_tasks(graph: Graph) -> list[Node]:
+    """Return the nodes of a region that may be functions of their own and take long."""
     long = [node for node in graph.nodes if node.op in _TASK_OPS and total_work(node) >= MIN_WORK]
     if len(long) < 2:
-        return
+        return []
     uses = LastUses(graph)
-    tasks = {node for node in long if (may_fail or not may_end_run(node)) and _is_task(uses, node)}
+    return [node for node in long if _is_task(uses, node)]
+
+
+def has_groups(graph: Graph, may_fail: bool) -> bool:
+    """Return whether nodes of a region run at once, where those of a group may fail or not."""
+    return bool(_groups(graph, may_fail))
+
+
+def _groups(graph: Graph, may_fail: bool) -> list[Sequence[Node]]:
+    """Return nodes that take long, in groups that do not need each other."""
+    tasks = {node for node in long_tasks(graph) if may_fail or not may_end_run(node)}
     if len(tasks) < 2:
-        return
+        return []
     # How many tasks stand in a row before a node: those of one level do not need each other
     levels: dict[Value, int] = {}
     groups: dict[int, list[Node]] = {}
@@ -113,7 +123,8 @@ def _groups(graph: Graph, may_fail: bool) -> Iterator[Sequence[Node]]:
         if node in tasks:
             groups.setdefault(level, []).append(node)
         levels.update(dict.fromkeys(node.results, level + (node in tasks)))
-    yield from (group for group in groups.values() if len(group) > 1)
+    several = [group for group in groups.values() if len(group) > 1]
+    return [group for group in several if _may_move(graph.nodes, group)]
 
 
 def _is_task(uses: LastUses, node: Node) -> bool:
@@ -174,13 +185,23 @@ def _views(node: Node) -> list[Value]:
 
 
 def _may_move(nodes: Sequence[Node], group: Sequence[Node]) -> bool:
-    """Return whether no order is lost where a group runs at once: of errors, effects, updates."""
+    """Return whether no order is lost where a group runs at once: of errors, effects, updates.
+
+    What stands between its nodes comes before the group, or after it where it needs one of them.
+    """
     first, last = nodes.index(group[0]), nodes.index(group[-1])
-    others = [node for node in nodes[first : last + 1] if node not in group]
-    return not any(
-        may_end_run(node) or node.op.effect is not Effect.NONE or node.op.updates is not None
-        for node in others
-    )
+    members, after = {*group}, {x for node in group for x in node.results}
+    has_failing_member = any(map(may_end_run, group))
+    for node in nodes[first : last + 1]:
+        if node in members:
+            continue
+        is_after = not after.isdisjoint(node.operands)
+        if is_after:
+            after.update(node.results)
+        is_ordered = may_end_run(node) or node.op.effect is not Effect.NONE
+        if node.op.updates is not None or (is_ordered and (is_after or has_failing_member)):
+            return False
+    return True
 
 
 def _in_order(nodes: Sequence[Node], groups: Sequence[Sequence[Node]]) -> Iterator[Sequence[Node]]:

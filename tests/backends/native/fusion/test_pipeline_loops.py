@@ -1,0 +1,215 @@
+"""Loops in two stages: which ones, the bits of one trip after the other, errors, signals."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.backends.native.fusion.test_concurrent_nodes import SIZE, bits, calls, on_threads
+from tests.helpers.graphs import traced
+
+import wend
+from wend.backends.build import passes_of
+from wend.backends.native.fusion.concurrent_nodes import group_concurrent_nodes
+from wend.backends.native.fusion.pipeline_loops import pipeline_loops
+from wend.ir.graph import Node
+from wend.ir.verify import verify
+from wend.passes.pipeline import run_passes
+
+RANDOM = np.random.default_rng(6)
+A, B = (RANDOM.normal(size=(SIZE, SIZE)) / SIZE**0.5 for _ in range(2))
+TRIPS = [0, 1, 2, 3, 8]
+
+
+def two(h: Any, g: Any, n: Any) -> Any:
+    for _ in range(n):
+        h = np.tanh(h @ A)
+        g = np.tanh((g + h) @ B)
+    return h, g
+
+
+def three(h: Any, g: Any, n: Any) -> Any:
+    f = g
+    for _ in range(n):
+        h = np.tanh(h @ A)
+        g = np.tanh((g + h) @ B)
+        f = np.tanh((f - g) @ A)
+    return h, g, f
+
+
+def with_numbers(h: Any, g: Any, n: Any) -> Any:
+    """Both stages read the counter, the old and the new value of what crosses, and a number."""
+    k, total = 0, 0.0
+    while k < n:
+        old, h = h, np.tanh(h @ A) * (1.0 + k)
+        g = np.tanh((g + h * 0.5 - old) @ B) + k
+        total = total + g.sum()
+        k = k + 1
+    return h, g, total, k
+
+
+def until_small(h: Any, g: Any, n: Any) -> Any:
+    """The first stage decides how many trips there are."""
+    while np.abs(h).sum() > 10.0 * n:
+        h = h @ A * 0.5
+        g = np.tanh((g + h) @ B)
+    return h, g
+
+
+def only_results(h: Any, g: Any, n: Any) -> Any:
+    """Nothing of the second stage is carried on but to itself, and it has a loop."""
+    for _ in range(n):
+        h = np.tanh(h @ A)
+        x = h[0, 0]
+        for _ in range(40_000):
+            x = np.sin(x) + 0.5
+        g = g * 0.5 + x
+    return h, g
+
+
+PROGRAMS = [two, three, with_numbers, until_small, only_results]
+
+
+def pipelined(fun: Callable[..., Any], *args: Any) -> list[Node]:
+    """The loops that are pipelined; the graphs before and after are checked."""
+    graph = run_passes(traced(fun, *args), passes_of("native"))
+    loops: list[Node] = []
+    verify(pipeline_loops(graph, loops))
+    return loops
+
+
+@pytest.mark.parametrize("n", TRIPS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_bits_of_one_trip_after_the_other(program: Callable[..., Any], n: int) -> None:
+    one, several, many = on_threads(program, A, B, n)
+    assert bits(one) == bits(several) == bits(many)
+    for x, y in zip(several, program(A, B, n), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_stages_run_at_once(program: Callable[..., Any]) -> None:
+    assert len(pipelined(program, A, B, 8)) == 1
+    assert calls(program, A, B, 8) == 1
+
+
+@pytest.mark.parametrize("n", TRIPS)
+def test_backward_loop(n: int) -> None:
+    def slope(h: Any, g: Any) -> Any:
+        return wend.grad(lambda h, g: (two(h, g, n)[1] ** 2).sum(), argnums=(0, 1))(h, g)
+
+    one, several, many = on_threads(slope, A, B)
+    assert bits(one) == bits(several) == bits(many)
+    if n > 1:
+        assert len(pipelined(slope, A, B)) == 1
+        step, along = 1e-6, B
+        difference = (two(A + step * along, B, n)[1] ** 2).sum() - (
+            two(A - step * along, B, n)[1] ** 2
+        ).sum()
+        np.testing.assert_allclose((several[0] * along).sum(), difference / (2 * step), rtol=1e-5)
+
+
+def test_loops_that_stay_as_they_are() -> None:
+    def one_stage(h: Any, g: Any) -> Any:
+        for _ in range(8):
+            h = np.tanh((h + g) @ A)
+            g = np.tanh((g + h) @ B)
+        return h, g
+
+    def independent(h: Any, g: Any) -> Any:
+        for _ in range(8):
+            h, g = np.tanh(h @ A), np.tanh(g @ B + h)
+        return h, g
+
+    def short(h: Any, g: Any) -> Any:
+        for _ in range(8):
+            h = np.tanh(h @ A[:4, :4])
+            g = np.tanh((g + h) @ B[:4, :4])
+        return h, g
+
+    def in_order(h: Any, g: Any) -> Any:
+        def body(carry: Any) -> Any:
+            k, h, g = carry
+            h = wend.numpy.tanh(h @ A)
+            return k + 1, h, wend.numpy.tanh((g + h) @ B)
+
+        return wend.while_loop(lambda c: c[0] < 8, body, (0, h, g), parallel_iterations=1)
+
+    for fun in (one_stage, independent, in_order):
+        assert not pipelined(fun, A, B)
+    assert not pipelined(short, A[:4, :4], B[:4, :4])
+    assert calls(independent, A, B) == 1  # its products need nothing of the same trip
+
+
+def test_explain_names_the_loop() -> None:
+    with wend.config(threads=2):
+        f = wend.function(two, backend="native")
+        f(A, B, 8)
+        assert "in two stages, the second a trip behind the first" in str(f.explain())
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_first_trip_that_fails_decides_the_error(count: int) -> None:
+    """The first stage fails in trip `i`, the second in trip `j`, each with words of its own."""
+    eye = np.eye(SIZE)
+
+    def fail(h: Any, g: Any, i: Any, j: Any) -> Any:
+        for k in range(6):
+            h = np.linalg.cholesky(eye * (1.0 - 2.0 * (k == i))) + h
+            g = np.linalg.solve(eye * (1.0 - (k == j)), g + h)
+        return h, g
+
+    assert len(pipelined(fail, A, B, 1, 2)) == 1
+    words = {"first": "positive definite", "second": "Singular"}
+    with wend.config(threads=count):
+        f = wend.function(fail, backend="native")
+        expected = bits(f(A, B, 9, 9))
+        for i, j in [(0, 0), (0, 3), (2, 0), (2, 1), (2, 2), (2, 3), (9, 0), (9, 5), (5, 9)]:
+            stage = "first" if i <= j else "second"
+            with pytest.raises(np.linalg.LinAlgError, match=words[stage]):
+                f(A, B, i, j)
+            assert bits(f(A, B, 9, 9)) == expected
+
+
+def test_signals_end_a_pipelined_loop() -> None:
+    with wend.config(threads=2):
+        f = wend.function(two, backend="native")
+        expected = bits(f(A, B, 3))
+        timer = threading.Timer(0.3, _thread.interrupt_main)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            f(A, B, 10**12)
+        timer.join()
+        assert bits(f(A, B, 3)) == expected
+
+
+def test_variables_are_changed_trip_by_trip() -> None:
+    """A loop with effects is not split, so they are those of the trips before an error."""
+    count = wend.Variable(0)
+    eye = np.eye(SIZE)
+
+    def fail(h: Any, g: Any, j: Any) -> Any:
+        for k in range(6):
+            h = np.tanh(h @ A)
+            g = np.linalg.solve(eye * (1.0 - (k == j)), g + h)
+            count.assign_add(1)
+        return h, g
+
+    stored = []
+    for backend in ("native", "numpy"):
+        count.assign(0)
+        with wend.config(threads=2), pytest.raises(np.linalg.LinAlgError):
+            wend.function(fail, backend=backend)(A, B, 4)
+        stored.append(int(count.value))
+    assert stored[0] == stored[1]
+
+
+def test_grouping_of_the_pipelined_graph_is_sound() -> None:
+    graph = run_passes(traced(two, A, B, 8), passes_of("native"))
+    grouped, tasks = group_concurrent_nodes(pipeline_loops(graph, []), 0)
+    assert grouped.count("concurrent_call") == 1
+    assert [task.body.name for task in tasks] == ["dot_general", "dot_general"]
