@@ -54,6 +54,7 @@ def test_insert_and_delete(x: np.ndarray, axis: Any, obj: Any, data: st.DataObje
     check(lambda m, x: m.delete(x, obj, axis=axis), x)
 
 
+@pytest.mark.usefixtures("integers_stay_traced")
 def test_positions_that_are_not_known() -> None:
     for fun in (wnp.delete, lambda x, k: wnp.insert(x, k, 1.0)):
         with pytest.raises(NotImplementedError, match=r"np\.concatenate"):
