@@ -251,7 +251,7 @@ def test_pure_functions_have_no_token():
 
 
 def formatted(x, n, a):
-    print(f"x {x:.3f} {n!r:>12} {'lit'} {{}} {a:.2f} {len('abc'):03d}", end="|\n")
+    print(f"x {x:.3f} {n!r:>12} {'lit'} {{}} {a} {len('abc'):03d}", end="|\n")
     for i in range(n):
         y = x * i
         said = f"{i}: {y:.{2}f}"
@@ -266,7 +266,7 @@ def test_format_specs_and_f_strings(capsys):
     wend.function(formatted)(2.0, np.int64(2), a)
     found = lines(capsys)
     assert found == [
-        "x 2.000  np.int64(2) lit {} [1.00 2.50] 003|",
+        "x 2.000  np.int64(2) lit {} [1.  2.5] 003|",
         "0: 0.00 ~ and ~ [0.0] ~ {'k': 0.0}",
         "1: 2.00 ~ and ~ [2.0] ~ {'k': 2.0}",
         "+2.00     2 [1.0 2.5] 'str' {}",

@@ -210,6 +210,8 @@ class Tracer(Operators, Methods, InPlaceMethods):
         raise self._concrete_error("complex()", _CAST.format("complex"))
 
     def __format__(self, spec: str) -> str:
+        if spec and self.type.shape != ():
+            raise TypeError("unsupported format string passed to numpy.ndarray.__format__")
         return self._shown(None, spec)
 
     def __int__(self) -> int:

@@ -65,7 +65,7 @@ def print(
     if format is None:
         template = text_of_print(values, sep)
     else:
-        template = Template.of(format, values, fields)
+        template = Template.of(format, values, fields, by_element=True)
     write(template, end, file, flush)
 
 
@@ -238,7 +238,7 @@ def raise_if(
     check_predicate(predicate, f"raise_if{where}")
     if not (isinstance(error, type) and issubclass(error, BaseException)):
         raise TypeMismatchError(f"raise_if{where}: the error must be a class, not {error!r:.60}")
-    template = Template.of("" if text is None else text, values, fields)
+    template = Template.of("" if text is None else text, values, fields, by_element=True)
     format = None if text is None else str(template)
     recording = current()
     if recording is None:

@@ -100,20 +100,32 @@ class TextField(NamedTuple):
 
 
 class Template:
-    """A format string, and the arrays for its fields in order."""
+    """A format string, and the arrays for its fields in order.
 
-    def __init__(self) -> None:
+    Args:
+        by_element: whether a spec formats each element of an array; NumPy refuses it.
+    """
+
+    def __init__(self, *, by_element: bool = False) -> None:
         self._parts: list[str | TextField] = []
+        self._by_element = by_element
 
     @staticmethod
-    def of(format: str, values: Sequence[Any] = (), fields: Mapping[str, Any] | None = None) -> Any:
+    def of(
+        format: str,
+        values: Sequence[Any] = (),
+        fields: Mapping[str, Any] | None = None,
+        *,
+        by_element: bool = False,
+    ) -> Any:
         """Return the template of a format string or a `Text`.
 
         Raises:
+            TypeError: it has a spec for an array, which is not formatted by element.
             TypeMismatchError: it has a field without a value, or a spec that its value does not
                 support.
         """
-        new = Template()
+        new = Template(by_element=by_element)
         if isinstance(format, ShownText):
             new.value(format)
         else:
@@ -181,6 +193,8 @@ class Template:
         else:
             if conversion in ("r", "a") and is_weak(x):
                 conversion = "s"  # the repr of a Python number is its str
+            if spec and not conversion and not self._by_element and getattr(x, "shape", ()) != ():
+                raise TypeError("unsupported format string passed to numpy.ndarray.__format__")
             _check_spec(x, conversion, spec)
             self._field(x, conversion, spec)
 
