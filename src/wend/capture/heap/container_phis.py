@@ -153,18 +153,24 @@ def check_asked(copies: Row, ends: Row) -> None:
                 raise _unknown_identity("a comparison or key in a loop")
 
 
-def merge_paths(results: Row, options: Sequence[Row], outer: Recording) -> None:
+def merge_paths(
+    results: Row, options: Sequence[Row], outer: Recording, *, repeats: bool = False
+) -> None:
     """Record which containers the results of a branch or loop may be.
 
-    `options` are the values at the end of each path.
+    Args:
+        results: what the state holds after it.
+        options: the values at the end of each path; of a loop, those at its start come first.
+        outer: the recording around it.
+        repeats: whether it is a loop, where a trip starts with what the one before has left.
     """
     phis = _phis.get()
     if phis is None:
         return
     merge, listed = next(phis.merge_ids), listed_containers.listed()
-    sources: list[tuple[Any, list[int | None]]] = []
+    sources: list[_Sources] = []
     for k, result in enumerate(results):
-        result_sources: dict[int, tuple[Any, list[int | None]]] = {}
+        result_sources: dict[int, _Sources] = {}
         for option_index, row in enumerate(options):
             for new, old in _paired_containers(result, row[k]):
                 container_sources = result_sources.setdefault(id(new), (new, [None] * len(options)))
@@ -172,16 +178,83 @@ def merge_paths(results: Row, options: Sequence[Row], outer: Recording) -> None:
                 if listed is not None and listed.is_known(source_id):
                     listed.add_alias(new, source_id)
                 container_sources[1][option_index] = source_id
-                if source_id in phis.incoming or not _is_created_inside(old, outer):
+                is_outer = source_id in phis.incoming or source_id != id(old)
+                if is_outer or not _is_created_inside(old, outer):
                     phis.add_alias(new, phis.containers.get(source_id, old), merge)
         sources += result_sources.values()
-    for (phi, ids), (other_phi, other_ids) in itertools.combinations(sources, 2):
-        if phi is not other_phi and any(
-            a == b and a is not None for a, b in zip(ids, other_ids, strict=True)
-        ):
-            phis.containers[id(phi)], phis.containers[id(other_phi)] = phi, other_phi
-            phis.siblings.setdefault(id(phi), set()).add(id(other_phi))
-            phis.siblings.setdefault(id(other_phi), set()).add(id(phi))
+    siblings = {
+        (a, b)
+        for (a, (phi, ids)), (b, (other, other_ids)) in itertools.combinations(
+            enumerate(sources), 2
+        )
+        if phi is not other and any(map(_are_one, ids, other_ids))
+    }
+    if repeats:
+        entered = _by_start(sources)
+        for phi, source_ids in _over_trips(sources, entered):
+            for source_id in source_ids & phis.containers.keys():
+                phis.add_alias(phi, phis.containers[source_id], merge)
+        siblings = _siblings_over_trips(sources, entered, siblings)
+    for a, b in siblings:
+        for phi, other in itertools.permutations((sources[a][0], sources[b][0])):
+            phis.containers[id(phi)] = phi
+            phis.siblings.setdefault(id(phi), set()).add(id(other))
+
+
+# A container after a branch or loop, and the ids of those that it may be, for each path
+_Sources = tuple[Any, list[int | None]]
+
+
+def _are_one(a: int | None, b: int | None) -> bool:
+    return a == b and a is not None
+
+
+def _by_start(sources: Sequence[_Sources]) -> dict[int, list[int]]:
+    """Return the positions of the containers that enter a loop as one, by its id."""
+    entered: dict[int, list[int]] = {}
+    for k, (_, (start, *_)) in enumerate(sources):
+        if start is not None:
+            entered.setdefault(start, []).append(k)
+    return entered
+
+
+def _over_trips(
+    sources: Sequence[_Sources], entered: dict[int, list[int]]
+) -> Iterator[tuple[Any, set[int]]]:
+    """Yield the containers after a loop, and the ids of those that several trips may leave."""
+    for phi, (start, *left) in sources:
+        pending, reached = [x for x in left if x is not None and x != start], {start}
+        while pending:
+            source_id = pending.pop()
+            if source_id in reached:
+                continue
+            reached.add(source_id)
+            pending += [x for k in entered.get(source_id, ()) for x in sources[k][1] if x]
+        yield phi, {x for x in reached if x is not None} if len(reached) > 2 else set()
+
+
+def _siblings_over_trips(
+    sources: Sequence[_Sources], entered: dict[int, list[int]], siblings: set[tuple[int, int]]
+) -> set[tuple[int, int]]:
+    """Return the positions of containers that may be one after several trips."""
+    pairs = [*itertools.combinations(range(len(sources)), 2)]
+    known = {*siblings}
+    is_complete = not known
+    while not is_complete:
+        more = {
+            (a, b)
+            for a, b in pairs
+            if (a, b) not in known
+            and any(
+                (min(x, y), max(x, y)) in known
+                for left, other in zip(sources[a][1][1:], sources[b][1][1:], strict=True)
+                for x in entered.get(left or 0, ())
+                for y in entered.get(other or 0, ())
+            )
+        }
+        known |= more
+        is_complete = not more
+    return known
 
 
 def check_replacements(
@@ -237,7 +310,7 @@ def check_mutation(value: Any, label: str = "") -> None:
     for container, _ in _paired_containers(value, value):
         if id(container) not in phis.containers:
             continue
-        phis.mutated.add(id(container))
+        phis.mutated.update(phis.copies_of(container))
         others = [*phis.may_aliases(container)]
         if others and (held := find_holder(_is_one_of(others))):
             kind = type(container).__name__

@@ -14,7 +14,7 @@ from wend.base.memory import Memory
 from wend.base.refusals import refusal
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES
-from wend.capture.heap.locations import UNBOUND, Attribute, WriteLog, write_log
+from wend.capture.heap.locations import UNBOUND, Attribute, Contents, WriteLog, write_log
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.branches import close_rests, initial_values
@@ -468,10 +468,15 @@ class StagedLoop:
             [self._rebindable(row)[k] for k in indices]
             for row in (self.start, self.left_before, self.left_after)
         ]
-        container_phis.merge_paths([values[k] for k in indices], options, self.outer)
+        results = [values[k] for k in indices]
+        container_phis.merge_paths(results, options, self.outer, repeats=True)
         for k in indices:
             if container_phis.any_mutated(self.set_before[k], self.set_after[k]):
                 container_phis.check_mutation(values[k], self.state.names[k])
+        for location, _ in self.log.values():  # a later trip changes what a list was given before
+            if location.key in self.state.keys and isinstance(location, (Attribute, Contents)):
+                changed = location.owner if isinstance(location, Attribute) else location.container
+                container_phis.check_listed(changed, location.label)
 
     def _check_aliases(self, results: list[Tracer], unchanged: set[int]) -> None:
         """Refuse in-place updates of arrays that another name may share: NumPy would show them."""
