@@ -73,9 +73,9 @@ from wend.capture.replacements import (
 )
 from wend.capture.stage import guard
 from wend.capture.stage.float_errors import check_seterr
-from wend.capture.state import one_shot_iterators
+from wend.capture.state import one_shot_iterators, unbound_attributes
 from wend.capture.state.memos import call_memo, is_memo
-from wend.capture.state.special_methods import calls_special_methods
+from wend.capture.state.special_methods import caller_with_proxies
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged, any_staged
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, without_stale_memory
@@ -93,7 +93,7 @@ def call(fun: Any) -> Any:
         if _is_initialized_by_a_dataclass(fun):
             return functools.partial(_construct_dataclass, fun)
     callee = resolved = _resolve_callee(fun)
-    if (call_with_proxies := calls_special_methods(fun)) is not None:
+    if (call_with_proxies := caller_with_proxies(fun)) is not None:
         callee = functools.partial(call_with_proxies, fun, callee)
     if container_phis.any_phis() and _may_compare_or_hash(fun):
         callee = functools.partial(_call_comparing, fun, callee)
@@ -120,14 +120,16 @@ def call(fun: Any) -> Any:
 
 def _is_initialized_by_users_code(cls: type) -> bool:
     """Return whether making an instance is `object.__new__` and a user's `__init__`, no more."""
-    method: Any = getattr(cls, "__init__", None)
-    return bool(
-        getattr(type(cls), "__call__", None) is type.__call__  # noqa: B004
-        and getattr(cls, "__new__", None) is object.__new__
-        and is_plain_function(method)
-        and not is_library(method.__code__.co_filename)
-        and is_captured_function(captured(method))
-    )
+    return _is_made_by_object_new(cls) and _is_users_captured(getattr(cls, "__init__", None))
+
+
+def _is_made_by_object_new(cls: type) -> bool:
+    makes = getattr(type(cls), "__call__", None)  # noqa: B004
+    return makes is type.__call__ and getattr(cls, "__new__", None) is object.__new__
+
+
+def _is_users_captured(method: Any) -> bool:
+    return _is_users(method) and is_captured_function(captured(method))
 
 
 def _construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
@@ -142,24 +144,20 @@ def _construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
 
 def _is_initialized_by_a_dataclass(cls: type) -> bool:
     """Return whether `dataclass` has made the `__init__`, which calls a user's `__post_init__`."""
-    hook: Any = getattr(cls, "__post_init__", None)
-    initialize: Any = getattr(cls, "__init__", None)
     assign: Any = getattr(cls, "__setattr__", None)
     return bool(
-        is_plain_function(hook)
-        and dataclasses.is_dataclass(cls)
-        and getattr(type(cls), "__call__", None) is type.__call__  # noqa: B004
-        and getattr(cls, "__new__", None) is object.__new__
-        and _is_generated(initialize)
+        dataclasses.is_dataclass(cls)
+        and _is_made_by_object_new(cls)
+        and _is_generated(getattr(cls, "__init__", None))
         and (assign is object.__setattr__ or _is_generated(assign))
-        and not is_library(hook.__code__.co_filename)
-        and is_captured_function(captured(hook))
+        and _is_users_captured(getattr(cls, "__post_init__", None))
         and cls.__dictoffset__ != 0
     )
 
 
 def _is_generated(fun: Any) -> bool:
-    return is_plain_function(fun) and fun.__code__.co_filename == "<string>"
+    """Return whether `dataclass` has made a function: by a function of its own."""
+    return is_plain_function(fun) and fun.__code__.co_qualname.startswith("__create_fn__.")
 
 
 def _construct_dataclass(cls: type, /, *args: Any, **kwargs: Any) -> Any:
@@ -423,7 +421,7 @@ def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any
     is_method = isinstance(callee, types.MethodType)
     is_same = fun is callee or (is_method and fun == callee) or _is_captured_generator(fun)
     is_pure = not is_same or isinstance(callee, type)
-    if is_same and is_plain_function(callee) and not is_library(callee.__code__.co_filename):
+    if is_same and _is_users(callee):
         log_write_reachable(callee)
     elif isinstance(callee, type):
         note_construction(callee)
@@ -468,11 +466,18 @@ def derive_from(base: Any) -> Any:
     return base
 
 
+def _is_users(fun: Any) -> bool:
+    """Return whether a function is written in Python, and not part of a library."""
+    return is_plain_function(fun) and not is_library(fun.__code__.co_filename)
+
+
 def _log_write_operands(fun: Any, argument: Any) -> None:
     """Log that a function may change a container or array that it gets."""
+    module = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
+    if module != "builtins" and not _is_users(fun):
+        unbound_attributes.check_whole(argument, f"what `{getattr(fun, '__name__', fun)}` is given")
     if type(fun).__module__.startswith("wend."):
         return  # traced functions and gradients refuse to mutate
-    module = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
     if module.startswith("wend."):
         return
     if is_container(argument) and module != "builtins":

@@ -54,7 +54,9 @@ def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
                 refusals.final(),
                 _translated_array_stores(),
             ):
-                return fun(*args, **kwargs)
+                result = fun(*args, **kwargs)
+                unbound_attributes.check_whole([result, args, kwargs], "what outlives the call")
+                return result
         except NameError as error:
             explained = _explained_name_error(error)
             if explained is None:
@@ -216,7 +218,7 @@ _STAND_IN = re.compile(r"\b(Tracer|TensorList|TracedRange|ZippedIterable)\b|<tra
 
 def _is_about_traced(error: BaseException) -> bool:
     """Return whether Python or a library has raised an error about what stands for a value."""
-    if is_noted(error):
+    if is_noted(error) or error.__traceback__ is None:  # made, and put into a group
         return False
     if isinstance(error, AttributeError):
         name = error.name or ""

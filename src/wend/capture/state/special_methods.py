@@ -157,7 +157,7 @@ def _forward(name: str) -> Callable[..., Any]:
     return run
 
 
-def calls_special_methods(fun: Any) -> Callable[..., Any] | None:
+def caller_with_proxies(fun: Any) -> Callable[..., Any] | None:
     """Return how a function written in C is called with objects of users' classes.
 
     None if it calls none of their methods, or may keep them.
@@ -172,11 +172,11 @@ def _call(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
         result = callee(*proxies, **kwargs)
     except _TracedResult as traced:
-        result = _of_number(fun, traced, args, kwargs)
+        result = _result_from_number(fun, traced, args, kwargs)
     return owner_of(result)
 
 
-def _of_number(fun: Any, traced: _TracedResult, args: Any, kwargs: Any) -> Any:
+def _result_from_number(fun: Any, traced: _TracedResult, args: Any, kwargs: Any) -> Any:
     """Return what a function gives for a traced number that a method has returned."""
     owner, name, number = traced.owner, traced.name, traced.number
     kind = class_of(number)
@@ -188,11 +188,11 @@ def _of_number(fun: Any, traced: _TracedResult, args: Any, kwargs: Any) -> Any:
     if fun is len:
         text = "__len__() should return >= 0"
         return checked(number, (number < 0, ValueError, text)).as_weak()
-    numbers = tuple(number if x is owner else _number_of(x, name) for x in args)
+    numbers = tuple(number if x is owner else _as_number(x, name) for x in args)
     return operands.call(fun)(*numbers, **kwargs)
 
 
-def _number_of(x: Any, name: str) -> Any:
+def _as_number(x: Any, name: str) -> Any:
     """Return the number of a user's object by one of its methods; other values unchanged."""
     return operands.ask(x, name) if operands.defines(x, name) else x
 

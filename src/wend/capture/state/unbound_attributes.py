@@ -1,20 +1,23 @@
 """Attributes that a loop or branch binds in some runs only.
 
 As for names, reading one is refused, and so is asking whether it exists: `hasattr`, `getattr` with
-a default, `vars`. A loop may not bind an attribute that its first trip has found missing, since the
-next trip would find it.
+a default, `vars`, a copy, a result that holds the object. A loop may not bind an attribute that its
+first trip has found missing, since the next trip would find it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from wend.base.context_values import scoped
 from wend.base.errors import explain
+from wend.base.instances import is_replaceable
+from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.locations import UNBOUND, Attribute, log_write
 from wend.capture.state.unbound import UnboundError
@@ -68,14 +71,59 @@ def note_missing(owner: Any, name: str = _ALL) -> None:
     for (key, unbound_name), (_, where, cure) in attributes.unbound.items():
         is_asked = key == id(owner) and name in (_ALL, unbound_name)
         if is_asked and Attribute("", owner, unbound_name).read() is UNBOUND:
-            label = f"{type(owner).__name__}.{unbound_name}"
-            raise UnboundError(
-                explain(
-                    f"`{label}` is read{at(user_source())}, but it is {where}.",
-                    cure=f"give it a value {cure}.",
-                )
-            )
+            raise _unbound_error(owner, unbound_name, f"read{at(user_source())}", where, cure)
     attributes.missing[id(owner), name] = owner, at(user_source())
+
+
+def check_whole(value: Any, place: str) -> None:
+    """Check that the objects in a value have the same attributes in all runs.
+
+    Args:
+        value: a value whose attributes are read by others than captured code.
+        place: what it is part of, for the message.
+
+    Raises:
+        UnboundError: an attribute exists in some runs.
+    """
+    attributes = _attributes.get()
+    if attributes is None or not attributes.unbound:
+        return
+    unbound = {
+        key: (name, where, cure)
+        for (key, name), (owner, where, cure) in attributes.unbound.items()
+        if Attribute("", owner, name).read() is UNBOUND
+    }
+    for owner in _objects_in(value) if unbound else ():
+        if id(owner) in unbound:
+            name, where, cure = unbound[id(owner)]
+            raise _unbound_error(owner, name, f"part of {place}", where, cure)
+
+
+def _objects_in(value: Any) -> Iterator[Any]:
+    """Yield the objects in a value, each once, with what their attributes hold."""
+    pending, seen = [value], {id(value): value}
+    while pending:
+        part = pending.pop()
+        parts: Iterable[Any] = ()
+        if isinstance(part, dict):
+            parts = [*part.keys(), *part.values()]
+        elif isinstance(part, (list, tuple, set, frozenset, deque)):
+            parts = part
+        elif is_replaceable(part):
+            yield part
+            parts = [x for _, x in attributes_of(part)]
+        nested = {id(x): x for x in parts if id(x) not in seen}
+        seen |= nested
+        pending += nested.values()
+
+
+def _unbound_error(owner: Any, name: str, use: str, where: str, cure: str) -> UnboundError:
+    return UnboundError(
+        explain(
+            f"`{type(owner).__name__}.{name}` is {use}, but it is {where}.",
+            cure=f"give it a value {cure}.",
+        )
+    )
 
 
 def forget_missing() -> dict[_Key, tuple[Any, str]]:
