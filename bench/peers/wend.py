@@ -14,7 +14,7 @@ from bench.workload import VALUE, Program, Refuses, Workload
 class Wend(Peer):
     """Programs with Python's own control flow over NumPy's functions."""
 
-    backends = ("native", "numpy")
+    backends: tuple[str, ...] = ("native", "numpy")
 
     def load(self) -> str:
         import wend

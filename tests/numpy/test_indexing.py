@@ -178,6 +178,7 @@ def test_a_traced_position_out_of_range() -> None:
         check(lambda m, x, k: m.take(x, k), np.arange(3), np.int64(k))
 
 
+@pytest.mark.usefixtures("integers_stay_traced")
 def test_what_has_to_be_known_says_so() -> None:
     x = np.arange(3)
     with pytest.raises(ConcreteValueError, match="step of a slice"):

@@ -323,6 +323,7 @@ def _of_rank_two(name: str) -> Maker:
 
 _INDICES: dict[str, Callable[..., Any]] = {
     "diag_indices": lambda x: x[np.diag_indices(3)],
+    "ix_": lambda x: x[np.ix_(np.argsort(x[:, 0].real), [2, 0])],
     "indices": lambda x: np.indices((2, 3)) + x[0, 0],
     "ravel_multi_index": lambda x: x.ravel()[np.ravel_multi_index((1, 2), (3, 3))],
     "unravel_index": lambda x: x[np.unravel_index(4, (3, 3))],

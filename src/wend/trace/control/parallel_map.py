@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
+from wend.base.cached_property import cached_property
 from wend.base.errors import ShapeError, TypeMismatchError, VariableError, explain
 from wend.eager.promotion import tensor_type
 from wend.ir.graph import Graph, Value

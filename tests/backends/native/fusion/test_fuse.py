@@ -386,3 +386,33 @@ def test_array_operations_fuse_across_a_check_unless_they_may_fail() -> None:
         compiled(x, i + 1, 0)
     with pytest.raises(AssertionError):
         compiled(x, i, 0)
+
+
+def solve_before_and_after(a: Any, b: Any, k: Any) -> Any:
+    x = np.linalg.solve(a, b)
+    row = b[k] * 2.0
+    return x, row, np.linalg.solve(b, a)
+
+
+def solve_in_a_loop_after(a: Any, b: Any, k: Any) -> Any:
+    row = b[k]
+    for _ in range(3):
+        a = np.linalg.solve(b, a)
+    return row, a
+
+
+@pytest.mark.parametrize("fun", [solve_before_and_after, solve_in_a_loop_after])
+@pytest.mark.parametrize("k", [0, 3])
+@pytest.mark.parametrize("is_singular", [False, True])
+def test_the_first_error_of_the_program_is_raised(fun: Any, k: int, is_singular: bool) -> None:
+    a = np.eye(3) + 0.1
+    args = a, np.zeros((3, 3)) if is_singular else a, np.array([k])
+    compiled = wend.function(fun, backend="native")
+    try:
+        expected = fun(*args)
+    except (IndexError, np.linalg.LinAlgError) as error:
+        with pytest.raises(type(error)):
+            compiled(*args)
+    else:
+        for x, y in zip(compiled(*args), expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)

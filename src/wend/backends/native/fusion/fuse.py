@@ -291,17 +291,19 @@ class _FusionPass:
     def _place(self, node: Node) -> None:
         """Place a node that is in no group.
 
-        A check leaves groups open, except those that may fail themselves: errors are in order.
+        What may fail leaves groups open, but for those that may fail too: errors are in order.
         """
-        is_check = node.op.effect is Effect.CHECK
-        if node.regions or node.op.effect is not Effect.NONE:
+        has_effects = node.op.effect is not Effect.NONE or any(r.effects() for r in node.regions)
+        is_failing = _may_fail(node)
+        is_check = not node.regions and node.op.effect in (Effect.NONE, Effect.CHECK)
+        if node.regions or is_failing or node.op.effect is not Effect.NONE:
             for group in [*self._open_groups.values()]:
                 if not is_check or self._may_trap(group):
                     self._close(group)
         store_group = self._storing_group(node)
         if store_group is not None and self._fuse_store(node, store_group):
             return
-        if node.op.effect is not Effect.NONE or any(r.effects() for r in node.regions):
+        if has_effects or is_failing:
             self._place_traps_before(node)
         if node.regions or node.op.updates is not None:
             self._place_readers_before(node)
@@ -455,3 +457,10 @@ class _FusionPass:
             if node.op not in _RECOMPUTED_OPS:
                 del self._layout_nodes[value]  # in memory from now on
         return self._new_values[value]
+
+
+def _may_fail(node: Node) -> bool:
+    """Return whether a node may raise another error than that of a position out of range."""
+    if not {*node.op.errors_of(node)} <= {IndexError}:
+        return True
+    return any(_may_fail(inner) for region in node.regions for inner in region.nodes)
