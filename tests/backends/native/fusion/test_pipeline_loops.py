@@ -175,6 +175,26 @@ def test_the_first_trip_that_fails_decides_the_error(count: int) -> None:
             assert bits(f(A, B, 9, 9)) == expected
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_first_node_of_a_trip_that_fails_decides_the_error(count: int) -> None:
+    """What only the second stage needs stands before the first stage, and may fail."""
+    eye = np.eye(SIZE)
+
+    def fail(h: Any, g: Any, i: Any, j: Any) -> Any:
+        for k in range(4):
+            g = np.linalg.solve(eye * (1.0 - (k == j)), g)
+            h = np.linalg.cholesky(eye * (1.0 - 2.0 * (k == i))) + h
+            g = np.tanh((g + h) @ B)
+        return h, g
+
+    assert not pipelined(fail, A, B, 1, 1)
+    with wend.config(threads=count):
+        f = wend.function(fail, backend="native")
+        for i, j, words in [(0, 0, "Singular"), (2, 2, "Singular"), (1, 2, "positive definite")]:
+            with pytest.raises(np.linalg.LinAlgError, match=words):
+                f(A, B, i, j)
+
+
 def test_signals_end_a_pipelined_loop() -> None:
     with wend.config(threads=2):
         f = wend.function(two, backend="native")

@@ -8,7 +8,8 @@ b = B(b, x)` this makes
 
 in which A and B of one trip do not need each other, so `concurrent_nodes` runs them at once. What
 crosses is carried: a ring of one record. In the order of the program B of a trip stands before A of
-the next, so the first trip that fails decides the error.
+the next, so the first trip that fails decides the error; in one trip, nothing of B that may fail
+stands before what may fail in A.
 """
 
 from __future__ import annotations
@@ -135,6 +136,11 @@ class _Stages:
         b.if_(before[w.predicate], [*loop.operands], branches)
         return b.nodes
 
+    def fails_first(self) -> bool:
+        """Return whether in a trip nothing of the second stage may fail before the first may."""
+        failing = [node in self.first for node in self.w.after.nodes if may_fail(node)]
+        return failing == sorted(failing, reverse=True)
+
     def _second(self) -> frozenset[Node]:
         return frozenset(self.w.after.nodes) - self.first
 
@@ -225,7 +231,7 @@ def _stages_of(loop: Node) -> _Stages | None:
         second = [other for other in heavy if other not in first.first]
         follows = any(_depends(w.after, other, first.first & {*heavy}) for other in second)
         longest = max(sum(map(total_work, part)) for part in (second, {*heavy} - {*second}))
-        if second and follows and longest < least:
+        if second and follows and longest < least and first.fails_first():
             chosen, least = first, longest
     return chosen
 
