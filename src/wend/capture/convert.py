@@ -188,6 +188,7 @@ vars(RUNTIME_FUNCTIONS).update(
     if_return=if_return,
     in_place=in_place,
     item_owner=proxied,
+    items_by_get=patterns.items_by_get,
     is_mapping=patterns.is_mapping,
     is_of_class=patterns.is_of_class,
     is_perhaps=is_maybe_bound,

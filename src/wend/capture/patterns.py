@@ -85,9 +85,22 @@ def is_mapping(subject: Any) -> bool:
     return False
 
 
+_DICT_OPERATORS = ("__contains__", "__getitem__", "__iter__", "__missing__")
+
+
+def items_by_get(subject: Any) -> Any:
+    """Return a mapping whose `in` and `[]` find what `get`, which a mapping pattern asks, finds."""
+    kind = type(subject)
+    if not isinstance(subject, dict) or kind is dict or kind.get is not dict.get:
+        return subject
+    is_plain = all(getattr(kind, x, None) is getattr(dict, x, None) for x in _DICT_OPERATORS)
+    return subject if is_plain else dict(dict.items(subject))
+
+
 def other_items(subject: Any, keys: Sequence[Any]) -> dict[Any, Any]:
     """Return what `**others` of a mapping pattern binds."""
-    return {key: subject[key] for key in subject if key not in keys}
+    items = items_by_get(subject)
+    return {key: items[key] for key in items if key not in keys}
 
 
 def check_match_subject(subject: Any) -> Any:

@@ -27,7 +27,7 @@ from wend.capture.builtins.world import replacement_of_call
 from wend.capture.stage.iterables import GridPositions, TracedRange, ZippedIterable, reversed_range
 from wend.capture.stage.operators import check_filter, contains, is_, is_not, not_
 from wend.eager.dispatch import Staged, any_staged
-from wend.eager.promotion import is_weak
+from wend.eager.promotion import PYTHON_SCALARS, is_weak
 from wend.ir.dtypes import SHORT_NAMES
 from wend.numpy import (
     copying,
@@ -44,6 +44,7 @@ from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.arrays.shown_text import ShownText
+from wend.trace.arrays.tracer import TracedNumber
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import is_traced_now
 
@@ -133,6 +134,10 @@ def _ndindex(*shape: Any) -> Any:
 
 def _ndenumerate(arr: Any) -> Any:
     array = operand(arr)
+    if isinstance(array, PYTHON_SCALARS):
+        array = np.asarray(array)
+    elif isinstance(array, TracedNumber):
+        array = array.as_zero_dim()
     positions = GridPositions(shaping.shape(array))
     elements = array if isinstance(array, Staged) or not is_traced_now() else staged(array)
     return ZippedIterable(positions, function=lambda k: (k, elements[k]), kind=np.ndenumerate)

@@ -75,7 +75,8 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
         case ast.MatchMapping(keys=keys):
             yield runtime("is_mapping", cloned(subject))
             for key in keys:
-                yield ast.Compare(cloned(key), [ast.In()], [cloned(subject)])
+                items = runtime("items_by_get", cloned(subject))
+                yield ast.Compare(cloned(key), [ast.In()], [items])
     for inner, part in _subpatterns(pattern, subject):
         yield from _tests(inner, part)
 
@@ -116,7 +117,8 @@ def _subpatterns(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[ast.
                 yield inner, ast.Subscript(cloned(subject), _integer(position), ast.Load())
         case ast.MatchMapping(keys=keys, patterns=patterns):
             for key, inner in zip(keys, patterns, strict=True):
-                yield inner, ast.Subscript(cloned(subject), cloned(key), ast.Load())
+                items = runtime("items_by_get", cloned(subject))
+                yield inner, ast.Subscript(items, cloned(key), ast.Load())
 
 
 def _star_of(patterns: list[ast.pattern]) -> int | None:

@@ -63,6 +63,10 @@ _DEFERRING = (
 )
 
 
+# Functions that find the variables of plain Python, and are refused in captured code
+_LOOK_AT_CALLER = frozenset({"locals", "vars", "dir", "eval", "exec"})
+
+
 def rewrite_generator(
     node: ast.FunctionDef, counter: list[int], enclosing: Enclosing
 ) -> ast.FunctionDef | None:
@@ -72,6 +76,8 @@ def rewrite_generator(
     """
     kinds = by_kind(node)
     if ast.Match in kinds or any(map(_yields_or_binds, _deferring(kinds))):
+        return None
+    if any(variable.id in _LOOK_AT_CALLER for variable in kinds.get(ast.Name, ())):
         return None
     node = cloned(node)
     rewriter = _FunctionRewriter(node, by_kind(node), counter, enclosing)
