@@ -186,6 +186,8 @@ def ask(owner: Any, name: str, *operands: Any) -> Any:
     method = _method(kind, name)
     if method is _MISSING:
         return NotImplemented
+    if owner is None:  # `__get__` takes None for access through the class
+        return getattr(owner, name)(*operands)
     bind = getattr(type(method), "__get__", None)
     bound = method if bind is None else bind(method, owner, kind)
     if not isinstance(method, types.FunctionType) or not any_users(owner):
