@@ -175,6 +175,21 @@ def test_the_first_trip_that_fails_decides_the_error(count: int) -> None:
             assert bits(f(A, B, 9, 9)) == expected
 
 
+def test_sums_of_the_second_stage_have_the_bits_of_one_thread() -> None:
+    """A sum in the loop that computes its elements adds them in another order than one alone."""
+
+    def summed(h: Any, g: Any) -> Any:
+        total = 0.0
+        for _ in range(3):
+            h = np.tanh(h @ A)
+            total = total + h.sum()
+            g = np.tanh((g + h) @ B)
+        return h, g, total
+
+    one, *others = map(bits, on_threads(summed, A, B))
+    assert all(x == one for x in others)
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_the_first_node_of_a_trip_that_fails_decides_the_error(count: int) -> None:
     """What only the second stage needs stands before the first stage, and may fail."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from wend.backends.native.analysis.liveness import LastUses
 from wend.backends.native.fusion.concurrent_nodes import has_groups, long_tasks
 from wend.backends.native.fusion.gemm_accumulate import accumulator_of
+from wend.backends.native.fusion.op_classes import reduction_of
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
@@ -232,8 +233,24 @@ def _stages_of(loop: Node) -> _Stages | None:
         follows = any(_depends(w.after, other, first.first & {*heavy}) for other in second)
         longest = max(sum(map(total_work, part)) for part in (second, {*heavy} - {*second}))
         if second and follows and longest < least and first.fails_first():
+            if _sums_across(w.after, first.first, {*heavy}):
+                continue
             chosen, least = first, longest
     return chosen
+
+
+def _sums_across(graph: Graph, first: frozenset[Node], heavy: set[Node]) -> bool:
+    """Return whether the second stage sums what it makes of elements of the first.
+
+    In one loop with those, it may add them in another order.
+    """
+    near = {x for node in first for x in node.results if x.tensor.shape != ()}
+    for node in graph.nodes:
+        if node not in first and node not in heavy and not near.isdisjoint(node.operands):
+            if reduction_of(node) is not None:
+                return True
+            near.update(x for x in node.results if x.tensor.shape != ())
+    return False
 
 
 def _may_be_split(w: WhileParts) -> bool:
