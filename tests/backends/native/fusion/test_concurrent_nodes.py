@@ -289,3 +289,31 @@ def test_tasks_overlap(count: int) -> None:
     run = ctypes.CFUNCTYPE(None, *types)(engine().shared_address("wend.tasks"))
     run(task, None, count, count, ctypes.addressof(limit), ctypes.addressof(words))
     assert sorted(numbers) == [*range(count)]
+
+
+def sum_between(a: Any, b: Any, c: Any) -> Any:
+    c = np.tanh(c @ c)
+    a = np.tanh(a @ a)
+    a = np.tanh(a @ a)
+    total = c.sum()
+    return a, np.tanh(b @ c), total
+
+
+def elements_between(a: Any, b: Any, c: Any) -> Any:
+    x = a @ b
+    y = np.tanh(c)
+    z = b @ c
+    return x, z, (y * y).sum()
+
+
+@pytest.mark.parametrize("fun", [sum_between, elements_between])
+def test_sums_have_the_bits_of_one_thread(fun: Any) -> None:
+    rng = np.random.default_rng(1)
+    arrays = [rng.normal(size=(112, 112)) / 10.0 for _ in range(3)]
+    results = []
+    for count in (1, 2, 3):
+        with wend.config(threads=count):
+            results.append(wend.function(fun, backend="native")(*arrays))
+    for others in results[1:]:
+        for x, y in zip(others, results[0], strict=True):
+            np.testing.assert_array_equal(x, y)

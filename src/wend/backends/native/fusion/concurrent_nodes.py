@@ -13,10 +13,11 @@ from heapq import heapify, heappop, heappush
 
 from wend.backends.native.analysis.liveness import LastUses
 from wend.backends.native.fusion.gemm_accumulate import accumulator_of
-from wend.backends.native.fusion.op_classes import is_layout
+from wend.backends.native.fusion.op_classes import is_layout, reduction_of
 from wend.backends.native.rt.linalg import blas
 from wend.backends.native.target.chunk_call import chunk_call
 from wend.backends.native.target.concurrent_call import concurrent_call
+from wend.backends.native.target.value_layout import is_array
 from wend.base.errors import listed
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
@@ -124,7 +125,7 @@ def _groups(graph: Graph, may_fail: bool) -> list[Sequence[Node]]:
             groups.setdefault(level, []).append(node)
         levels.update(dict.fromkeys(node.results, level + (node in tasks)))
     several = [group for group in groups.values() if len(group) > 1]
-    return [group for group in several if _may_move(graph.nodes, group)]
+    return [x for x in several if _may_move(graph.nodes, x) and _keeps_sums(graph.nodes, x)]
 
 
 def _is_task(uses: LastUses, node: Node) -> bool:
@@ -201,6 +202,35 @@ def _may_move(nodes: Sequence[Node], group: Sequence[Node]) -> bool:
         is_ordered = may_end_run(node) or node.op.effect is not Effect.NONE
         if node.op.updates is not None or (is_ordered and (is_after or has_failing_member)):
             return False
+    return True
+
+
+def _keeps_sums(nodes: Sequence[Node], group: Sequence[Node]) -> bool:
+    """Return whether a reduction stays in, or out of, the loop that computes its elements.
+
+    A member between them may divide that loop, and sums of elements in memory add in another order.
+    """
+    places = {node: place for place, node in enumerate(nodes)}
+    members = {places[node] for node in group}
+    first, last = min(members), max(members)
+    after: set[Value] = set()  # what needs a member
+    # Where the loop begins that may compute a value, and whether that is before the group
+    loops: dict[Value, tuple[int, bool]] = {}
+    for place, node in enumerate(nodes):
+        if place in members or (place > first and not after.isdisjoint(node.operands)):
+            after.update(node.results)
+        if node.op in _TASK_OPS or node.regions or not any(is_array(x.type) for x in node.operands):
+            continue
+        is_after = place > last or not after.isdisjoint(node.results)
+        read = [loops[x] for x in node.operands if x in loops]
+        start = min([place, *(x for x, _ in read)])
+        is_around = is_after and any(precedes for _, precedes in read)
+        if reduction_of(node) is not None:
+            between = sum(start < x < place for x in members)
+            if between != (len(group) if is_around else 0):
+                return False
+        value = start, not is_after or is_around
+        loops.update({x: value for x in node.results if is_array(x.type)})
     return True
 
 
