@@ -39,7 +39,7 @@ def lower_region(
             values[result] = value
             ctx.bind(result.type, value)
         if ctx.rows:
-            ctx.pass_rows(node)
+            ctx.propagate_row_axes(node)
     if only is not None:
         return [values.get(result) for result in graph.results]
     return [
@@ -167,7 +167,7 @@ class _LoopLowering:
         self, ctx: GraphLowering, w: WhileParts, invariants: Sequence[Any], guarded: Collection[Any]
     ) -> None:
         self.ctx, self.w, self.invariants, self.guarded = ctx, w, invariants, guarded
-        self.live = ctx.live
+        self.active = ctx.active
         self.stops = may_fail_in(w.before) or may_fail_in(w.after)
         self.is_threaded = self.stops or pushes_in(w.before) or pushes_in(w.after)
 
@@ -191,8 +191,8 @@ class _LoopLowering:
 
     def goes_on(self, predicate: Any, progress: Progress | None) -> Any:
         goes_on = jnp.asarray(predicate)
-        if self.live is not None:
-            goes_on = goes_on & self.live
+        if self.active is not None:
+            goes_on = goes_on & self.active
         if progress is None:
             return goes_on
         if self.stops:
@@ -202,9 +202,9 @@ class _LoopLowering:
             goes_on = goes_on & self.ctx.has_room(list_class.number, progress)
         return goes_on
 
-    def living(self, test: Callable[[Any], Any], state: Any) -> Any:
+    def active_after(self, test: Callable[[Any], Any], state: Any) -> Any:
         """Return whether the element of a map makes the trip that begins with a state."""
-        return None if self.live is None else test(state)
+        return None if self.active is None else test(state)
 
     def threaded(self) -> Progress | None:
         return self.ctx.progress if self.is_threaded else None
@@ -232,7 +232,7 @@ class _LoopLowering:
                 return self.goes_on(predicate, state[0])
 
         def body(state: tuple[Progress | None, list[Any]]) -> Any:
-            with ctx.scope(state[0]), ctx.living(self.living(test, state)):
+            with ctx.scope(state[0]), ctx.masked(self.active_after(test, state)):
                 following = self.after(before(state[1]))
                 return self.threaded(), following
 
@@ -246,7 +246,7 @@ class _LoopLowering:
         predicate, forwarded = self.before(carry)
 
         def body(state: tuple[Any, Progress | None, list[Any]]) -> Any:
-            with ctx.scope(state[1]), ctx.living(self.living(test, state)):
+            with ctx.scope(state[1]), ctx.masked(self.active_after(test, state)):
                 predicate, forwarded = self.before(self.after(state[2]))
                 return jnp.asarray(predicate), self.threaded(), forwarded
 
@@ -307,10 +307,10 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
 
     def branch(number: int, region: Graph) -> Callable[[Any], Any]:
         # In a map all branches may run for each element
-        live = None if ctx.live is None else ctx.live & (selector == number)
+        active = None if ctx.active is None else ctx.active & (selector == number)
 
         def run(progress: Progress | None) -> Any:
-            with ctx.scope(progress), ctx.living(live):
+            with ctx.scope(progress), ctx.masked(active):
                 results = lower_region(ctx, region, arguments)
                 fitted = [
                     ctx.fit_result(x, result)

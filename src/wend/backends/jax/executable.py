@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -71,12 +72,12 @@ class JaxExecutable(Explains):
 
     def _run_program(self, leaves: Sequence[Any], structure: Any) -> Sequence[Any]:
         placement = placement_of(leaves)
-        gathers = placement.is_spread and settings().jax_gather
+        gathers = placement.is_multi_device and settings().jax_gather
         key = (structure, tuple((x.shape, x.dtype) for x in leaves), placement, gathers)
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = XlaProgram(
-                self._graph, self._classes, structure, {}, self._host, placement
+                self._graph, self._classes, structure, self._host, placement
             )
         while True:
             self._host.restart()
@@ -105,21 +106,18 @@ class JaxExecutable(Explains):
         return [f"compiled {count} programs, for {count} sets of shapes"] if count > 1 else ()
 
 
+@dataclass(eq=False)
 class XlaProgram:
     """A graph compiled for arguments of some shapes, with some capacities of its lists."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        classes: CapacityClasses,
-        structure: Any,
-        capacities: Mapping[int, int],
-        host: HostLog,
-        placement: Placement,
-    ) -> None:
-        self._host, self._placement = host, placement
-        self._graph, self._classes, self._structure = graph, classes, structure
-        self._capacities = dict(capacities)
+    _graph: Graph
+    _classes: CapacityClasses
+    _structure: Any
+    _host: HostLog
+    _placement: Placement
+    _capacities: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
         self._checks: list[RunCheck] = []
         self._counted: list[int] = []
         self.host_nodes: Sequence[Node] = ()
@@ -191,9 +189,7 @@ class XlaProgram:
         for k, total in self._lengths(totals):
             if total > capacities[k]:
                 capacities[k] = max(1 << (total - 1).bit_length(), FIRST_CAPACITY)
-        return XlaProgram(
-            self._graph, self._classes, self._structure, capacities, self._host, self._placement
-        )
+        return replace(self, _capacities=capacities)
 
     def raise_failed(self, totals: np.ndarray) -> None:
         """Raise the error of the check that failed first, if one did."""

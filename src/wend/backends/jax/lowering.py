@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -59,8 +59,8 @@ class GraphLowering:
         progress: what has been passed on so far.
         noted: the classes whose lengths the run tells.
         live_classes: the classes of lists that are checked when the loop around has ended.
-        live: whether the element that a map computes is in the loop or branch that is lowered; None
-            outside of maps.
+        active: whether the element that a map computes is in the loop or branch that is lowered;
+            None outside of maps.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class GraphLowering:
         self.word_count = word_count(graph)
         self.live_classes: frozenset[CapacityClass] = frozenset()
         self.noted: set[int] = set()
-        self.live: Any = None
+        self.active: Any = None
         self._dims: dict[Symbol, int] = {}
         zero = jnp.int32(0)
         words = jnp.zeros(self.word_count, jnp.uint32)
@@ -98,13 +98,13 @@ class GraphLowering:
             self.progress = outer
 
     @contextmanager
-    def living(self, live: Any) -> Iterator[None]:
+    def masked(self, active: Any) -> Iterator[None]:
         """Lower a loop or a branch that only some elements of a map are in."""
-        outer, self.live = self.live, live
+        outer, self.active = self.active, active
         try:
             yield
         finally:
-            self.live = outer
+            self.active = outer
 
     # Sizes
     def bind(self, type: Type, value: Any) -> None:
@@ -170,7 +170,7 @@ class GraphLowering:
         )
 
     # Devices
-    def pass_rows(self, node: Node) -> None:
+    def propagate_row_axes(self, node: Node) -> None:
         """Note that results have rows where those of an operand of their length are."""
         for operand in node.operands:
             axes, length = self.rows.get(operand), _length(operand)
@@ -178,13 +178,13 @@ class GraphLowering:
                 if axes is not None and length is not None and _length(result) == length:
                     self.rows.setdefault(result, axes)
 
-    def leave_to_python(self, node: Node) -> None:
+    def note_host_node(self, node: Node) -> None:
         """Note that a node calls Python.
 
         Raises:
             UnsupportedError: arguments lie on several devices, and nobody has asked to gather them.
         """
-        if self.placement.is_spread and not settings().jax_gather:
+        if self.placement.is_multi_device and not settings().jax_gather:
             raise refusal(
                 UnsupportedError(
                     explain(
@@ -345,4 +345,3 @@ def _padded(items: Any, capacity: int) -> Any:
 
 
 Emitter = Callable[[GraphLowering, Node, Sequence[Any]], Any]
-Emitters = Mapping[Any, Emitter]

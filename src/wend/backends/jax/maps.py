@@ -2,7 +2,7 @@
 
 A loop of XLA then runs until the last element has left it. What JAX computes meanwhile for elements
 that have left a loop, or that take another branch, is thrown away; a loop inside never waits for it
-(`GraphLowering.live`), for it might not end.
+(`GraphLowering.active`), for it might not end.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def lower_map(
     def compute(
         elements: Sequence[Any], progress: Progress, invariants: Sequence[Any]
     ) -> tuple[Progress | None, list[Any]]:
-        with ctx.scope(progress), ctx.living(jnp.bool_(True) if ctx.live is None else ctx.live):
+        with ctx.scope(progress), ctx.masked(jnp.bool_(True) if ctx.active is None else ctx.active):
             results = lower_region(ctx, p.body, [*elements, *invariants])
             fitted = [
                 ctx.fit(x, result.type, ctx.classes.of_use(p.body, k))
@@ -60,7 +60,7 @@ def lower_map(
     ) -> tuple[Progress | None, list[Any]]:
         """Return the progress of the first that fails, and stacks of results, or their sums."""
         threaded, stacks = jax.vmap(compute, in_axes=(0, None, None))(rows, progress, invariants)
-        sums = [_sum(x) if form == SUM else x for form, x in zip(p.forms, stacks, strict=True)]
+        sums = _with_sums(stacks, p.forms, lambda x: jnp.sum(x, axis=0, dtype=x.dtype))
         if threaded is None or not count:
             return None, sums
         return _first_failing(threaded), sums
@@ -84,7 +84,7 @@ def lower_map(
 
 def _axes(ctx: GraphLowering, p: ParallelMapParts) -> RowAxes:
     """Return the axes of the mesh that the elements lie along, where each device has its own."""
-    if ctx.live is not None or any(x in ctx.rows for x in (*p.starts, *p.invariants)):
+    if ctx.active is not None or any(x in ctx.rows for x in (*p.starts, *p.invariants)):
         return ()
     return next((ctx.rows[x] for x in p.mapped if x in ctx.rows), ())
 
@@ -116,10 +116,7 @@ def _on_each_device(
             for k, array in zip(passed, arrays, strict=True):
                 own[k] = array
             first, values = compute_all(rows, progress, jax.tree.unflatten(structure, own))
-            sums = [
-                _summed(x, axes) if form == SUM else x
-                for form, x in zip(forms, values, strict=True)
-            ]
+            sums = _with_sums(values, forms, lambda x: jax.lax.psum(x, axes))
             return jax.tree.map(lambda x: x[None], first), sums
 
         split, whole = PartitionSpec(axes), PartitionSpec()
@@ -133,16 +130,6 @@ def _on_each_device(
         return (None if firsts is None else _first_failing(firsts)), values
 
     return run
-
-
-def _summed(value: Any, axes: RowAxes) -> Any:
-    """Return the sum of a value over the devices along some axes."""
-    if isinstance(value, Maybe):
-        is_present = jax.lax.psum(value.is_present.astype(jnp.int32), axes) > 0
-        return Maybe(is_present, _summed(value.value, axes))
-    if isinstance(value, DeviceList):
-        return DeviceList(_summed(value.items, axes), value.length)
-    return jax.lax.psum(value, axes)
 
 
 def _rows(x: Any, count: int) -> Any:
@@ -161,13 +148,21 @@ def _list_of(items: Any, count: int) -> DeviceList:
     return DeviceList(items, jnp.int32(count), count)
 
 
-def _sum(stack: Any) -> Any:
-    """Return the sum of the values of the elements along the first axis of each leaf."""
-    if isinstance(stack, Maybe):
-        return Maybe(jnp.any(stack.is_present, axis=0), _sum(stack.value))
-    if isinstance(stack, DeviceList):
-        return DeviceList(_sum(stack.items), stack.length[0])
-    return jnp.sum(stack, axis=0, dtype=stack.dtype)
+def _with_sums(
+    values: Sequence[Any], forms: Sequence[str], add: Callable[[jax.Array], jax.Array]
+) -> list[Any]:
+    """Return values; `add` makes the sums of the leaves of those that a map sums up."""
+    return [_sum(x, add) if form == SUM else x for form, x in zip(forms, values, strict=True)]
+
+
+def _sum(value: Any, add: Callable[[jax.Array], jax.Array]) -> Any:
+    """Return the sum of a value whose leaves `add` sums up; it is present if one summand is."""
+    if isinstance(value, Maybe):
+        is_present = add(value.is_present.astype(jnp.int32)) > 0
+        return Maybe(is_present, _sum(value.value, add))
+    if isinstance(value, DeviceList):  # the lists have one length
+        return DeviceList(_sum(value.items, add), jnp.ravel(value.length)[0])
+    return add(value)
 
 
 def _first_failing(progress: Progress) -> Progress:

@@ -21,12 +21,12 @@ class Placement:
     """Where the arguments of a program lie.
 
     Attributes:
-        is_spread: on more than one device.
+        is_multi_device: on more than one device.
         mesh: the mesh that rows of arguments are spread over, if any are.
         rows: the axes that the rows of each argument are spread over; none for others.
     """
 
-    is_spread: bool = False
+    is_multi_device: bool = False
     mesh: Mesh | None = None
     rows: tuple[RowAxes, ...] = ()
 
@@ -40,7 +40,7 @@ def placement_of(leaves: Sequence[Any]) -> Placement:
         return ONE_DEVICE
     rows = tuple(_row_axes(x.sharding) for x in leaves)
     meshes = [x.sharding.mesh for x, axes in zip(leaves, rows, strict=True) if axes]
-    return Placement(is_spread=True, mesh=meshes[0] if meshes else None, rows=rows)
+    return Placement(is_multi_device=True, mesh=meshes[0] if meshes else None, rows=rows)
 
 
 def _row_axes(sharding: Any) -> RowAxes:

@@ -8,14 +8,12 @@ beside the flag that says whether it is there.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import numpy as np
 
 from wend.ir.types import Type
-
-Static: TypeAlias = np.ndarray | np.generic
 
 
 @jax.tree_util.register_dataclass

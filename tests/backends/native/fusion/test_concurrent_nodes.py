@@ -285,9 +285,9 @@ def test_tasks_overlap(count: int) -> None:
     limit = ctypes.c_int64(python_callbacks.NO_LIMIT)
     words = ctypes.create_string_buffer(python_callbacks.BYTES)
     python_callbacks.prepare(words, 0, None)
-    types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2 + [ctypes.c_void_p] * 2
+    types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_void_p] * 2
     run = ctypes.CFUNCTYPE(None, *types)(engine().shared_address("wend.tasks"))
-    run(task, None, count, count, ctypes.addressof(limit), ctypes.addressof(words))
+    run(task, None, count, 1, count, ctypes.addressof(limit), ctypes.addressof(words))
     assert sorted(numbers) == [*range(count)]
 
 

@@ -56,7 +56,7 @@ def _call(
         raise log.error
 
     ctx.check(node, failed, fail)
-    ctx.leave_to_python(node)
+    ctx.note_host_node(node)
     return results
 
 

@@ -118,7 +118,7 @@ def _call_kernel(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
         if shape is None:
             raise ctx.data_dependent(node)
         specs.append(jax.ShapeDtypeStruct(shape, type.dtype))
-    ctx.leave_to_python(node)
+    ctx.note_host_node(node)
 
     def run(*values: Any) -> Any:
         with np.errstate(all="ignore"):

@@ -80,8 +80,8 @@ def emit_concurrent_call(
         name, context = call_part(low, part)
         most = min(function.threads for function in functions) * len(takes)
         w.do(
-            f"call void @wend.tasks(ptr {name}, ptr {context}, i64 {len(takes)}, i64 {most}, "
-            f"ptr {limit}, ptr %python)"
+            f"call void @wend.tasks(ptr {name}, ptr {context}, i64 {len(takes)}, i64 1, "
+            f"i64 {most}, ptr {limit}, ptr %python)"
         )
     check_limit(low, limit)
     return [_result(low, node, k, target) for k, target in enumerate(targets)]

@@ -4,8 +4,8 @@
                                call function(context, from, size, thread) on parts of a loop
     void wend.chunks(function, context, count, most, limit, words)
                                the same on chunks that may take long, one at a time
-    void wend.tasks(function, context, count, most, limit, words)
-                               the same on chunks each of which takes long
+    void wend.tasks(function, context, count, size, most, limit, words)
+                               the same on chunks of a size, each of which takes long
     void wend.serve(thread)    the body of a helper thread: work until told to stop
     void wend.join(count)      set the number of helpers; 0 tells them to stop
     void wend.forget()         reset the state in a fork, where the helpers do not exist
@@ -38,7 +38,7 @@ _OPEN_BIT = 1 << 32  # set in `inside` while there are chunks; the rest counts a
 
 DECLARATION = """declare void @wend.parallel(ptr, ptr, i64, i64, i64) nounwind
 declare void @wend.chunks(ptr, ptr, i64, i64, ptr, ptr) nounwind
-declare void @wend.tasks(ptr, ptr, i64, i64, ptr, ptr) nounwind"""
+declare void @wend.tasks(ptr, ptr, i64, i64, i64, ptr, ptr) nounwind"""
 
 # 128 bytes hold a pthread_mutex_t or pthread_cond_t on every platform.
 LIBRARY = f"""
@@ -74,15 +74,6 @@ alone:
   ret void
 ask:
   %serving = load atomic i64, ptr @serving monotonic, align 8
-  %none = icmp eq i64 %serving, 0
-  %single = icmp slt i64 %count, 2
-  %not = or i1 %none, %single
-  br i1 %not, label %alone, label %try
-try:
-  %was = atomicrmw xchg ptr @busy, i32 1 acquire
-  %mine = icmp eq i32 %was, 0
-  br i1 %mine, label %post, label %alone
-post:
   %threads0 = add i64 %serving, 1
   %threads = call i64 @llvm.umin.i64(i64 %threads0, i64 %most)
   %many = mul i64 %threads, {_MAX_CHUNKS_PER_THREAD}
@@ -97,7 +88,7 @@ post:
   %size1 = add i64 %size0, 63
   %size2 = and i64 %size1, -64
   %size = select i1 %long, i64 %size2, i64 %size0
-  call void @wend.post(ptr %function, ptr %context, i64 0, i64 %count, i64 %size, i64 %most,
+  call void @wend.tasks(ptr %function, ptr %context, i64 %count, i64 %size, i64 %most,
     ptr null, ptr null)
   ret void
 }}
@@ -198,17 +189,19 @@ rest:
   ret void
 }}
 
-define void @wend.tasks(ptr %function, ptr %context, i64 %count, i64 %most, ptr %limit,
+define void @wend.tasks(ptr %function, ptr %context, i64 %count, i64 %size, i64 %most, ptr %limit,
     ptr %words) {{
   %serving = load atomic i64, ptr @serving monotonic, align 8
   %none = icmp eq i64 %serving, 0
-  br i1 %none, label %alone, label %try
+  %whole = icmp sle i64 %count, %size
+  %not = or i1 %none, %whole
+  br i1 %not, label %alone, label %try
 try:
   %was = atomicrmw xchg ptr @busy, i32 1 acquire
   %mine = icmp eq i32 %was, 0
   br i1 %mine, label %post, label %alone
 post:
-  call void @wend.post(ptr %function, ptr %context, i64 0, i64 %count, i64 1, i64 %most,
+  call void @wend.post(ptr %function, ptr %context, i64 0, i64 %count, i64 %size, i64 %most,
     ptr %limit, ptr %words)
   ret void
 alone:
