@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bench.peers import CATALOGUE
@@ -19,6 +19,7 @@ ENVIRONMENTS = {
     ),
     "torch": (
         *("torch==2.13.0", "numpy"),
+        *("optree", "llvmlite"),  # with which wend runs there, too
         *("--extra-index-url", "https://download.pytorch.org/whl/cpu"),  # without CUDA
     ),
     "tensorflow": ("tensorflow-cpu",),
@@ -44,18 +45,23 @@ def set_up(folder: Path) -> None:
 
 
 def interpreters(names: Iterable[str], folder: Path | None) -> dict[str, str]:
-    """Return for each peer that is installed the first Python that has it: this one, and then those
-    of the environments in their order here, for Catalyst brings an old JAX.
+    """Return the Python of each peer that is installed."""
+    return first_with({name: CATALOGUE[name].needs for name in names}, folder)
+
+
+def first_with(needs: Mapping[str, Iterable[str]], folder: Path | None) -> dict[str, str]:
+    """Return for each name the first Python that has the modules it needs, if there is one: this
+    one, and then those of the environments in their order here, for Catalyst brings an old JAX.
     """
     pythons = [sys.executable]
     if folder is not None:
         pythons += [str(python_of(folder / name)) for name in ENVIRONMENTS]
-    modules = sorted({module for name in names for module in CATALOGUE[name].needs})
+    modules = sorted({module for needed in needs.values() for module in needed})
     has = {python: found(python, modules) for python in pythons if Path(python).exists()}
     return {
-        name: next(python for python in has if set(CATALOGUE[name].needs) <= has[python])
-        for name in names
-        if any(set(CATALOGUE[name].needs) <= modules for modules in has.values())
+        name: next(python for python in has if set(needed) <= has[python])
+        for name, needed in needs.items()
+        if any(set(needed) <= modules for modules in has.values())
     }
 
 
@@ -67,3 +73,14 @@ def found(python: str, modules: Iterable[str]) -> set[str]:
 
 def python_of(place: Path) -> Path:
     return place / "bin" / "python"
+
+
+def in_a_process(python: str, module: str, *arguments: str) -> dict[str, float] | None:
+    """Return the figures that a module prints as JSON; None where it fails."""
+    command = [python, "-m", module, *arguments]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    if run.returncode:
+        print(run.stderr.strip().splitlines()[-1:], file=sys.stderr)
+        return None
+    result: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return result

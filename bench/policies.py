@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.environments import ENVIRONMENTS, found, python_of
+from bench.environments import first_with, in_a_process
 from bench.memory import growth
 
 POINTS = 10_000
@@ -255,32 +254,6 @@ def print_demo() -> None:
         )
 
 
-def in_a_process(python: str, *arguments: str) -> dict[str, float] | None:
-    """Return what `measure` or `measure_spilled` gives in a process; None where it fails."""
-    command = [python, "-m", "bench.policies", *arguments]
-    run = subprocess.run(command, check=False, capture_output=True, text=True)
-    if run.returncode:
-        print(run.stderr.strip().splitlines()[-1:], file=sys.stderr)
-        return None
-    result: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
-    return result
-
-
-def installed(peers: Path | None) -> dict[str, str]:
-    """Return the Python of each system beside wend that is installed."""
-    pythons = [sys.executable]
-    if peers is not None:
-        pythons += [str(python_of(peers / name)) for name in ENVIRONMENTS]
-    modules = {
-        python: found(python, OTHERS.values()) for python in pythons if Path(python).exists()
-    }
-    return {
-        name: next(python for python, has in modules.items() if module in has)
-        for name, module in OTHERS.items()
-        if any(module in has for has in modules.values())
-    }
-
-
 def print_spilled(folders: list[str]) -> None:
     """Print a row for the tape in memory, and one for the tape in a file of each folder."""
     print(
@@ -289,7 +262,7 @@ def print_spilled(folders: list[str]) -> None:
     print(f"{'tape':<28}{'CPU':>16}{'elapsed':>16}{'held':>10}{'written':>12}{'both ways':>14}")
     by_keep: dict[str, float] | None = None
     for folder in ("", *folders):
-        result = in_a_process(sys.executable, "--one-spilled", folder)
+        result = in_a_process(sys.executable, "bench.policies", "--one-spilled", folder)
         if result is None:
             continue
         by_keep = by_keep or result
@@ -390,11 +363,14 @@ def main() -> None:
         return
     rows: dict[str, list[tuple[int, float, float]]] = {}
     print(f"{'policy':<28}" + "".join(f"{f'{t:,} trips':>24}" for t in options.trips))
-    pythons = {**dict.fromkeys(POLICIES, sys.executable), **installed(options.peers)}
+    others = first_with({name: (module,) for name, module in OTHERS.items()}, options.peers)
+    pythons = {**dict.fromkeys(POLICIES, sys.executable), **others}
     for name, python in pythons.items():
         cells = []
         for trips in options.trips:
-            result = in_a_process(python, "--one", name, str(trips), str(options.order))
+            result = in_a_process(
+                python, "bench.policies", "--one", name, str(trips), str(options.order)
+            )
             if result is not None:
                 rows.setdefault(name, []).append((trips, result["ms"], result["MB"]))
             cells.append(

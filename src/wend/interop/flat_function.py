@@ -172,7 +172,7 @@ class FlatFunction:
             return None
         return execute.buffer_call(operands, len(self.result_types))
 
-    @property
+    @cached_property
     def differentiable_results(self) -> tuple[int, ...]:
         """The positions of the results that have tangents."""
         return tuple(k for k, t in enumerate(self.result_types) if t.is_differentiable)
@@ -201,6 +201,11 @@ class FlatFunction:
             return FlatFunction(self.bridge, f"jvp of {self.name}", fun, types)
 
         return self._memo(("jvp", wrt), derive)
+
+    @cached_property
+    def differentiable_operands(self) -> tuple[int, ...]:
+        """The positions of the operands that have cotangents."""
+        return tuple(k for k, t in enumerate(self.types) if t.is_differentiable)
 
     def cotangents(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> FlatFunction:
         """Return the function (operands, cotangents of results) → cotangents of `wrt`.

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from bench.bridges import jax_calls
 
 import wend
 from wend.interop.jax import as_jax, calling, ffi_types
@@ -275,3 +276,11 @@ def test_threads_that_meet_register_one_handler(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_version_is_that_of_the_header() -> None:
     assert ffi_types.major_version() == ffi_types.MAJOR
+
+
+def test_the_bench_compares_what_is_equal() -> None:
+    results = {name: call() for name, call in jax_calls().items()}
+    inside, own = results["as_jax in jit(fori_loop)"], results["wend in its own loop"]
+    assert float(inside) == pytest.approx(float(own), rel=1e-12)
+    expected = results["wend, 1,000 elements"]
+    np.testing.assert_array_equal(results["as_jax, 1,000 elements"], expected)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from bench.bridges import torch_calls
 from torch.autograd import forward_ad
 
 import wend
@@ -89,3 +92,26 @@ def test_the_first_call_may_be_a_compiled_one() -> None:
     x = torch.ones(3, dtype=torch.int16)
     compiled = torch.compile(lambda x: f(x), fullgraph=True, backend="aot_eager")
     assert compiled(x).dtype == torch.int16
+
+
+def test_a_call_without_a_gradient_is_short() -> None:
+    f, x = as_torch(lambda x, y: x * y), torch.ones(3)
+    f(x, x)
+    calls: Counter[str] = Counter()
+    sys.setprofile(lambda frame, event, arg: calls.update([event]))
+    try:
+        f(x, x)
+    finally:
+        sys.setprofile(None)
+    assert calls["call"] <= 16  # of Python
+    assert calls["c_call"] <= 40
+
+
+def test_the_bench_compares_what_is_equal() -> None:
+    results = {name: call() for name, call in torch_calls().items()}
+    for name in ("wend", "as_torch", "as_torch, grad needed"):
+        assert results[name].item() == pytest.approx(2.0)
+    for gradient in (*results["as_torch, backward"], results["as_torch, torch.func.grad"]):
+        assert gradient.item() == pytest.approx(0.25)
+    expected = results["wend, 1,000 elements"]
+    np.testing.assert_array_equal(results["as_torch, 1,000 elements"], expected)

@@ -36,13 +36,17 @@ def _is_forward_mode() -> bool:
 
 def call(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Call a function of arrays on tensors."""
-    is_plain = all(type(x) in PLAIN_TENSORS for x in operands)
-    if not is_plain or torch.compiler.is_compiling():  # fake tensors come at other times, too
+    needs_grad = False
+    for x in operands:
+        if type(x) not in PLAIN_TENSORS:  # fake tensors come when nothing is compiled, too
+            return _call_by_number(function, operands)
+        needs_grad = needs_grad or x.requires_grad
+    if torch.compiler.is_compiling():
         return _call_by_number(function, operands)
     apply: Callable[..., tuple[Any, ...]]
     if _is_transformed():
         apply = _TransformedCall.apply
-    elif _is_forward_mode() or (torch.is_grad_enabled() and any(x.requires_grad for x in operands)):
+    elif _is_forward_mode() or (needs_grad and torch.is_grad_enabled()):
         apply = _EagerCall.apply
     else:
         return tuple(_run(function, operands))
@@ -131,9 +135,7 @@ def _pull_back(
 ) -> list[Any]:
     """Return the gradients of the operands, None where there is none; `call` computes them."""
     positions = function.differentiable_results
-    wrt = tuple(
-        k for k, flag in enumerate(is_needed) if flag and function.types[k].is_differentiable
-    )
+    wrt = tuple(k for k in function.differentiable_operands if is_needed[k])
     seeded = tuple(k for k, i in enumerate(positions) if cts[i] is not None)
     gradients: list[Any] = [None] * len(operands)
     if wrt and seeded:
