@@ -1,4 +1,9 @@
-"""Full Jacobians: a linear pass mapped over a basis by one `While`."""
+"""Full Jacobians: a linear pass for each vector of a basis.
+
+Where batching makes operations on all vectors of the whole pass, it is one `parallel_map`, which
+the passes batch (`config(strict=True)` does not). Elsewhere one `While` runs the pass again and
+again.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,25 @@ from wend.autodiff.jvp import jvp
 from wend.autodiff.linearize import linearize
 from wend.autodiff.vjp import vjp
 from wend.ir.builder import new_symbol
+from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import inline
-from wend.ir.types import Dim, ListType
+from wend.ir.types import Dim, ListType, TensorType, Type
 from wend.ops import shaping
 from wend.ops.build import Build
+from wend.ops.parallel_map import STACK, parallel_map
 from wend.ops.shapes import size_of
+from wend.passes.batch_maps import batch_maps
 from wend.passes.dce import dce
+from wend.passes.inline import inline_calls
+from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.strip_stores import strip_stores
+
+# The most numbers that a value of all basis vectors may have. A `While` needs no memory for more
+# than one of them.
+_MAX_BATCHED_NUMBERS = 1 << 24
+# A list counts as so many items: only the run knows how long it grows
+_ASSUMED_ITEMS = 1 << 10
 
 
 def jacobian_by_columns(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) -> Graph:
@@ -111,6 +127,8 @@ def _on_basis(
     if total == 1 and len(ends) == 1:  # one basis vector: no loop
         results = inline(linear, [*fixed, b.ones_like(ends[0])], b.nodes)
         return [b.refine(x, like.type) for x, like in zip(results, likes, strict=True)]
+    if total is not None and _batches(linear, fixed, ends, likes, total):
+        return _append_map(b, linear, fixed, ends, likes, total)
     outer = [_total_value(b, ends), *fixed, *ends]
     lists = [ListType(like.type) for like in likes]
     before, after = _open_region("before", lists, outer), _open_region("after", lists, outer)
@@ -136,6 +154,56 @@ def _on_basis(
     return [
         _stacked(b, list, like, dim) for list, like in zip(loop.results[1:], likes, strict=True)
     ]
+
+
+def _append_map(
+    b: Build,
+    linear: Graph,
+    fixed: Sequence[Value],
+    ends: Sequence[Value],
+    likes: Sequence[Value],
+    total: int,
+) -> list[Value]:
+    """As `_on_basis`, by a `parallel_map` over the positions of the ones."""
+    outer, body = [*fixed, *ends], Build("body")
+    position = body.param(TensorType(INT64, ()))
+    invariants = [body.param(x.type) for x in outer]
+    seeds = _one_hot(body, invariants[len(fixed) :], position)
+    values = inline(linear, [*invariants[: len(fixed)], *seeds], body.nodes)
+    rows = [body.refine(x, like.type) for x, like in zip(values, likes, strict=True)]
+    node = b.parallel_map([b.iota(total)], [], outer, body.finish(rows), [STACK] * len(rows))
+    return list(node.results)
+
+
+def _batches(
+    linear: Graph, fixed: Sequence[Value], ends: Sequence[Value], likes: Sequence[Value], total: int
+) -> bool:
+    """Return whether the whole pass becomes operations on all vectors, which fit in memory."""
+    if not total or not all(_is_static(x.type) for x in likes):
+        return False
+    trial = Build("trial")
+    params = [trial.param(x.type) for x in (*fixed, *ends)]
+    rows = _append_map(trial, linear, params[: len(fixed)], params[len(fixed) :], likes, total)
+    graph = trial.finish(rows)
+    for transform in (lower_linear_blocks, inline_calls, dce, batch_maps):
+        graph = transform(graph)
+    return parallel_map not in graph.ops and all(
+        _numbers_of(x.type) <= _MAX_BATCHED_NUMBERS for node in graph.walk() for x in node.results
+    )
+
+
+def _is_static(type: Type) -> bool:
+    return isinstance(type, TensorType) and type.shape is not None and type.is_static
+
+
+def _numbers_of(type: Type) -> int:
+    """Return about how many numbers a value has; few where its size is not known."""
+    match type:
+        case ListType(element=element):
+            return _ASSUMED_ITEMS * _numbers_of(element)
+        case TensorType(shape=shape) if shape is not None:
+            return size_of(shape) or 1
+    return 1
 
 
 def _open_region(name: str, lists: Sequence[ListType], outer: Sequence[Value]) -> Build:

@@ -55,17 +55,24 @@ class BatchBuild:
     def expand(self, x: Value) -> Value | None:
         """Return a value that all elements share as the values of all; None if it is no array."""
         if isinstance(x.type, ListType):
-            type = self.type_of(x.type)
-            if isinstance(type, ListType) and x.node is not None and x.node.op is lists.list_new:
-                return self.b.list_new(type.element)
-            self.needed.add(x)
-            return None
+            empty = self._empty(x)
+            if empty is None:
+                self.needed.add(x)
+            return empty
         if not isinstance(x.type, TensorType) or x.type.shape is None:
             return None
         shape = (self.size, *x.type.shape)
         if isinstance(self.size, int) and x.type.is_static:
             return self.b.broadcast_to(x, shape)  # type: ignore[arg-type]
         return self.b.spread(x, self.sizes(self.b.shape_of(x)), shape)
+
+    def _empty(self, x: Value) -> Value | None:
+        """Return an empty list of the values of all elements; None if `x` may have items."""
+        type = self.type_of(x.type)
+        while x.node is not None and x.node.op is lists.list_zeros:
+            (x,) = x.node.operands
+        is_new = x.node is not None and x.node.op is lists.list_new
+        return self.b.list_new(type.element) if is_new and isinstance(type, ListType) else None
 
     def all(self, operands: Sequence[Value], flags: Sequence[bool]) -> list[Value] | None:
         """Return operands as the values of all elements."""

@@ -8,11 +8,15 @@ from tests.helpers.graphs import check_graph, traced
 
 import wend
 import wend.numpy as wnp
+from wend.autodiff import jacobian
+from wend.autodiff.jacobian import jacobian_by_columns, jacobian_by_rows
+from wend.backends.build import executable, passes_of
 from wend.base.errors import NotDifferentiableError, StructureError
-from wend.passes.pipeline import OPTIMIZE, run_passes
+from wend.passes.pipeline import CANONICALIZE, OPTIMIZE, LazyOptimized, run_passes
 
 BOTH = pytest.mark.parametrize("transform", [wend.jacfwd, wend.jacrev])
 X = np.array([0.3, -0.4, 1.2])
+MATRIX = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.6], [-0.1, 0.2, 0.7]])
 
 
 def measured(fun, x, step=1e-6):
@@ -85,26 +89,93 @@ def test_argnums_keywords_and_aux(transform):
         transform(fun, 3, has_aux=True)(2.0, X)
 
 
-@BOTH
-def test_one_loop(transform):
-    """A mapped pass is one While, of a function without loops the only one."""
+def test_a_pass_of_array_operations_is_batched():
+    """There is one product for all columns, and one loop makes the trips of all of them."""
 
-    def fun(x):
-        return wnp.sin(x) * wnp.sum(x)
+    def straight(x):
+        return wnp.tanh(MATRIX @ x) * wnp.sum(x)
 
-    graph = run_passes(traced(transform(fun), X), OPTIMIZE)
-    check_graph(graph)
-    assert graph.count("while") == 1
-    assert run_passes(traced(transform(fun), 1.0), OPTIMIZE).count("while") == 0
+    def loops(x):
+        return wend.while_loop(lambda v: wnp.sum(v) < 9.0, lambda v: MATRIX @ v + 1.0, x)
 
-
-def test_jacfwd_of_a_loop_is_a_loop_in_a_loop():
-    def fun(x):
-        return wend.while_loop(lambda v: wnp.sum(v) < 9.0, lambda v: v * v + 1.0, x)
-
-    graph = run_passes(traced(wend.jacfwd(fun), X), OPTIMIZE)
-    assert graph.count("while") == 2
+    for transform in (wend.jacfwd, wend.jacrev):
+        graph = run_passes(traced(transform(straight), X), OPTIMIZE)
+        check_graph(graph)
+        assert (graph.count("while"), graph.count("dot_general")) == (0, 2)
+    graph = run_passes(traced(wend.jacfwd(loops), X), OPTIMIZE)
+    assert (graph.count("while"), graph.count("dot_general")) == (1, 2)
     assert graph.count("list_get") == 0  # no records
+    graph = run_passes(traced(wend.jacrev(loops), X), OPTIMIZE)
+    assert (graph.count("while"), graph.count("dot_general")) == (2, 2)
+    hessian = wend.hessian(lambda x: wnp.sum(wnp.sin(loops(x))))
+    assert run_passes(traced(hessian, X), OPTIMIZE).count("while") == 2
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: wnp.linalg.inv(wnp.diag(x) + 1.0),
+        lambda x: x[wnp.argsort(x)] * wnp.cumsum(x),
+        lambda x: wnp.broadcast_to(x, (1 << 23, 3)).sum(0) * x,
+    ],
+    ids=["no rule", "positions", "memory"],
+)
+def test_other_passes_are_one_while(transform, fun):
+    graph = traced(transform(fun), X)
+    assert (graph.count("parallel_map"), graph.count("while")) == (0, 1)
+
+
+@BOTH
+def test_a_single_column_needs_no_loop(transform):
+    graph = traced(transform(lambda x: wnp.sin(x) * x), 1.0)
+    assert graph.count("parallel_map") == graph.count("while") == 0
+
+
+def of_tree(x):
+    return x[:2] * wnp.sum(x), wnp.outer(x, wnp.cos(x)), x[0] * 2.0
+
+
+BY_MODE = pytest.mark.parametrize("build", [jacobian_by_columns, jacobian_by_rows])
+
+
+@BY_MODE
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x, m: of_tree(x),
+        lambda x, m: x[:0] * wnp.sum(x),
+        lambda x, m: wnp.tanh(m @ wnp.tanh(m @ x)),
+        lambda x, m: wend.fori_loop(0, 9, lambda i, v: wnp.sin(m @ v) + x, x),
+        lambda x, m: wend.while_loop(
+            lambda v: wnp.sum(v * v) > 0.1, lambda v: 0.7 * v * v[::-1], x
+        ),
+        lambda x, m: wend.cond(x[0] < 1.0, lambda: x * x, lambda: wnp.exp(x)),
+        lambda x, m: wend.grad(lambda y: wnp.sum(wend.fori_loop(0, 5, lambda i, v: v * y, y)))(x),
+        lambda x, m: wend.jacrev(lambda y: wnp.sin(y) * wnp.sum(y))(x).sum(0),
+    ],
+    ids=["tree", "empty", "products", "for", "while", "cond", "gradient", "jacobian"],
+)
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_batched_and_looped_agree(build, fun, backend, monkeypatch):
+    """To rounding; in strict mode to the last bit, as nothing is batched then."""
+    graph = run_passes(traced(fun, X, MATRIX), CANONICALIZE)
+    outputs = tuple(range(len(graph.results)))
+    batched = build(graph, (0,), outputs)
+    monkeypatch.setattr(jacobian, "_MAX_BATCHED_NUMBERS", 0)
+    looped = build(graph, (0,), outputs)
+    for is_strict in (False, True):
+        with wend.config(strict=is_strict):
+            found, expected = (
+                executable(backend, LazyOptimized(one, passes_of(backend)))([X, MATRIX])
+                for one in (batched, looped)
+            )
+        for x, y in zip(found, expected, strict=True):
+            assert x.dtype == y.dtype
+            if is_strict:
+                np.testing.assert_array_equal(x, y)
+            else:
+                np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
 
 
 def test_jacrev_runs_the_function_once():

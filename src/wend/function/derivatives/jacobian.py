@@ -27,8 +27,8 @@ def jacfwd(
 ) -> Function:
     """Return a function that returns `fun`'s Jacobian, column by column in forward mode.
 
-    The columns are the trips of one loop. Each trip runs the function together with a tangent, so
-    nothing is recorded. Forward mode suits functions of few numbers.
+    The function runs together with all columns at once, as by `vmap`, or else with one column in
+    each trip of a loop. Nothing is recorded. Forward mode suits functions of few numbers.
 
     Args:
         fun: returns a pytree of floats, or with `has_aux` a pair of that and another pytree.
@@ -60,10 +60,10 @@ def jacrev(
 ) -> Function:
     """Return a function that returns `fun`'s Jacobian, row by row in reverse mode.
 
-    The rows are the trips of one loop over the backward pass; the forward pass runs once. Reverse
-    mode suits functions that return few numbers. Arguments, results and errors are those of
-    `jacfwd`, except that an array has the argument's dtype, arguments may be complex, and results
-    must be real.
+    The forward pass runs once, the backward pass for all rows at once, as by `vmap`, or else for
+    one row in each trip of a loop. Reverse mode suits functions that return few numbers. Arguments,
+    results and errors are those of `jacfwd`, except that an array has the argument's dtype,
+    arguments may be complex, and results must be real.
 
     Example:
         >>> import numpy as np, wend, wend.numpy as wnp
