@@ -43,7 +43,8 @@ GROUPS = {
     "breadth": tuple(name for names in BREADTH.values() for name in names),
     "ensembles": (
         *("roots", "lengths", "solves", "solves_geometric", "steps_newton", "mandelbrot"),
-        *("mandelbrot_complex", "barrier", "examples", "examples_by_hand"),
+        *("mandelbrot_complex", "barrier", "examples", "examples_by_hand", "sequences"),
+        "sequences_by_hand",
     ),
     "loops": ("tanh_layer", "outer_sum", "last_rows", "fill"),
 }

@@ -263,6 +263,82 @@ def rows(count: int) -> Any:
     return np.random.default_rng(7).normal(size=(count, 64))
 
 
+_UNITS, _INPUTS = 16, 16
+INPUT_WEIGHTS = _rng.normal(size=(_INPUTS, 4 * _UNITS)) / 6
+STATE_WEIGHTS = _rng.normal(size=(_UNITS, 4 * _UNITS)) / 6
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def sequences_by_hand(lib: Library) -> Program:
+    """The squares of an LSTM's gradients by sequence, written for all sequences at once."""
+    n, w, u = _UNITS, INPUT_WEIGHTS, STATE_WEIGHTS
+
+    def program(xs: Any) -> Any:
+        count, steps = xs.shape[0], xs.shape[1]
+        h, c = np.zeros((count, n)), np.zeros((count, n))
+        hs, cs = np.zeros((steps + 1, count, n)), np.zeros((steps + 1, count, n))
+        gates, slopes = np.zeros((steps, count, 4 * n)), np.zeros((steps, count, 4 * n))
+        for t in range(steps):
+            z = xs[:, t] @ w + h @ u
+            gates[t, :, : 2 * n] = _sigmoid(z[:, : 2 * n])
+            gates[t, :, 2 * n : 3 * n] = np.tanh(z[:, 2 * n : 3 * n])
+            gates[t, :, 3 * n :] = _sigmoid(z[:, 3 * n :])
+            c = gates[t, :, n : 2 * n] * c + gates[t, :, :n] * gates[t, :, 2 * n : 3 * n]
+            h = gates[t, :, 3 * n :] * np.tanh(c)
+            hs[t + 1], cs[t + 1] = h, c
+        dh, dc = np.zeros((count, n)), np.zeros((count, n))
+        for k in range(steps):
+            t = steps - 1 - k
+            i, f = gates[t, :, :n], gates[t, :, n : 2 * n]
+            g, o = gates[t, :, 2 * n : 3 * n], gates[t, :, 3 * n :]
+            cell = np.tanh(cs[t + 1])
+            dh = dh + 2.0 * hs[t + 1]
+            dc = dc + dh * o * (1.0 - cell * cell)
+            slopes[t, :, :n] = dc * g * i * (1.0 - i)
+            slopes[t, :, n : 2 * n] = dc * cs[t] * f * (1.0 - f)
+            slopes[t, :, 2 * n : 3 * n] = dc * i * (1.0 - g * g)
+            slopes[t, :, 3 * n :] = dh * cell * o * (1.0 - o)
+            dh, dc = slopes[t] @ u.T, dc * f
+        own = np.transpose(slopes, (1, 0, 2))
+        first = np.swapaxes(xs, 1, 2) @ own
+        second = np.transpose(hs[:-1], (1, 2, 0)) @ own
+        return np.sum(first * first) + np.sum(second * second)
+
+    return program
+
+
+def sequences(peer: Peer, measure: str) -> Program:
+    """The same by `vmap` of the gradient for one."""
+    import wend
+
+    wend.config(cache_dir="")
+    n = _UNITS
+
+    def loss(weights: Any, xs: Any) -> Any:
+        h = c = np.zeros(n)
+        total = 0.0
+        for x in xs:
+            z = x @ weights[0] + h @ weights[1]
+            c = _sigmoid(z[n : 2 * n]) * c + _sigmoid(z[:n]) * np.tanh(z[2 * n : 3 * n])
+            h = _sigmoid(z[3 * n :]) * np.tanh(c)
+            total = total + np.sum(h * h)
+        return total
+
+    def program(xs: Any) -> Any:
+        weights = INPUT_WEIGHTS, STATE_WEIGHTS
+        first, second = wend.vmap(wend.grad(loss), (None, 0))(weights, xs)
+        return np.sum(first * first) + np.sum(second * second)
+
+    return wend.function(program)
+
+
+def batch_of_sequences(count: int, steps: int) -> Any:
+    return np.random.default_rng(8).normal(size=(count, steps, _INPUTS))
+
+
 WORKLOADS = [
     ensemble(
         "roots",
@@ -343,6 +419,25 @@ WORKLOADS = [
         small=(rows(8),),
         measures=(VALUE,),
         plain=examples_by_hand,
+        peers=("wend", "python"),
+    ),
+    Workload(
+        name="sequences",
+        title="the gradient of a small LSTM for each of 64 sequences of 20",
+        arguments=(batch_of_sequences(64, 20),),
+        small=(batch_of_sequences(3, 4),),
+        measures=(VALUE,),
+        plain=sequences_by_hand,
+        own={"wend": sequences},
+        peers=("wend", "python"),
+    ),
+    Workload(
+        name="sequences_by_hand",
+        title="the same by a backward loop that is written for all sequences",
+        arguments=(batch_of_sequences(64, 20),),
+        small=(batch_of_sequences(3, 4),),
+        measures=(VALUE,),
+        plain=sequences_by_hand,
         peers=("wend", "python"),
     ),
 ]

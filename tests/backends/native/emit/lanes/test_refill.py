@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import operator
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -12,7 +14,9 @@ import pytest
 
 import wend
 from wend.backends.native.emit.lanes.elements import LaneElements
+from wend.backends.native.emit.lanes.refill import RefilledLoop
 from wend.backends.native.emit.lanes.regions import VectorRegions
+from wend.backends.native.emit.lanes.replay import _BackwardLoop
 
 RNG = np.random.default_rng(3)
 COUNT = 2000
@@ -32,12 +36,16 @@ def decay(x: Any, n: Any) -> Any:
     return x
 
 
-def counting(number: ctypes.c_int64, method: Callable[..., Any]) -> Callable[..., Any]:
+def counting(
+    number: ctypes.c_int64,
+    method: Callable[..., Any],
+    low_of: Callable[[Any], Any] = operator.attrgetter("low"),
+) -> Callable[..., Any]:
     """Return a method that emits an addition to a number of this process, too."""
     at = f"inttoptr (i64 {ctypes.addressof(number)} to ptr)"
 
     def emit(self: Any, *args: Any) -> Any:
-        low = self.low
+        low = low_of(self)
         old = low.w.define(f"load i64, ptr {at}")
         low.w.do(f"store i64 {low.w.define(f'add i64 {old}, 1')}, ptr {at}")
         return method(self, *args)
@@ -60,3 +68,21 @@ def test_trips_and_refills(kind: str, lanes: int, loops: int) -> None:
     assert needed <= lanes * trips.value <= MOST_TRIPS[kind] * needed
     groups = COUNT / lanes
     assert groups <= refills.value <= (COUNT if kind == "geometric" else 2 * groups)
+
+
+@pytest.mark.parametrize("kind", LENGTHS)
+def test_the_backward_loop_makes_the_trips_of_the_forward_loop(kind: str) -> None:
+    """Also where records fill the cache, and lanes take no more elements until they are read."""
+    lengths, xs = LENGTHS[kind], RNG.uniform(0.1, 1.0, COUNT)
+    numbers = []
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(wend.config(cache_dir="", threads=1))
+        for loop in (RefilledLoop, _BackwardLoop):
+            numbers.append(ctypes.c_int64())
+            low_of = operator.attrgetter("elements.low")
+            emit_trip = counting(numbers[-1], loop._emit_trip, low_of)
+            stack.enter_context(mock.patch.object(loop, "_emit_trip", emit_trip))
+        wend.vmap(wend.grad(decay), lanes=8)(xs, lengths)
+    forward, backward = (number.value for number in numbers)
+    assert forward == backward
+    assert 8 * backward >= lengths.sum()
