@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wend
+from wend.base.instances import class_with_generated
 
 
 @dataclass(frozen=True)
@@ -241,3 +242,29 @@ def _twice(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _twice(item) for key, item in tree.items()}
     return None if tree is None else np.float64(2 * tree)
+
+
+def test_methods_that_dataclasses_and_attrs_write_are_told_from_those_of_users() -> None:
+    namespace: dict[str, Any] = {}
+    exec("class Written:\n    def __eq__(self, other):\n        return True\n", namespace)
+    written = namespace["Written"]  # its code is of "<string>", as that of dataclasses
+
+    @dataclass(eq=False)
+    class Derived(written):  # type: ignore[misc, valid-type]
+        x: Any = 0
+
+    @dataclass
+    class Own:
+        x: Any = 0
+
+        def __eq__(self, other: object) -> bool:
+            return False
+
+    class Below(Point):
+        pass
+
+    made = {cls: class_with_generated(cls, "__eq__") for cls in (Point, Below, Derived, Own, int)}
+    assert made == {Point: Point, Below: Point, Derived: None, Own: None, int: None}
+    attr = pytest.importorskip("attrs")
+    by_attrs = attr.make_class("Attr", ["x"])
+    assert class_with_generated(by_attrs, "__eq__") is by_attrs

@@ -8,6 +8,7 @@ classes in results of functions and where loops and branches replace them.
 
 from __future__ import annotations
 
+import types
 import weakref
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -137,6 +138,19 @@ def _is_rebuildable(cls: Any) -> bool:
             and not has_array_protocol(cls)
         )
     return is_rebuildable
+
+
+def class_with_generated(cls: type, method: str) -> type | None:
+    """Return the class for which dataclasses or attrs wrote a method of `cls`, if they did."""
+    owner = next((base for base in cls.__mro__ if method in vars(base)), object)
+    function = vars(owner).get(method)
+    if not isinstance(function, types.FunctionType):
+        return None
+    file, names = function.__code__.co_filename, vars(owner)
+    is_generated = (file == "<string>" and "__dataclass_fields__" in names) or (
+        file.startswith("<attrs generated") and "__attrs_attrs__" in names
+    )
+    return owner if is_generated else None
 
 
 def has_fields(x: Any) -> bool:

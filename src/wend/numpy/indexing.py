@@ -46,8 +46,8 @@ def getitem(x: Any, key: Any) -> Any:
     Raises:
         IndexError: too many indices, or a static position is out of range.
     """
-    if is_truth(key):
-        x, key = of_truth(x, key)
+    if is_scalar_mask(key):
+        x, key = with_leading_axis(x, key)
     keys = parts.staged_axis_entries(tensor_type(x), key)
     if keys is not None and not parts.has_dedicated_op(keys) and not parts.is_small(x):
         return parts.subview_of(x, keys).load(x)
@@ -59,12 +59,12 @@ def getitem(x: Any, key: Any) -> Any:
     return _gather(x, entries)
 
 
-def is_truth(key: Any) -> bool:
+def is_scalar_mask(key: Any) -> bool:
     """Return whether a key is a traced bool, which selects all of an array or nothing."""
     return isinstance(key, Staged) and key.type.dtype == BOOL and not shaping.rank_of(key)
 
 
-def of_truth(x: Any, key: Any) -> tuple[Any, Any]:
+def with_leading_axis(x: Any, key: Any) -> tuple[Any, Any]:
     """Return an array with an axis in front, and the mask along it that a traced bool is."""
     return shaping.expand_dims(x, 0), shaping.reshape(key, (1,))
 

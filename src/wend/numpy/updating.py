@@ -30,8 +30,8 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
         TypeMismatchError: the dtype of the value cannot be cast to that of the array.
         ShapeError: the value does not broadcast to `x[key]`.
     """
-    if indexing.is_truth(key):
-        return shaping.squeeze(set_at(*indexing.of_truth(x, key), value), 0)
+    if indexing.is_scalar_mask(key):
+        return shaping.squeeze(set_at(*indexing.with_leading_axis(x, key), value), 0)
     mask = _mask_of_all(x, key)
     if mask is not None and not put_rank(value):
         dtype = tensor_type(x).dtype

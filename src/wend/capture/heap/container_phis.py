@@ -9,7 +9,6 @@ it may be, since the mutation would show there. The rule for arrays is the same
 from __future__ import annotations
 
 import itertools
-import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from typing import Any
 from wend.base import trees
 from wend.base.context_values import scoped
 from wend.base.errors import AliasError, NestingError, explain
-from wend.base.instances import is_replaceable, is_unregistered
+from wend.base.instances import class_with_generated, is_replaceable, is_unregistered
 from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.aliases import find_holder
@@ -46,7 +45,7 @@ class _PhiGraph:
         self.copied_from: dict[int, int] = {}  # a copy in a region -> its original
         self.merge_of: dict[int, int] = {}  # phi -> its branch or loop
         self.siblings: dict[int, set[int]] = {}  # phis of one merge that may be the same container
-        self.asked: set[int] = set()  # copies on whose identity an answer depends
+        self.guarded: set[int] = set()  # copies on whose identity what is traced depends
         self.mutated: set[int] = set()
         self.merge_ids = itertools.count()
 
@@ -71,10 +70,10 @@ class _PhiGraph:
             key = self.copied_from[key]
             yield key
 
-    def note_asked(self, *values: Any) -> None:
+    def guard_identity(self, *values: Any) -> None:
         """Note copies of which the trace has told whether they are other objects."""
         for value in values:
-            self.asked.update(self.copies_of(value))
+            self.guarded.update(self.copies_of(value))
 
     def may_aliases(self, x: Any) -> Iterator[Any]:
         """Yield the containers that may be the same as `x`."""
@@ -133,7 +132,7 @@ def enter_region(originals: Row, copies: Row) -> None:
                 phis.copied_from[id(new)] = id(old)
 
 
-def check_asked(copies: Row, ends: Row) -> None:
+def check_guards(copies: Row, ends: Row) -> None:
     """Check that a trip keeps the objects of which it has told whether they are others.
 
     Args:
@@ -144,12 +143,12 @@ def check_asked(copies: Row, ends: Row) -> None:
         AliasError: one is another object then, so that only the run knows what a later trip tells.
     """
     phis = _phis.get()
-    if phis is None or not phis.asked:
+    if phis is None or not phis.guarded:
         return
     for copy, end in zip(copies, ends, strict=False):
         remaining = {id(old): phis.resolve(new) for new, old in _paired_containers(end, copy)}
         for part, _ in _paired_containers(copy, copy):
-            if id(part) in phis.asked and remaining.get(id(part)) != phis.resolve(part):
+            if id(part) in phis.guarded and remaining.get(id(part)) != phis.resolve(part):
                 raise _unknown_identity("a comparison or key in a loop")
 
 
@@ -338,9 +337,10 @@ def check_listed(value: Any, label: str = "") -> None:
         return
     keys = _may_be(value, phis)
     holder: str | None = None
-    if any(map(listed.holds, keys)) or (listed.is_repeated and not keys.isdisjoint(listed.popped)):
+    was_popped = any(key in listed.popped for key in keys)
+    if any(map(listed.holds, keys)) or (listed.is_repeated and was_popped):
         holder = "a list that grows in a loop or branch"
-    elif not keys.isdisjoint(listed.popped):
+    elif was_popped:
         holder = find_holder(_is_one_of(listed.others(value)))
     if holder is not None:
         kind = type(value).__name__
@@ -366,8 +366,8 @@ def _may_be_listed(a: Any, b: Any, phis: _PhiGraph) -> bool:
     if listed is None or type(a) is not type(b):
         return False
     keys = _may_be(a, phis), _may_be(b, phis)
-    read = listed.read.keys() | listed.popped.keys()
-    return all(any(map(listed.is_known, x)) for x in keys) and any(x & read for x in keys)
+    is_read = any(map(listed.was_read, itertools.chain(*keys)))
+    return is_read and all(any(map(listed.is_known, ids)) for ids in keys)
 
 
 def is_same_object(a: Any, b: Any, subject: str = "`is`") -> bool:
@@ -387,7 +387,7 @@ def is_same_object(a: Any, b: Any, subject: str = "`is`") -> bool:
     if phis is None:
         return False
     if _has_identity(a) and _has_identity(b) and any_phis():
-        phis.note_asked(a, b)
+        phis.guard_identity(a, b)
         if phis.resolve(a) == phis.resolve(b):
             return True
         may_be = any(other is b for other in phis.may_aliases(a)) or _may_be_listed(a, b, phis)
@@ -435,7 +435,7 @@ def check_distinct(*values: Any) -> None:
         return
     parts = [*_compared_parts(values, {})]
     ids = {id(part) for part in parts}
-    phis.note_asked(*parts)
+    phis.guard_identity(*parts)
     for part in parts:
         if id(part) in phis.containers and any(id(x) in ids for x in phis.may_aliases(part)):
             raise _unknown_identity(_SEARCH)
@@ -485,12 +485,7 @@ def _compared_parts(value: Any, seen: dict[int, Any]) -> Iterator[Any]:
 
 def _compares_fields(value: Any) -> bool:
     """Return whether `==` compares the fields of a value, as dataclasses and attrs do."""
-    eq: Any = getattr(type(value), "__eq__", None)
-    return (
-        is_unregistered(value)
-        and isinstance(eq, types.FunctionType)
-        and eq.__code__.co_filename.startswith(("<string>", "<attrs generated"))
-    )
+    return is_unregistered(value) and class_with_generated(type(value), "__eq__") is not None
 
 
 def compare_by_identity(a: Any, b: Any) -> bool:

@@ -426,10 +426,6 @@ class StagedIf:
             )
         )
 
-    def _is_unread(self, name: str, value: Any) -> bool:
-        """Return whether a variable is unbound if the test holds, and is not read then."""
-        return self.then_returns and value is UNBOUND and name in self.state.variables
-
     def _maybe_bound_pair(self, name: str, pair: list[Any]) -> list[Any]:
         """Wrap what `:=` binds in one operand only; reading it checks that it is bound."""
         if any(value is UNBOUND for value in pair):

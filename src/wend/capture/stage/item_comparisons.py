@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import operator
 import sys
-import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
+from wend.base.instances import class_with_generated
 from wend.capture.guards.reads import static_attribute
 from wend.capture.stage.truth import truth
 from wend.capture.state import operands
@@ -138,13 +138,9 @@ def _field_names(left: Any, name: str, right: Any) -> tuple[str, ...] | None:
 
 def _fields_of(kind: type, method: str) -> tuple[str, ...] | None:
     """Return the fields that a generated method compares."""
-    owner = next((base for base in kind.__mro__ if method in vars(base)), object)
-    function = vars(owner).get(method)
     templates.attribute_of(kind, method)  # a read of the trace: another call may find another
-    is_generated = isinstance(function, types.FunctionType) and (
-        function.__code__.co_filename == "<string>" and "__dataclass_fields__" in vars(owner)
-    )
-    if not is_generated:
+    owner = class_with_generated(kind, method)
+    if owner is None or "__dataclass_fields__" not in vars(owner):
         return None
     return tuple(field.name for field in dataclasses.fields(owner) if field.compare)
 

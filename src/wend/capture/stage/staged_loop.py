@@ -251,7 +251,7 @@ class StagedLoop:
         self.left_after = self._flagged(self.state.get())
         left = self._rebindable(self.left_after)
         for copies in (self.set_before, self.set_after):
-            container_phis.check_asked(self._rebindable(copies), left)
+            container_phis.check_guards(self._rebindable(copies), left)
         ends = self.state.copied(self.left_after)
         for k, value in enumerate(ends):
             # The attributes of one that the body has made go when its writes are undone.

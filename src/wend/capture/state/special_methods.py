@@ -34,7 +34,7 @@ def _special(*names: str) -> frozenset[str]:
     return frozenset(f"__{name}__" for name in names)
 
 
-# Their results must be of a class that code written in C checks
+# What checks the results that code written in C takes
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "__int__": int,
     "__float__": float,
@@ -44,9 +44,9 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "__hash__": hash,
     "__len__": len,
 }
-_CHECKED = frozenset(_CHECKS)
 _OF_ITEMS = _special("iter", "next", "getitem")
-_NAMES = _CHECKED | _OF_ITEMS | _special("reversed", "delitem", "neg", "pos", "invert", "abs")
+_NAMES = frozenset(_CHECKS) | _OF_ITEMS
+_NAMES |= _special("reversed", "delitem", "neg", "pos", "invert", "abs")
 _NAMES |= _special("round", "floor", "ceil", "trunc", "divmod", "rdivmod", "pow", "rpow")
 # Errors of these methods end the items
 _ENDS = {"__next__": (StopIteration,), "__getitem__": (StopIteration, IndexError)}
@@ -137,24 +137,24 @@ def _forward(name: str) -> Callable[..., Any]:
     """Build the method of a proxy that calls the owner's, captured."""
 
     def run(self: Any, *arguments: Any) -> Any:
-        owner = self._owner
-        arguments = tuple(map(owner_of, arguments))
-        ends = _ENDS.get(name)
-        if ends is None:
-            result = operands.ask(owner, name, *arguments)
-        else:
-            frame = user_frame()
-            assert frame is not None
-            note_entered(_EndOfItems(*ends), frame)
-            try:
-                result = operands.ask(owner, name, *arguments)
-            finally:
-                note_left()
-        if name in _CHECKED and isinstance(result, Staged):
-            raise _TracedResult(owner, name, result)
+        ask = _ask_for_item if name in _ENDS else operands.ask
+        result = ask(self._owner, name, *map(owner_of, arguments))
+        if name in _CHECKS and isinstance(result, Staged):
+            raise _TracedResult(self._owner, name, result)
         return proxied(result) if name in ("__iter__", "__reversed__") else result
 
     return run
+
+
+def _ask_for_item(owner: Any, name: str, *arguments: Any) -> Any:
+    """Call a method captured, whose errors say that there are no more items."""
+    frame = user_frame()
+    assert frame is not None
+    note_entered(_EndOfItems(*_ENDS[name]), frame)
+    try:
+        return operands.ask(owner, name, *arguments)
+    finally:
+        note_left()
 
 
 def caller_with_proxies(fun: Any) -> Callable[..., Any] | None:

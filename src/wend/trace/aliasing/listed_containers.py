@@ -35,9 +35,13 @@ class ListedContainers:
         """Return whether a list may hold the container with this id."""
         return key in self.appended or key in self.read
 
+    def was_read(self, key: int) -> bool:
+        """Return whether a list has given the container with this id."""
+        return key in self.read or key in self.popped
+
     def is_known(self, key: int) -> bool:
         """Return whether a list was given the container with this id, or has given it."""
-        return self.holds(key) or key in self.popped
+        return key in self.appended or self.was_read(key)
 
     def add_alias(self, container: Any, key: int) -> None:
         """Note that a container may be the one with this id."""
@@ -51,18 +55,18 @@ class ListedContainers:
         return [x for key, x in known.items() if x is not container and type(x) is type(container)]
 
 
-_listed: ContextVar[ListedContainers | None] = ContextVar("wend_listed_containers", default=None)
+_active: ContextVar[ListedContainers | None] = ContextVar("wend_listed_containers", default=None)
 
 
 def tracking() -> AbstractContextManager[Any]:
     """Track the containers in the items of traced lists in this block, the trace of a function."""
-    return scoped(_listed, ListedContainers())
+    return scoped(_active, ListedContainers())
 
 
 def listed() -> ListedContainers | None:
     """Return what is known of the trace that is active, if a list has items with containers."""
-    known = _listed.get()
-    return known if known and (known.appended or known.read or known.popped) else None
+    active = _active.get()
+    return active if active and (active.appended or active.read or active.popped) else None
 
 
 def note_appended(item: Any, is_new: Callable[[Any], bool] = lambda container: True) -> None:
@@ -70,26 +74,26 @@ def note_appended(item: Any, is_new: Callable[[Any], bool] = lambda container: T
 
     `is_new` tells whether a container is made anew wherever the item is given.
     """
-    listed = _listed.get()
-    if listed is None:
+    active = _active.get()
+    if active is None:
         return
     for container in containers_in(item):
-        listed.is_repeated |= listed.holds(id(container)) or not is_new(container)
-        listed.appended[id(container)] = container
+        active.is_repeated |= active.holds(id(container)) or not is_new(container)
+        active.appended[id(container)] = container
 
 
 def note_first_items(items: Any) -> None:
     """Note the items of a list that becomes a traced one, which may be tried several times."""
-    listed, containers = _listed.get(), [*containers_in([*items])][1:]
-    if listed is not None:
+    active, containers = _active.get(), [*containers_in([*items])][1:]
+    if active is not None:
         by_id = {id(container): container for container in containers}
-        listed.is_repeated |= len(by_id) < len(containers)
-        listed.appended |= by_id
+        active.is_repeated |= len(by_id) < len(containers)
+        active.appended |= by_id
 
 
 def note_read(item: Any, *, is_popped: bool) -> None:
     """Note that a traced list has given an item, which it may hold further."""
-    listed = _listed.get()
-    if listed is not None:
-        target = listed.popped if is_popped else listed.read
+    active = _active.get()
+    if active is not None:
+        target = active.popped if is_popped else active.read
         target.update((id(container), container) for container in containers_in(item))

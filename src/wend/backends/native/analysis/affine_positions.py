@@ -207,7 +207,7 @@ def tape_reads(w: WhileParts) -> Sequence[tuple[Node, int]]:
         items, excess = outer[access.size.array], None
         if isinstance(start, Value):
             excess = excess_length(items, outer[start])
-        elif isinstance(start, int) and (length := known_length(items)) is not None:
+        elif isinstance(start, int) and start >= 0 and (length := known_length(items)) is not None:
             excess = length - start
         if excess is None or excess < 0:
             return False
