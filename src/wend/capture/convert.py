@@ -48,11 +48,10 @@ from wend.capture.stage.guard import (
     translate_errors,
 )
 from wend.capture.stage.handlers import try_, try_finally
-from wend.capture.stage.loops import for_, while_
+from wend.capture.stage.loops import filtered_item, filtered_list, for_, while_
 from wend.capture.stage.operators import (
     and_,
     assert_,
-    check_filter,
     compare,
     if_expression,
     not_,
@@ -176,7 +175,8 @@ vars(RUNTIME_FUNCTIONS).update(
     context=context,
     decided=require_concrete,
     decomposed=patterns.check_match_subject,
-    filtered=check_filter,
+    filtered=filtered_item,
+    filtered_list=filtered_list,
     for_=for_,
     get_item=get_item,
     gone_through=lambda value: iterated(entered_items(one_shot_iterators.consume(value))),

@@ -65,7 +65,7 @@ def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _range_as_array(x: Any) -> Any:
-    return ranges.arange(x.start, x.stop, x.step) if isinstance(x, TracedRange) else x
+    return x.as_array() if isinstance(x, TracedRange) else x
 
 
 def _stack(xs: TensorList, axis: int = 0, **kwargs: Any) -> Any:

@@ -69,7 +69,9 @@ class PathTraces:
                     raise
                 if site is None:
                     raise failure or error from None
-                following = {**decisions, site: _first_decision(site)}
+                # An integer that this trace needs before the one that it is to return comes first
+                following = {k: v for k, v in decisions.items() if v is not None}
+                following[site] = _first_decision(site)
                 continue
             note = f"for one path: {_described(decisions)}"
             trace.notes = trace.notes if note in trace.notes else (*trace.notes, note)

@@ -116,6 +116,8 @@ def normalize_entry(entry: Any) -> Any:
         return entry
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return _index_of(entry)
+    if isinstance(entry, range):
+        entry = np.array(entry, np.int64)
     is_staged = parts.is_staged_key(entry)
     if not is_staged and hasattr(type(entry), "__index__") and not _is_array_like(entry):
         return _index_of(entry)

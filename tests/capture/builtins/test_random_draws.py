@@ -222,3 +222,36 @@ def test_what_cannot_be_recorded_is_refused() -> None:
     ):
         with pytest.raises(NotImplementedError, match=says):
             wend.function(call)(1.0)
+
+
+def _drawn_in_a_for(x):
+    rng = np.random.default_rng(2)
+    total = rng.normal()
+    for _ in range(3):
+        total += rng.normal() * x
+    return total, rng.normal()
+
+
+def _drawn_in_a_while(x):
+    rng = np.random.RandomState(2)
+    total, k = 0.0, 0
+    while k < 4:
+        if k > x:
+            total += rng.rand()
+        total, k = total + rng.randn() * x, k + 1
+    return total, rng.rand()
+
+
+def _drawn_by_python(x):
+    rng = random.Random(3)
+    total = rng.random()
+    for _ in range(3):
+        total += rng.gauss(0.0, 1.0) * x
+    return total, rng.random()
+
+
+@pytest.mark.parametrize("fun", [_drawn_in_a_for, _drawn_in_a_while, _drawn_by_python])
+def test_what_a_first_trip_draws_is_not_lost_where_the_loop_is_recorded_after_it(fun) -> None:
+    compiled = wend.function(fun)
+    for x in (1.5, 2.5):
+        assert compiled(x) == pytest.approx(fun(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import wend
@@ -36,3 +37,19 @@ def test_a_test_in_a_loop_decides_nothing():
 
     with pytest.raises(wend.WendError):
         fun(3.0)
+
+
+def test_several_lists_of_unknown_length_are_made_pythons() -> None:
+    def two_lists(xs, limit):
+        first, second = [], []
+        for x in xs:
+            if x > limit:
+                first.append(x)
+        for x in xs:
+            if x <= limit:
+                second.append(x)
+        return sorted(first), list(second)
+
+    compiled, xs = wend.function(two_lists), np.array([3.0, 1.0, 2.0, 5.0, 4.0])
+    for limit in (2.5, 0.0, 9.0):
+        assert compiled(xs, limit) == two_lists(xs, limit)

@@ -131,7 +131,8 @@ def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
 
     def run(*xs: Any, key: Any = None, **default: Any) -> Any:
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
-            return _extreme_of_row(name, reduce, stack_if_list(xs[0]))
+            row = stack_if_list(xs[0])
+            return _extreme_of_some(name, row, lambda row: _extreme_of_row(reduce, row), default)
         items = [*stack_if_list(xs[0])] if len(xs) == 1 else xs
         keys = items if key is None else [*map(key, items)]
         are_users = any(operands.is_users(k, asked) or operands.is_users(k, other) for k in keys)
@@ -162,16 +163,38 @@ def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
     return run
 
 
-def _extreme_of_row(name: str, reduce: Callable[..., Any], row: Any) -> Any:
-    """Return the extreme of an array as Python finds it: NaN is skipped, unless it is the first."""
+def _extreme_of_some(
+    name: str, row: Any, extreme: Callable[[Any], Any], default: dict[str, Any]
+) -> Any:
+    """Return the extreme of an array of numbers; `min` and `max` say what that of none is."""
     type = tensor_type(row)
     if type.shape == ():
         raise TypeError(not_iterable(row))
     if type.rank != 1:
         bool(np.zeros(2))  # NumPy's error for the truth of a row
-    if type.dtype.kind != "f":
+    (size,) = shaping.shape(row)
+    if isinstance(size, int):
+        return extreme(row) if size else getattr(builtins, name)([], **default)
+    if default:
+        (other,) = default.values()
+        return if_value(size > 0, lambda: extreme(row), lambda: other, None, name)
+    return extreme(checked(row, (ew.equal(size, 0), ValueError, _text_of_empty(name))))
+
+
+def _text_of_empty(name: str) -> str:
+    """Return Python's message for the extreme of nothing."""
+    try:
+        getattr(builtins, name)([])
+    except ValueError as error:
+        return str(error)
+    raise AssertionError
+
+
+def _extreme_of_row(reduce: Callable[..., Any], row: Any) -> Any:
+    """Return the extreme of an array as Python finds it: NaN is skipped, unless it is the first."""
+    if tensor_type(row).dtype.kind != "f":
         return reduce(row)
-    worst = -np.inf if name == "max" else np.inf
+    worst = -np.inf if reduce is reducing.max else np.inf
     extreme = reduce(ew.where(ew.isnan(row), worst, row))
     return ew.where(ew.isnan(row[0]), row[0], extreme)
 

@@ -120,6 +120,33 @@ class _RunGenerator:
         """Return the generator in the run."""
         return self._local.generator
 
+    def saved(self, generator: Any) -> Callable[[], None]:
+        """Return what restores the generator, and whether the run draws, as they are now."""
+        make = self.make
+        if make is not None and not isinstance(make, partial):  # the trace draws nothing of it
+            return lambda: None
+        is_random_state = hasattr(generator, "get_state")
+        holder = generator if is_random_state else getattr(generator, "bit_generator", generator)
+        state = _state_of(holder)
+
+        def restore() -> None:
+            self.make = make
+            if hasattr(holder, "setstate"):
+                holder.setstate(state)
+            elif is_random_state:
+                holder.set_state(state)
+            else:
+                holder.state = state
+
+        return restore
+
+
+def _state_of(holder: Any) -> Any:
+    """Return the state of a `Random`, a `RandomState` or a bit generator."""
+    if hasattr(holder, "getstate"):
+        return holder.getstate()
+    return holder.get_state() if hasattr(holder, "get_state") else holder.state
+
 
 def make_now(make: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return a generator with a seed that is the same in every run."""

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.subscripts import key_expression
-from wend.capture.rewrite.syntax import all_arguments, is_runtime, name, operation, runtime, thunk
+from wend.capture.rewrite.syntax import (
+    all_arguments,
+    definition,
+    is_runtime,
+    name,
+    operation,
+    runtime,
+    thunk,
+)
 from wend.capture.rewrite.walrus import NO_NAMES, Names
-from wend.capture.syntax.nodes import Transformer, walk
+from wend.capture.syntax.names import PREFIX
+from wend.capture.syntax.nodes import Transformer, cloned, walk
+
+_SOURCE = f"{PREFIX}source"
+_RESULT = f"{PREFIX}list"
+_SUSPENDING_OR_BINDING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+
+# Builtins that take all items of a generator expression before they return
+_EAGER = frozenset({"list", "max", "min", "sorted", "sum"})
 
 
 class Expressions(Transformer):
     """Rewrites calls, and operators that depend on a truth value."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(
+        self, scope: Scope, nested: Callable[[ast.FunctionDef], ast.FunctionDef] | None = None
+    ) -> None:
         self.scope = scope
+        self.nested = nested  # rewrites a function in this one
         self.hoisted: list[ast.stmt] = []  # functions to define before the statement
         self.is_in_generator = False
         self.depth = 0
@@ -190,6 +209,21 @@ class Expressions(Transformer):
         node.ifs = [ast.copy_location(runtime("filtered", test), test) for test in node.ifs]
         return node
 
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        if not self.can_hoist or self.nested is None or not _is_filtered(node):
+            return self._visit_scope(node)
+        function = self.scope.new("filter")
+        plain = cloned(node)
+        source = self.rewritten(plain.generators[0].iter)
+        setter, state = state_of(self.scope, [node], None)
+        loop = _filter_function(function, node)
+        self.hoisted += [self.nested(loop), ast.copy_location(setter, node)]
+        plain.generators[0].iter = ast.copy_location(name(_SOURCE), source)
+        arguments = ast.arguments([], [ast.arg(_SOURCE)], None, [], [], None, [])
+        by_python = ast.Lambda(arguments, self._visit_scope(plain))
+        call = runtime("filtered_list", source, by_python, name(function), state)
+        return ast.copy_location(call, node)
+
     def visit_keyword(self, node: ast.keyword) -> ast.keyword:
         self.generic_visit(node)
         if node.arg is None:
@@ -215,7 +249,7 @@ class Expressions(Transformer):
             node.value = _iterated(node.value)
         return node
 
-    visit_Lambda = visit_ListComp = _visit_scope
+    visit_Lambda = _visit_scope
 
     def _visit_keyed(self, node: ast.expr) -> ast.expr:
         return ast.copy_location(runtime("keyed", self._visit_scope(node)), node)
@@ -288,6 +322,8 @@ class Expressions(Transformer):
             self_name = self.scope.params[:1]
             node.args = [name("__class__"), *map(name, self_name)]
             return node
+        if self._takes_all_items(node):
+            node.args[0] = _as_list(node.args[0])
         if isinstance(node.func, ast.Attribute):
             if is_runtime(node.func.value):
                 self.generic_visit(node)
@@ -303,6 +339,57 @@ class Expressions(Transformer):
             self.generic_visit(node)
         node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
+
+    def _takes_all_items(self, node: ast.Call) -> bool:
+        """Return whether a builtin takes all items of a generator expression with filters."""
+        if not isinstance(node.func, ast.Name) or node.func.id not in _EAGER:
+            return False
+        is_free = self.can_hoist and self.scope.origin(node.func.id) == "global"
+        return is_free and bool(node.args) and _is_filtered(node.args[0])
+
+
+def _is_filtered(node: ast.expr) -> bool:
+    """Return whether a comprehension has filters, and can be written as a loop."""
+    if not isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return False
+    if not any(generator.ifs for generator in node.generators):
+        return False
+    is_async = any(generator.is_async for generator in node.generators)
+    return not is_async and not any(isinstance(part, _SUSPENDING_OR_BINDING) for part in walk(node))
+
+
+def _as_list(node: ast.expr) -> ast.expr:
+    """Return the list of what a generator expression yields; other expressions as they are."""
+    if not isinstance(node, ast.GeneratorExp):
+        return node
+    return ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+
+
+def _filter_function(function: str, node: ast.ListComp) -> ast.FunctionDef:
+    """Build a comprehension as a function with a loop: a run may decide how many items pass.
+
+    [e for t in items if c]   ->   def _wend_filter1(_wend_source):
+                                       _wend_list = []
+                                       for t in _wend_source:
+                                           if c:
+                                               _wend_list.append(e)
+                                       return _wend_list
+    """
+    append = ast.Attribute(name(_RESULT), "append", ast.Load())
+    body: list[ast.stmt] = [ast.Expr(ast.Call(append, [cloned(node.elt)], []))]
+    ast.copy_location(body[0], node.elt)
+    for generator in reversed(node.generators):
+        for test in reversed(generator.ifs):
+            body = [ast.copy_location(ast.If(cloned(test), body, []), test)]
+        source = name(_SOURCE) if generator is node.generators[0] else cloned(generator.iter)
+        loop = ast.For(cloned(generator.target), source, body, [])
+        body = [ast.copy_location(loop, generator.iter)]
+    start = ast.Assign([name(_RESULT, store=True)], ast.List([], ast.Load()))
+    statements = [start, *body, ast.Return(name(_RESULT))]
+    for stmt in (start, statements[-1]):
+        ast.copy_location(stmt, node)
+    arguments = ast.arguments([], [ast.arg(_SOURCE)], None, [], [], None, [])
+    return ast.copy_location(definition(function, arguments, statements), node)
 
 
 def _bound_in(node: ast.expr) -> Names:

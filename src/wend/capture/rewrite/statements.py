@@ -133,6 +133,7 @@ class _FunctionRewriter(Returns, Handlers):
 
     def rewritten(self) -> ast.FunctionDef:
         node = self.node
+        self.expressions.nested = self.nested
         body = self.block(move_exits_out_of_else(self.scope, node.body), set(), is_tail=True)
         bound_names = [p for p in self.scope.bound if p in self.scope.locals - {*self.scope.params}]
         local_names = [*bound_names, *self.scope.flags]

@@ -19,6 +19,7 @@ from wend.eager.dispatch import Staged, apply, recorder
 from wend.eager.promotion import tensor_type, wrapped
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
+from wend.numpy import ranges
 from wend.numpy.shaping import stack
 from wend.numpy.slices import as_position
 from wend.ops import lists, shaping
@@ -210,6 +211,10 @@ class TracedRange:
         steps = (item - self.start) // self.step
         is_one = ew.equal(self.start + steps * self.step, item)
         return (is_one & (steps >= 0) & (steps < self.count())).as_weak()
+
+    def as_array(self) -> Any:
+        """Return its numbers, as `np.array` does."""
+        return ranges.arange(self.start, self.stop, self.step)
 
     def count(self) -> Any:
         """Return the length of the range; bounds far apart do not overflow."""

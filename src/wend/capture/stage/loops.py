@@ -1,11 +1,14 @@
-"""`while` and `for` on traced values: one `While` node, or a Python loop (D6)."""
+"""`while`, `for` and filtered lists on traced values: one `While` node, or a Python loop (D6)."""
 
 from __future__ import annotations
 
 import collections
+import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from enum import Enum, auto
 from typing import Any
 
 from wend.base import refusals
@@ -26,10 +29,10 @@ from wend.capture.stage.iterables import (
     ZippedIterable,
     as_indexed,
 )
-from wend.capture.stage.operators import and_, not_
+from wend.capture.stage.operators import and_, check_filter, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
-from wend.capture.state import one_shot_iterators, unbound, unsure_iterators
+from wend.capture.state import made_objects, one_shot_iterators, unbound, unsure_iterators
 from wend.capture.state.paths import deciding_test
 from wend.capture.state.special_methods import iterated, owner_of
 from wend.capture.state.state import State, holds_staged
@@ -324,6 +327,7 @@ class _StagingAttempt:
         self.where = f"{kind}{at(user_source())}"
         self.start = state.get()
         self.effects = outer.effects()
+        self._restore_made = made_objects.saved()
         self.reasons = unbound.reasons()
         self._start_count = len(outer.b.nodes)
         self._rests = raises.mark()
@@ -340,6 +344,7 @@ class _StagingAttempt:
         """Restore the state and effects from before the loop."""
         raises.reinstate(self._rests)
         self.outer.restore_effects(self.effects)
+        self._restore_made()
         unbound.restore_reasons(self.reasons)
         self.state.restore([*self.start, *self.state.get()[len(self.start) :]])
         for location, old in reversed(self.log.values()):
@@ -373,6 +378,7 @@ class _StagingAttempt:
     def try_stage_from_start(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
         """Record the loop with its first iterations, or continue from the current state."""
         values, effects, rests = self.state.get(), self.outer.effects(), raises.mark()
+        restore_made = made_objects.saved()
         heap_values = [(location, location.read()) for location, _ in self.log.values()]
         self.rewind()
         if self.try_stage(test, body, always=always):
@@ -383,6 +389,7 @@ class _StagingAttempt:
         for location, value in heap_values:
             location.write(value)
         self.outer.restore_effects(effects)
+        restore_made()
         raises.reinstate(rests)
         return False
 
@@ -461,3 +468,123 @@ class _StagingAttempt:
         self.state.restore(loop.entry)
         loop.finish()
         return True
+
+
+# List comprehensions with filters
+_MAX_DECIDED_ITEMS = 4  # of which each may have a trace of its own: what they are is known then
+
+
+class _Fallback(Enum):
+    """The loop that can take the place of a comprehension."""
+
+    POSSIBLE = auto()
+    PREFERRED = auto()
+
+
+_loop: ContextVar[_Fallback | None] = ContextVar("wend_loop_of_comprehension", default=None)
+
+
+class _FilterIsTraced(BaseException):
+    """Only the run knows how many items a comprehension lets through."""
+
+
+def filtered_item(test: Any) -> Any:
+    """Return the truth of the filter of a comprehension that may become a loop."""
+    test, loop = as_test(test), _loop.get()
+    if loop is None or not is_traced(test):
+        return check_filter(test)
+    if loop is _Fallback.PREFERRED:
+        raise _FilterIsTraced
+    try:
+        with refusals.tentative():
+            return check_filter(test)
+    except ConcreteValueError as error:
+        if deciding_test(error) is not None:
+            raise refusals.noted_again(error) from None
+        raise _FilterIsTraced from None
+
+
+def filtered_list(
+    source: Any, comprehension: Callable[[Any], Any], loop: Callable[[Any], Any], state: State
+) -> Any:
+    """Return `[… for … in source if …]`.
+
+    Args:
+        source: what the outermost `for` goes through.
+        comprehension: the comprehension, by Python.
+        loop: a function that appends to a list in a loop.
+        state: what the comprehension may change.
+    """
+    outer = current()
+    again = None if outer is None or outer.runs_now() else _repeatable(source)
+    if outer is None or again is None:
+        with scoped(_loop, None):
+            return comprehension(source)
+    result = _staged_list(
+        _StagingAttempt(outer, state, "comprehension"), again, comprehension, loop
+    )
+    if type(source) is ZippedIterable:
+        source.take(f"comprehension{at(user_source())}")
+    return result
+
+
+def _staged_list(
+    attempt: _StagingAttempt,
+    again: Callable[[], Any],
+    comprehension: Callable[[Any], Any],
+    loop: Callable[[Any], Any],
+) -> Any:
+    source = again()
+    is_short = isinstance(source, (list, tuple)) and len(source) <= _MAX_DECIDED_ITEMS
+    try:
+        with (
+            write_log(attempt.log),
+            scoped(_loop, _Fallback.POSSIBLE if is_short else _Fallback.PREFERRED),
+        ):
+            return comprehension(source)
+    except _FilterIsTraced:
+        attempt.rewind()
+    try:
+        with (
+            refusals.tentative(),
+            refusals.final(),
+            write_log(attempt.log),
+            scoped(_loop, None),
+        ):
+            return loop(again())
+    except Exception as failure:
+        if not refusals.is_refusal(failure):
+            raise
+        attempt.rewind()
+        return _decided_list(failure, lambda: comprehension(again()))
+
+
+def _decided_list(failure: Exception, comprehension: Callable[[], Any]) -> Any:
+    """Return the list where the outcomes of the filter are part of the trace."""
+    try:
+        with refusals.tentative(), scoped(_loop, None):
+            return comprehension()
+    except ConcreteValueError as error:
+        if deciding_test(error) is None:
+            raise refusals.noted_again(failure) from None
+        raise refusals.noted_again(error) from None
+
+
+def _repeatable(source: Any) -> Callable[[], Any] | None:
+    """Return what gives the items as often as it is called; None of an iterator, which does not."""
+    return (lambda: _copied(source)) if _is_fresh(source) else None
+
+
+def _is_fresh(source: Any) -> bool:
+    """Return whether nothing has taken items of an `enumerate` or `zip` whose parts have them."""
+    if type(source) is not ZippedIterable:
+        return not unsure_iterators.is_iterator(source)
+    return source.function is None and not source.is_started() and all(map(_is_fresh, source.parts))
+
+
+def _copied(source: Any) -> Any:
+    if type(source) is not ZippedIterable:
+        return source
+    result = copy.copy(source)
+    result.parts = tuple(map(_copied, source.parts))
+    return one_shot_iterators.register(result)

@@ -42,6 +42,14 @@ from wend.trace.recording.recording import current
 from wend.trace.state import templates
 
 
+def positions(key: Any) -> Any:
+    """Return a key of an array, with arrays for the lists and ranges of traced length in it."""
+    if type(key) is tuple:
+        return tuple(map(positions, key))
+    is_stand_in = not isinstance(key, (Staged, np.ndarray)) and hasattr(type(key), "as_array")
+    return key.as_array() if is_stand_in else key
+
+
 def _writable(array: Any, operands: tuple[Any, ...] = ()) -> Any:
     """Return an array that is about to be updated in place, adopted as a concrete traced array.
 
@@ -86,6 +94,7 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
         set_item_at(target, key, value)
         return target
     check_identity(key)
+    key = positions(key) if _is_array(target) else key
     target = _writable(target, (value, key))
     operands.set_item(target, key, value)
     return target
@@ -94,6 +103,7 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
 def store_item(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value` for an owner that is no local name; `value` is evaluated first."""
     check_listed(owner)
+    key = positions(key) if _is_array(owner) else key
     if is_at_traced_index(owner, key):
         set_item_at(owner, key, value)
     else:
@@ -125,6 +135,7 @@ class ItemBefore:
     __slots__ = ("array", "item", "key", "target")
 
     def __init__(self, target: Any, key: Any) -> None:
+        key = positions(key) if _is_array(target) else key
         self.target, self.key, self.item, self.array = target, key, MISSING, None
         recording, traced = current(), _as_traced(target, key)
         if traced is not None and recording is not None:
@@ -152,6 +163,10 @@ class ItemBefore:
         return target[self.key] if is_view else item
 
 
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (Staged, np.ndarray))
+
+
 def _is_scalar(x: Any) -> bool:
     return isinstance(x.type, TensorType) and x.type.dims == ()
 
@@ -169,6 +184,7 @@ def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     """Run `target[key] += value`, or another in-place operator; `key` may be an `ItemBefore`."""
     before = key if type(key) is ItemBefore else None
     key = key if before is None else before.key
+    key = positions(key) if _is_array(target) else key
     target = _writable(target, (value, key))
     if before is None:
         before = ItemBefore(target, key) if type(target) is list else None
@@ -186,6 +202,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if type(array) is np.ndarray:
         array = entered_items(array)
     kind = type(array)
+    key = positions(key) if _is_array(array) else key
     if issubclass(kind, Staged):
         return array[key]
     take: Callable[[Any, Any], Any] | None = None

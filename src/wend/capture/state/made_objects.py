@@ -7,6 +7,7 @@ function is traced. Of a generator, the run draws what loops and branches draw
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -41,3 +42,19 @@ def is_made_here(x: Any) -> bool:
     """Return whether the function that is being recorded has made an object."""
     recording = current()
     return recording is not None and id(x) in _made_in.get(recording.function(), ())
+
+
+def saved() -> Callable[[], None]:
+    """Return what restores the objects that the function being recorded has made until now.
+
+    Python may run a trip of a loop before the loop is recorded, and advances generators in it.
+    """
+    recording = current()
+    objects = {} if recording is None else _made_in.get(recording.function(), {})
+    restorers = [c.saved(x) for x, c in objects.values() if c is not None]
+
+    def restore() -> None:
+        for restore_one in restorers:
+            restore_one()
+
+    return restore
