@@ -185,3 +185,16 @@ def test_ranges_with_traced_ends_are_arrays():
 
     for a, b in zip(wend.function(fun)(4), fun(4), strict=True):
         np.testing.assert_array_equal(a, b, strict=True)
+
+
+def test_a_range_is_an_index_array() -> None:
+    def indexed(x, n):
+        x[range(n)] += 1.0
+        y = np.outer(x, x)
+        y[range(n), range(n)] = 0.0
+        return x[range(2)], x[range(n)], y[:, range(n)], np.zeros(5)[range(0)]
+
+    for n in (0, 3, 5):
+        expected, found = (f(np.arange(5.0), n) for f in (indexed, wend.function(indexed)))
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(one, other)
