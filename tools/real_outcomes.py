@@ -153,7 +153,9 @@ def _slope(loss: Any, args: Any, argnums: Any, direction: Any, low: float, high:
 
 def _weighed(value: Any) -> Any:
     total = 0.0
-    for k, leaf in enumerate(_floats(value)):
+    for k, leaf in enumerate(_leaves(value)):  # one that is an int in Python keeps its number
+        if not _is_float(leaf):
+            continue
         weights = np.cos(np.arange(np.size(leaf)) + k).reshape(np.shape(leaf))
         total = total + np.sum(weights * leaf)
     return total
