@@ -35,7 +35,11 @@ from wend.backends.native.fusion.concurrent_nodes import concurrent_remarks, gro
 from wend.backends.native.fusion.fuse import fuse_loops
 from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
 from wend.backends.native.fusion.outer_products import spread_outer_products
-from wend.backends.native.fusion.pipeline_loops import pipeline_loops, pipeline_remarks
+from wend.backends.native.fusion.pipeline_loops import (
+    PipelinedLoop,
+    pipeline_loops,
+    pipeline_remarks,
+)
 from wend.backends.native.fusion.report import fused_loops
 from wend.backends.native.fusion.sink_broadcasts import sink_broadcasts
 from wend.backends.native.fusion.split_reductions import split_reductions
@@ -94,7 +98,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     """
     detached = detach_maps(graph)
     whole, tasks = detached.graph, list[ChunkedMapParts]()
-    pipelined: list[Node] = []
+    pipelined: list[PipelinedLoop] = []
     if threads > 1 and not is_measured:
         whole, tasks = group_concurrent_nodes(pipeline_loops(whole, pipelined), len(detached.maps))
     parts_of_chunks = [*detached.maps, *tasks]

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import _thread
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.backends.native.fusion.test_concurrent_nodes import SIZE, bits, calls, on_threads
+from tests.backends.native.fusion.test_concurrent_nodes import SIZE, bits, calls, on_threads, text
 from tests.helpers.graphs import traced
 
 import wend
 from wend.backends.build import passes_of
+from wend.backends.native.fusion import loop_stages
 from wend.backends.native.fusion.concurrent_nodes import group_concurrent_nodes
-from wend.backends.native.fusion.pipeline_loops import pipeline_loops
+from wend.backends.native.fusion.pipeline_loops import PipelinedLoop, pipeline_loops
 from wend.ir.graph import Node
 from wend.ir.verify import verify
+from wend.ops.control import WhileParts, while_
 from wend.passes.pipeline import run_passes
 
 RANDOM = np.random.default_rng(6)
@@ -77,9 +80,9 @@ PROGRAMS = [two, three, with_numbers, until_small, only_results]
 def pipelined(fun: Callable[..., Any], *args: Any) -> list[Node]:
     """The loops that are pipelined; the graphs before and after are checked."""
     graph = run_passes(traced(fun, *args), passes_of("native"))
-    loops: list[Node] = []
+    loops: list[PipelinedLoop] = []
     verify(pipeline_loops(graph, loops))
-    return loops
+    return [x.loop for x in loops if x.reason is None]
 
 
 @pytest.mark.parametrize("n", TRIPS)
@@ -105,7 +108,7 @@ def test_backward_loop(n: int) -> None:
     one, several, many = on_threads(slope, A, B)
     assert bits(one) == bits(several) == bits(many)
     if n > 1:
-        assert len(pipelined(slope, A, B)) == 1
+        assert len(pipelined(slope, A, B)) == 2  # the loop that keeps lists, and the backward one
         step, along = 1e-6, B
         difference = (two(A + step * along, B, n)[1] ** 2).sum() - (
             two(A - step * along, B, n)[1] ** 2
@@ -150,6 +153,171 @@ def test_explain_names_the_loop() -> None:
         f = wend.function(two, backend="native")
         f(A, B, 8)
         assert "in two stages, the second a trip behind the first" in str(f.explain())
+
+
+def looped(body: Callable[..., Any], trips: Any = 8) -> Callable[..., Any]:
+    """A function of arrays that makes trips of `body`, and asks that they overlap."""
+
+    def run(*arrays: Any) -> Any:
+        def step(carry: Any) -> Any:
+            return (carry[0] + 1, *body(*carry))
+
+        return wend.while_loop(lambda c: c[0] < trips, step, (0, *arrays), parallel_iterations=4)
+
+    return run
+
+
+def _one_stage(k: Any, h: Any, g: Any) -> Any:
+    h = np.tanh((h + g) @ A)
+    return h, np.tanh((g + h) @ B)
+
+
+def _short(k: Any, h: Any, g: Any) -> Any:
+    return h * 2.0, np.tanh((g + h) @ B)
+
+
+def _independent(k: Any, h: Any, g: Any) -> Any:
+    return np.tanh(h @ A), np.tanh((g + h) @ B)
+
+
+def _in_both(k: Any, h: Any, g: Any) -> Any:
+    g = np.linalg.solve(np.eye(SIZE) * (k + 1.0), g)
+    h = np.linalg.cholesky(np.eye(SIZE) * (k + 1.0)) + h
+    return h, np.tanh((g + h) @ B)
+
+
+def _with_effect(k: Any, h: Any, g: Any) -> Any:
+    print(k)
+    h = np.tanh(h @ A)
+    return h, np.tanh((g + h) @ B)
+
+
+def _summed(k: Any, h: Any, g: Any) -> Any:
+    h = np.tanh(h @ A)
+    return h, np.tanh((g + np.tanh(h).sum(0)) @ B)
+
+
+WHY_NOT = [
+    (_one_stage, loop_stages.ONE_STAGE),
+    (_short, loop_stages.LITTLE_WORK),
+    (_independent, loop_stages.INDEPENDENT),
+    (_in_both, loop_stages.CHECK_IN_BOTH),
+    (_with_effect, loop_stages.EFFECT),
+    (_summed, loop_stages.SUMS),
+]
+
+
+@pytest.mark.parametrize(("body", "reason"), WHY_NOT)
+def test_explain_says_why_a_loop_is_not_pipelined(body: Callable[..., Any], reason: str) -> None:
+    with wend.config(threads=2):
+        f = wend.function(looped(body), backend="native")
+        f.get_concrete_function(A, B)
+        f(A, B)
+        said = str(f.explain())
+    assert f"a trip at a time, despite parallel_iterations=4: {reason}" in said
+
+
+def test_explain_says_that_sizes_are_unknown() -> None:
+    def body(k: Any, h: Any, g: Any) -> Any:
+        h = np.tanh(h @ A)
+        return h, np.tanh((g + h) @ B)
+
+    spec = wend.TensorSpec((None, SIZE), np.float64)
+    with wend.config(threads=2):
+        f = wend.function(looped(body), backend="native", input_signature=[spec, spec])
+        f(A, B)
+        assert f"parallel_iterations=4: {loop_stages.UNKNOWN_SIZES}" in str(f.explain())
+
+
+def test_loops_that_did_not_ask_are_not_mentioned() -> None:
+    def run(h: Any, g: Any) -> Any:
+        for _ in range(8):
+            h = np.tanh((h + g) @ A)
+        return h
+
+    with wend.config(threads=2):
+        f = wend.function(run, backend="native")
+        f(A, B)
+        assert "a trip at a time" not in str(f.explain())
+
+
+def _steps(pairs: int) -> int:
+    """How many lines of Python run to find the stages of a loop of pairs of products."""
+
+    def body(k: Any, *arrays: Any) -> Any:
+        hs = [np.tanh(h @ A) for h in arrays[:pairs]]
+        gs = [(g + h) @ B for g, h in zip(arrays[pairs:], hs, strict=True)]
+        return (*hs, *gs)
+
+    graph = run_passes(traced(looped(body), *[A] * (2 * pairs)), passes_of("native"))
+    (loop,) = (node for node in graph.nodes if node.op is while_)
+    steps = 0
+
+    def count(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal steps
+        steps += event == "line"
+        return count
+
+    previous = sys.gettrace()
+    sys.settrace(count)
+    try:
+        stages = loop_stages.stages_of(WhileParts.of(loop))
+    finally:
+        sys.settrace(previous)
+    assert isinstance(stages, loop_stages.Stages)
+    return steps
+
+
+def test_stages_are_found_in_linear_time() -> None:
+    assert _steps(48) < 2.2 * _steps(24)
+
+
+def kept(h: Any, g: Any, n: Any) -> Any:
+    """Both stages push to lists of their own, before and after what they compute."""
+    hs, gs, k = [], [], 0
+    while k < n:
+        hs.append(h)
+        h = np.tanh(h @ A)
+        g = np.tanh((g + h) @ B)
+        gs.append(g)
+        k = k + 1
+    total = np.zeros((SIZE, SIZE))
+    for j in range(n):
+        total = total * 0.5 + hs[j] - gs[j] * 2.0
+    return h, g, total
+
+
+@pytest.mark.parametrize("n", TRIPS)
+def test_lists_of_both_stages(n: int) -> None:
+    assert len(pipelined(kept, A, B, n)) == 1
+    one, several, many = on_threads(kept, A, B, n)
+    assert bits(one) == bits(several) == bits(many)
+    for x, y in zip(several, kept(A, B, n), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+
+
+def test_each_stage_pushes_to_its_own_arena() -> None:
+    """So a list always ends its arena, where a push copies nothing."""
+
+    def slope(h: Any, g: Any) -> Any:
+        return wend.grad(lambda h, g: (two(h, g, 8)[1] ** 2).sum(), argnums=(0, 1))(h, g)
+
+    assert len(pipelined(slope, A, B)) == 2
+    code = text(slope, A, B)
+    assert [f"%arena{k}.fill" in code for k in range(3)] == [True, True, False]
+
+
+def test_second_derivatives() -> None:
+    def curvature(h: Any, g: Any) -> Any:
+        def slope(h: Any) -> Any:
+            return (wend.grad(lambda h: (two(h, g, 3)[1] ** 2).sum())(h) * B).sum()
+
+        return wend.grad(slope)(h)
+
+    one, several, _ = on_threads(curvature, A, B)
+    assert bits(one) == bits(several)
+    expected = wend.function(curvature, backend="numpy")(A, B)
+    np.testing.assert_allclose(several, expected, rtol=1e-8, atol=1e-11)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -1,8 +1,6 @@
 """Software pipelining: the second stage of a loop runs one trip behind the first.
 
-A body splits into two stages where what a trip of the first needs is never computed by the second:
-each is a union of strongly connected components of the carry. Of a loop `while p(a): a, x = A(a);
-b = B(b, x)` this makes
+Of a loop `while p(a): a, x = A(a); b = B(b, x)`, whose stages `loop_stages` finds, this makes
 
     if p(a): a, x = A(a); (while p(a): b = B(b, x) | a, x = A(a)); b = B(b, x)
 
@@ -14,49 +12,64 @@ stands before what may fail in A.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.analysis.liveness import LastUses
-from wend.backends.native.fusion.concurrent_nodes import has_groups, long_tasks
+from wend.backends.native.fusion.concurrent_nodes import has_groups
 from wend.backends.native.fusion.gemm_accumulate import accumulator_of
-from wend.backends.native.fusion.op_classes import reduction_of
+from wend.backends.native.fusion.loop_stages import UNKNOWN_SIZES, Stages, stages_of
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import TensorType
 from wend.ops import contracting
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, if_, while_
-from wend.ops.frame_states import frame_state, may_fail
-from wend.passes.estimate_work import total_work
+from wend.ops.frame_states import frame_state
+
+IN_PLACE = "BLAS adds a product in place"
+NOT_AT_ONCE = "its stages may not run at once"
 
 
-def pipeline_loops(graph: Graph, pipelined: list[Node]) -> Graph:
+@dataclass(frozen=True, slots=True)
+class PipelinedLoop:
+    """A loop, and why it is not pipelined; None: it is."""
+
+    loop: Node
+    reason: str | None
+
+
+def pipeline_loops(graph: Graph, loops: list[PipelinedLoop]) -> Graph:
     """Pipeline the loops that gain from it, inner ones first.
 
     Args:
         graph: the graph.
-        pipelined: the loops that this was done to are appended.
+        loops: the loops that this was done to are appended, and those that asked for it.
     """
     if while_ not in graph.ops:
         return graph
-    return _pipelined(graph, pipelined, frame_state not in graph.ops)
+    return _pipelined(graph, loops, frame_state not in graph.ops)
 
 
-def _pipelined(graph: Graph, pipelined: list[Node], tasks_may_fail: bool) -> Graph:
+def _pipelined(graph: Graph, loops: list[PipelinedLoop], tasks_may_fail: bool) -> Graph:
     def pipeline(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         regions = node.regions
         if node.op in (while_, if_):
-            regions = tuple(_pipelined(region, pipelined, tasks_may_fail) for region in regions)
+            regions = tuple(_pipelined(region, loops, tasks_may_fail) for region in regions)
         copy = with_operands(node, operands, regions)
-        stages = _stages_of(copy) if node.op is while_ else None
-        new = None if stages is None else stages.pipelined(copy, tasks_may_fail)
-        if new is None:
+        w = WhileParts.of(copy) if node.op is while_ else None
+        if w is None or w.parallel_iterations == 1:
             nodes.append(copy)
             return copy.results
-        pipelined.append(node)
+        stages = stages_of(w)
+        new = stages if isinstance(stages, str) else _Skewed(stages).nodes(copy, tasks_may_fail)
+        if isinstance(new, str):
+            if w.parallel_iterations:
+                loops.append(PipelinedLoop(node, new))
+            nodes.append(copy)
+            return copy.results
+        loops.append(PipelinedLoop(node, None))
         nodes += new
         keep_names(node.results, new[-1].results)
         return new[-1].results
@@ -64,239 +77,140 @@ def _pipelined(graph: Graph, pipelined: list[Node], tasks_may_fail: bool) -> Gra
     return rewrite_nodes(graph, pipeline)
 
 
-def pipeline_remarks(loops: Sequence[Node]) -> Iterator[str]:
-    """Yield what `explain` says of each loop that is pipelined."""
-    for loop in loops:
-        yield f"runs the loop{at(loop.source)} in two stages, the second a trip behind the first"
+def pipeline_remarks(loops: Sequence[PipelinedLoop]) -> Iterator[str]:
+    """Yield what `explain` says of each loop that is pipelined, or asked for it."""
+    for x in loops:
+        where = at(x.loop.source)
+        if x.reason is None:
+            yield f"runs the loop{where} in two stages, the second a trip behind the first"
+        else:
+            asked = f"parallel_iterations={x.loop.attrs['parallel_iterations']}"
+            yield f"runs the loop{where} a trip at a time, despite {asked}: {x.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Stages:
-    """The stages of a loop whose test forwards carries and invariants unchanged.
+class _Skewed:
+    """The nodes that replace a loop of two stages.
 
-    Attributes:
-        w: the loop.
-        first: the nodes of `after` that are the first stage; others are the second.
-        carried: the positions of the carries of the first stage.
+    Values are called by their origins: a param of `after` by what `before` forwards to it.
+
+    Args:
+        stages: the stages of the loop.
     """
 
-    w: WhileParts
-    first: frozenset[Node]
-    carried: frozenset[int]
+    def __init__(self, stages: Stages) -> None:
+        w = self._w = stages.w
+        self._origins = dict(zip(w.after_forwarded, w.forwarded, strict=True))
+        self._origins.update(zip(w.after_invariants, w.before_invariants, strict=True))
+        self._carried = [k for k in range(len(w.carry)) if k in stages.carried]
+        self._behind = [k for k in range(len(w.carry)) if k not in stages.carried]
+        self._before = _divided(w.before.nodes, stages.first)
+        self._after = _divided(w.after.nodes, stages.first)
+        at_test = [w.before_carry[k] for k in self._carried]
+        at_test += (x for node in self._before[0] for x in node.results)
+        own = {*at_test, *(x for node in self._after[0] for x in node.results)}
+        read = [x for node in self._before[1] for x in node.operands]
+        used = {*w.forwarded, *read}
+        # The values of the first stage that are needed after its test, and by the second stage
+        self._tested = [x for x in at_test if x in used]
+        read += (x for node in self._after[1] for x in node.operands)
+        read += (w.next_carry[k] for k in self._behind)
+        origins = (self._origins.get(x, x) for x in read)
+        self._crossing = [*dict.fromkeys(x for x in origins if x in own)]
 
-    def pipelined(self, loop: Node, tasks_may_fail: bool) -> list[Node] | None:
-        """Return the nodes that replace the loop.
-
-        None where the stages would not run at once, or BLAS would add other products in place.
-        """
-        w, count = self.w, len(self.w.carry)
+    def nodes(self, loop: Node, tasks_may_fail: bool) -> list[Node] | str:
+        """Return the nodes that replace the loop, or why nothing does."""
+        w = self._w
+        if not all(isinstance(x.type, TensorType) and x.type.is_static for x in self._crossing):
+            return UNKNOWN_SIZES
         b = Build("")
         b.source = w.source
-        before: dict[Value, Value] = dict(zip(w.before.params, loop.operands, strict=True))
-        b.nodes += copy_nodes(w.before.nodes, before)
-        body = Build("pipelined")
-        body.source = w.source
-        params = [body.param(x.type, x.name) for x in loop.operands]
-        carry, invariants = params[:count], params[count:]
-        crossing = self._crossing()
-        if not all(x.tensor.is_static for x in crossing):
-            return None
-        # The first trip of the first stage
-        mapping = self._inside(dict(enumerate(carry)), invariants)
-        nexts = self._run(body, self.first, mapping)
-        xs = [mapping[x] for x in crossing]
-        at_once = sorted(self.carried)
-        behind = [k for k in range(count) if k not in self.carried]
-        starts = [*(nexts[k] for k in at_once), *xs, *(carry[k] for k in behind)]
-        inner = self._loop(crossing, at_once, behind, starts, invariants)
-        body.nodes.append(inner)
-        # The last trip of the second
-        a, x, c = (
-            inner.results[: len(at_once)],
-            inner.results[len(at_once) : len(at_once) + len(xs)],
-            inner.results[len(at_once) + len(xs) :],
-        )
-        final = dict(zip(at_once, a, strict=True))
-        mapping = self._inside(dict(zip(behind, c, strict=True)), invariants)
-        mapping.update(zip(crossing, x, strict=True))
-        nexts = self._run(body, self._second(), mapping)
-        final.update((k, nexts[k]) for k in behind)
-        places = dict(
-            zip(w.before.params, [*(final[k] for k in range(count)), *invariants], strict=True)
-        )
-        some = body.finish([places[x] for x in w.forwarded])
-        none = Build("no trip")
-        params = [none.param(x.type, x.name) for x in loop.operands]
-        places = dict(zip(w.before.params, params, strict=True))
-        branches = none.finish([places[x] for x in w.forwarded]), some
-        count, after = _accumulated(w.after), inner.regions[1]
+        values = dict(zip(w.before.params, loop.operands, strict=True))
+        b.nodes += copy_nodes(self._before[0], values)
+        starts = [*self._tested, *self._carries_behind(), *w.before_invariants]
+        operands = [values[x] for x in starts]
+        some, after = self._some_trips(starts)
+        count = _accumulated(w.after)
         if _accumulated(some) != count or _accumulated(after) != count:
-            return None
+            return IN_PLACE
         if not has_groups(after, tasks_may_fail):
-            return None
-        b.if_(before[w.predicate], [*loop.operands], branches)
+            return NOT_AT_ONCE
+        b.if_(values[w.predicate], operands, (self._no_trip(starts), some))
         return b.nodes
 
-    def fails_first(self) -> bool:
-        """Return whether in a trip nothing of the second stage may fail before the first may."""
-        failing = [node in self.first for node in self.w.after.nodes if may_fail(node)]
-        return failing == sorted(failing, reverse=True)
+    def _carries_behind(self) -> list[Value]:
+        return [self._w.before_carry[k] for k in self._behind]
 
-    def _second(self) -> frozenset[Node]:
-        return frozenset(self.w.after.nodes) - self.first
+    def _no_trip(self, starts: Sequence[Value]) -> Graph:
+        b = Build("no trip")
+        values = _params(b, starts)
+        self._run(b, self._before[1], values)
+        return b.finish([values[x] for x in self._w.forwarded])
 
-    def _inside(
-        self, carry: Mapping[int, Value], invariants: Sequence[Value]
-    ) -> dict[Value, Value]:
-        """Return what stands for the params of `after`, given carries by position."""
-        w = self.w
-        places = dict(zip(w.before_invariants, invariants, strict=True))
-        places.update((w.before_carry[k], x) for k, x in carry.items())
-        inside = dict(zip(w.after_invariants, invariants, strict=True))
-        pairs = zip(w.after_forwarded, w.forwarded, strict=True)
-        inside.update((inner, places[x]) for inner, x in pairs if x in places)
-        return inside
-
-    def _run(
-        self, b: Build, stage: frozenset[Node], mapping: dict[Value, Value]
-    ) -> dict[int, Value]:
-        """Append a trip of a stage; return its next carries by position."""
-        b.nodes += copy_nodes([node for node in self.w.after.nodes if node in stage], mapping)
-        nexts = enumerate(self.w.next_carry)
-        return {k: mapping[x] for k, x in nexts if x in mapping}
-
-    def _crossing(self) -> list[Value]:
-        """Return the values of a trip of the first stage that the second one reads."""
-        w = self.w
-        own = {x for node in self.first for x in node.results}
-        carries = {w.before_carry[k] for k in self.carried}
-        own |= {
-            inner for inner, x in zip(w.after_forwarded, w.forwarded, strict=True) if x in carries
-        }
-        second = self._second()
-        read = [x for node in w.after.nodes if node in second for x in node.operands]
-        read += [x for k, x in enumerate(w.next_carry) if k not in self.carried]
-        return [*dict.fromkeys(x for x in read if x in own)]
-
-    def _loop(
-        self,
-        crossing: Sequence[Value],
-        at_once: Sequence[int],
-        behind: Sequence[int],
-        starts: Sequence[Value],
-        invariants: Sequence[Value],
-    ) -> Node:
-        w = self.w
-        before, after = Build(w.before.name), Build(w.after.name)
-        params = [before.param(x.type, x.name) for x in starts]
-        fixed = [before.param(x.type, x.name) for x in invariants]
-        test: dict[Value, Value] = dict(zip(w.before_invariants, fixed, strict=True))
-        test.update((w.before_carry[k], params[j]) for j, k in enumerate(at_once))
-        before.nodes += copy_nodes(w.before.nodes, test)
-        forwarded = [after.param(x.type, x.name) for x in starts]
-        fixed = [after.param(x.type, x.name) for x in invariants]
-        a = dict(zip(at_once, forwarded, strict=False))
-        xs = forwarded[len(at_once) : len(at_once) + len(crossing)]
-        c = dict(zip(behind, forwarded[len(at_once) + len(crossing) :], strict=True))
-        mapping = self._inside(c, fixed)
-        mapping.update(zip(crossing, xs, strict=True))
-        second = self._run(after, self._second(), mapping)
-        mapping = self._inside(a, fixed)
-        first = self._run(after, self.first, mapping)
-        results = [
-            *(first[k] for k in at_once),
-            *(mapping[x] for x in crossing),
-            *(second[k] for k in behind),
-        ]
-        b = Build("")
+    def _some_trips(self, starts: Sequence[Value]) -> tuple[Graph, Graph]:
+        """Return the first trip of one stage, the loop, the last trip of the other; the body."""
+        w, b = self._w, Build("pipelined")
         b.source = w.source
+        values = _params(b, starts)
+        invariants = {x: values[x] for x in w.before_invariants}
+        self._run(b, self._after[0], values)
+        carry = [values[w.next_carry[k]] for k in self._carried]
+        carry += (values[x] for x in (*self._crossing, *self._carries_behind()))
+        loop = self._loop(b, carry, [*invariants.values()])
+        results = loop.results
+        count = len(self._tested)
+        behind = (*self._crossing, *self._carries_behind())
+        values = invariants | dict(zip(behind, results[count:], strict=True))
+        nexts = self._second_stage(b, values)
+        values = invariants | dict(zip(self._tested, results[:count], strict=True))
+        values.update(zip(self._carries_behind(), nexts, strict=True))
+        self._run(b, self._before[1], values)
+        return b.finish([values[x] for x in w.forwarded]), loop.regions[1]
+
+    def _loop(self, b: Build, carry: Sequence[Value], invariants: Sequence[Value]) -> Node:
+        """Append the loop; its results are of the first stage, what crosses, of the second."""
+        w = self._w
+        before, after = Build(w.before.name), Build(w.after.name)
+        behind = (*self._crossing, *self._carries_behind())
+        first = [w.before_carry[k] for k in self._carried]
+        values = _params(before, first)
+        passed = [before.param(x.type, x.name) for x in behind]
+        values |= _params(before, w.before_invariants)
+        before.nodes += copy_nodes(self._before[0], values)
+        test = before.finish([values[w.predicate], *(values[x] for x in self._tested), *passed])
+        tested, passed_on = _params(after, self._tested), _params(after, behind)
+        fixed = _params(after, w.before_invariants)
+        nexts = self._second_stage(after, fixed | passed_on)
+        values = fixed | tested
+        self._run(after, self._after[0], values)
+        following = [values[w.next_carry[k]] for k in self._carried]
+        following += (values[x] for x in self._crossing)
         return b.while_(
-            starts,
+            carry,
             invariants,
-            before.finish([test[w.predicate], *params]),
-            after.finish(results),
+            test,
+            after.finish([*following, *nexts]),
             parallel_iterations=w.parallel_iterations,
         )
 
+    def _second_stage(self, b: Build, values: dict[Value, Value]) -> list[Value]:
+        """Append a trip of the second stage; return its next carries."""
+        self._run(b, self._before[1], values)
+        self._run(b, self._after[1], values)
+        return [values[self._w.next_carry[k]] for k in self._behind]
 
-def _stages_of(loop: Node) -> _Stages | None:
-    """Return the stages of a loop that gains from running them at once."""
-    w = WhileParts.of(loop)
-    heavy = long_tasks(w.after)
-    if len(heavy) < 2 or w.parallel_iterations == 1 or not _may_be_split(w):
-        return None
-    chosen: _Stages | None = None
-    least = sum(map(total_work, heavy))
-    for node in heavy:
-        first = _needed(w, [*node.operands, *node.results])
-        second = [other for other in heavy if other not in first.first]
-        follows = any(_depends(w.after, other, first.first & {*heavy}) for other in second)
-        longest = max(sum(map(total_work, part)) for part in (second, {*heavy} - {*second}))
-        if second and follows and longest < least and first.fails_first():
-            if _sums_across(w.after, first.first, {*heavy}):
-                continue
-            chosen, least = first, longest
-    return chosen
+    def _run(self, b: Build, nodes: Iterable[Node], values: dict[Value, Value]) -> None:
+        """Append copies of nodes; values are those of origins, to which the results are added."""
+        values.update((x, values[y]) for x, y in self._origins.items() if y in values)
+        b.nodes += copy_nodes(nodes, values)
 
 
-def _sums_across(graph: Graph, first: frozenset[Node], heavy: set[Node]) -> bool:
-    """Return whether the second stage sums what it makes of elements of the first.
-
-    In one loop with those, it may add them in another order.
-    """
-    near = {x for node in first for x in node.results if x.tensor.shape != ()}
-    for node in graph.nodes:
-        if node not in first and node not in heavy and not near.isdisjoint(node.operands):
-            if reduction_of(node) is not None:
-                return True
-            near.update(x for x in node.results if x.tensor.shape != ())
-    return False
+def _params(b: Build, values: Iterable[Value]) -> dict[Value, Value]:
+    """Add params that stand for values."""
+    return {x: b.param(x.type, x.name) for x in values}
 
 
-def _may_be_split(w: WhileParts) -> bool:
-    """Return whether no order but that of values is lost where trips overlap."""
-    params = {*w.before.params}
-    nodes = [*w.before.walk(), *w.after.walk()]
-    return (
-        all(x in params for x in w.forwarded)
-        and all(isinstance(x.type, TensorType) and x.type.is_static for x in w.before_carry)
-        and all(isinstance(x.type, TensorType) for node in w.after.nodes for x in node.results)
-        and not any(node.op.effect is not Effect.NONE for node in nodes)
-        and not any(map(may_fail, w.before.nodes))
-    )
-
-
-def _needed(w: WhileParts, values: Sequence[Value]) -> _Stages:
-    """Return the stages of which the first computes some values and the test."""
-    forwarded = dict(zip(w.after_forwarded, w.forwarded, strict=True))
-    positions = {x: k for k, x in enumerate(w.before_carry)}
-    nodes: set[Node] = set()
-    carried: set[int] = set()
-    pending = [*values]
-    tested = {x for node in w.before.nodes for x in node.operands} | {w.predicate}
-    pending += [w.next_carry[k] for x, k in positions.items() if x in tested]
-    carried |= {k for x, k in positions.items() if x in tested}
-    while pending:
-        value = pending.pop()
-        position = positions.get(forwarded.get(value, value))
-        if position is not None and position not in carried:
-            carried.add(position)
-            pending.append(w.next_carry[position])
-        if value.node is not None and value.node not in nodes:
-            nodes.add(value.node)
-            pending += value.node.operands
-    return _Stages(w, frozenset(nodes), frozenset(carried))
-
-
-def _depends(graph: Graph, node: Node, others: frozenset[Node]) -> bool:
-    """Return whether a node needs one of others in its own trip."""
-    visited, pending = set[Node](), [node]
-    while pending:
-        for x in pending.pop().operands:
-            if x.node is not None and x.node not in visited:
-                visited.add(x.node)
-                pending.append(x.node)
-    return not visited.isdisjoint(others)
+def _divided(nodes: Sequence[Node], first: frozenset[Node]) -> tuple[list[Node], list[Node]]:
+    return [x for x in nodes if x in first], [x for x in nodes if x not in first]
 
 
 def _accumulated(graph: Graph) -> int:
