@@ -118,9 +118,15 @@ class _BatchedMap:
             reads = [x for node in remaining for x in node.operands if isinstance(x.type, ListType)]
             # The lists of all elements are no lists of elements
             producers = {x.node for x in reads if x.node not in remaining and self._differs(x)}
-            if not producers:
+            readers = {x for x in body.nodes if x not in remaining and self._reads(x, remaining)}
+            if not producers and not readers:
                 return remaining
-            forced |= producers
+            forced |= producers | readers
+
+    def _reads(self, node: Node, remaining: Collection[Node]) -> bool:
+        """Return whether a node reads what those that remain cannot give as a stack."""
+        inner = [x for x in node.operands if x.node in remaining]
+        return not all(is_stackable(x.type, self.outer) for x in inner)
 
     def _differs(self, value: Value) -> bool:
         return value in self.trial.states and self.trial.states[value][1]

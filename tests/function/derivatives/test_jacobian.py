@@ -248,6 +248,20 @@ def test_every_composition():
     np.testing.assert_allclose(wend.hessian(fun)(X), expected, rtol=1e-6, atol=1e-7)
 
 
+def test_third_derivatives_through_a_list_that_is_stacked():
+    """Where a part of a pass stays in the map, so does what reads values of unknown sizes."""
+
+    def fun(x):
+        out = []
+        for _ in range(3):
+            x = wnp.sin(MATRIX @ x)
+            out.append(x)
+        return wnp.sum(wnp.stack(out) ** 2)
+
+    third = wend.jacrev(wend.jacfwd(wend.jacrev(fun)))(X)
+    np.testing.assert_allclose(third, measured(wend.hessian(fun), X), rtol=1e-5, atol=1e-6)
+
+
 def test_hessian():
     def fun(x):
         v, steps = x, 0
