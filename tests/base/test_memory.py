@@ -22,7 +22,7 @@ def test_the_text_of_a_policy_parses_back(policy: Any) -> None:
     assert shown(str(policy)) == f"wend.{policy}"
 
 
-@pytest.mark.parametrize("name", ["keep", "recompute", "spill", "thin"])
+@pytest.mark.parametrize("name", ["keep", "offload", "recompute", "spill", "thin"])
 def test_a_name_is_its_text(name: str) -> None:
     assert memory_text(name) == parsed(name) == name
     assert shown(name) == f'"{name}"'
@@ -48,7 +48,7 @@ USES = {
 def test_misuse_is_refused_by_name(use: Any) -> None:
     with pytest.raises(ValueError, match=r"no policy memory='all'.*\n.*wend.Every") as caught:
         use("all")
-    for name in ("keep", "recompute", "spill", "thin"):
+    for name in ("keep", "offload", "recompute", "spill", "thin"):
         assert f'"{name}"' in str(caught.value)
     with pytest.raises(TypeError, match="memory must be a policy, not 3"):
         use(3)

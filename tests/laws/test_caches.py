@@ -13,7 +13,7 @@ SOURCES = Path(wend.__file__).parent
 # Everything that modules fill as they run, and why it does not grow without end.
 KNOWN = {
     "backends/native/run/entry.py:_methods": "one",
-    "backends/jax/precision.py:_warned": "one",
+    "backends/jax/boundary.py:_warned": "one",
     "backends/native/run/guard_table.py:_checksum_function": "one",
     "base/source.py:is_users_file": "the last files",
     "base/config.py:CHECKS": "filled when wend is imported",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
 from wend.autodiff.residuals import min_cut_residuals
 from wend.autodiff.tape_limit import limited
-from wend.base.memory import SPILL
+from wend.base.memory import LEAVES_MEMORY
 from wend.base.source import at
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
@@ -82,7 +82,7 @@ def plan_tape(w: WhileParts, before: Transposed, after: Transposed) -> TapePlan:
     before_records = min_cut_residuals(needed, before_available)
     after_records = [value for value in after_residuals if value not in from_before]
     plan = TapePlan(counters, forwarded, next_carries, before_records, after_records)
-    return _with_segments(plan) if w.applied == SPILL else plan
+    return _with_segments(plan) if w.applied in LEAVES_MEMORY else plan
 
 
 def _with_segments(plan: TapePlan) -> TapePlan:
@@ -140,7 +140,7 @@ class _RecordingLoopBuilder:
     @property
     def is_limited(self) -> bool:
         """Whether the loop stops at its limit, which a loop that spills does not reach."""
-        return self.w.limit > 0 and self.w.applied != SPILL
+        return self.w.limit > 0 and self.w.applied not in LEAVES_MEMORY
 
     def build(self, node: Node) -> RecordingLoop:
         b, w, plan = Build(""), self.w, self.plan
@@ -219,6 +219,7 @@ class _RecordingRegion:
                     [self.mapping[value] for value in spilled],
                     limit=self.loop.w.limit,
                     loop=at(self.loop.w.source),
+                    memory=self.loop.w.applied,
                 )
             )
         pairs = zip(lists, values, strict=True)

@@ -59,7 +59,7 @@ def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
             _pull_back_as(t, bwd, node, cts, rotated)
         case Every(trips=trips):
             _pull_back_mined(t, bwd, node, cts, trips)
-        case "spill":
+        case "offload" | "spill":
             _pull_back_spilled(t, bwd, node, cts)
         case "recompute":
             _pull_back_mined(t, bwd, node, cts, 1)

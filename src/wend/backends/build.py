@@ -10,6 +10,7 @@ from wend.backends.protocol import Backend, ChoosesPasses, Executable, LazyCompi
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
 from wend.base.errors import UnsupportedError, explain
+from wend.base.memory import OFFLOAD, SPILL, shown
 from wend.ir.graph import Graph
 from wend.ops.spilling import spill
 from wend.ops.state import store
@@ -21,8 +22,11 @@ from wend.passes.pipeline import (
 )
 from wend.runtime.storage import Storage
 
-# The backends whose loops may keep their tapes in files
-_SPILLING = frozenset({"native"})
+# The backend that has a policy by which a tape leaves memory, and why the others do not
+_LEAVING = {
+    SPILL: ("native", "keeps all of a tape in memory", 'memory="thin"'),
+    OFFLOAD: ("jax", "has no other memory than that of the host", 'memory="keep" or "spill"'),
+}
 
 
 def executable(
@@ -40,8 +44,7 @@ def executable(
         UnsupportedError: the graph needs something that the backend does not support.
     """
     options, chosen = settings(), choose(backend)
-    if backend not in _SPILLING:
-        _check_spills(backend, lazy.graph)
+    _check_tapes(backend, lazy.graph)
     if options.strict:
         from wend.backends.strict import strict  # seldom used, as are the others
 
@@ -65,15 +68,19 @@ def executable(
     return StoreCommit(execute, [*variables]) if variables else execute
 
 
-def _check_spills(backend: str, graph: Graph) -> None:
-    """Raise an error if a loop of the graph keeps its tape in files."""
+def _check_tapes(backend: str, graph: Graph) -> None:
+    """Raise an error if the tape of a loop leaves memory in a way that a backend does not have."""
     for node in graph.walk():
-        if node.op is spill:
+        if node.op is not spill:
+            continue
+        memory = node.attrs["memory"]
+        supporting, reason, other = _LEAVING[memory]
+        if backend != supporting:
             raise UnsupportedError(
                 explain(
-                    f'the loop{node.attrs["loop"]} has memory="spill", but the {backend} backend '
-                    "keeps all of a tape in memory.",
-                    cure='use backend="native", or memory="thin", or wend.Checkpoints(slots).',
+                    f"the loop{node.attrs['loop']} has memory={shown(memory)}, but the {backend} "
+                    f"backend {reason}.",
+                    cure=f'use backend="{supporting}", or {other}, or wend.Checkpoints(slots).',
                 )
             )
 

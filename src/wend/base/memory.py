@@ -83,8 +83,10 @@ class Checkpoints:
 
 Memory: TypeAlias = str | Every | Checkpoints
 
-SPILL = "spill"
-_NAMES = ("keep", "recompute", SPILL, "thin")
+OFFLOAD, SPILL = "offload", "spill"
+# The policies whose tapes leave memory by segments: for that of the host, or for a file
+LEAVES_MEMORY = frozenset({OFFLOAD, SPILL})
+_NAMES = ("keep", OFFLOAD, "recompute", SPILL, "thin")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?i?B)?")
 _UNITS = {
     "B": 1,

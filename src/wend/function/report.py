@@ -12,6 +12,7 @@ from wend.base import trees
 from wend.base.config import traced_settings
 from wend.base.keys import ByIdentity
 from wend.base.memory import (
+    OFFLOAD,
     SPILL,
     Checkpoints,
     Every,
@@ -42,6 +43,9 @@ from wend.ops.effects import host_action
 from wend.ops.records import Record, records
 from wend.ops.spilling import SEGMENTS
 from wend.trace.recording.arguments import LeafType
+
+# What becomes of a tape that leaves memory
+_LEAVING = {OFFLOAD: ("moves", "the memory of the host"), SPILL: ("spills", "a file")}
 
 _PYTHON_KINDS = {"b": "bool", "i": "int", "f": "float", "c": "complex"}
 
@@ -270,8 +274,9 @@ def _kept_records(graphs: Sequence[Graph]) -> list[str]:
         of_loops.setdefault(record.loop, []).append(record)
     sized_lines = []
     for loop, loop_records in of_loops.items():
-        if WhileParts.of(loop).applied == SPILL:
-            sized_lines.append((0, f"spills the tape of the loop{at(loop.source)} to a file"))
+        if WhileParts.of(loop).applied in _LEAVING:
+            what, where = _LEAVING[WhileParts.of(loop).applied]
+            sized_lines.append((0, f"{what} the tape of the loop{at(loop.source)} to {where}"))
             continue
         loop_records.sort(key=lambda record: (record.variable_part == "records", -record.min_bytes))
         names = [*dict.fromkeys(map(str, loop_records))]

@@ -530,10 +530,10 @@ class Build(Builder):
         """A call of `callee`, whose derivatives are those of `plain`."""
         return self.emit_node(schedules.scheduled, operands, (callee, plain), outs=outs)
 
-    def spill(self, values: Sequence[Value], *, limit: int, loop: str) -> Value:
+    def spill(self, values: Sequence[Value], *, limit: int, loop: str, memory: str) -> Value:
         """A segment of some values; lists of arrays of one shape become arrays first."""
         stacked = [self.list_stack(x) if spilling.is_stacked(x.type) else x for x in values]
-        return self.emit(spilling.spill, *stacked, limit=limit, loop=loop)
+        return self.emit(spilling.spill, *stacked, limit=limit, loop=loop, memory=memory)
 
     def unspill(self, segment: Value, index: int, type: Type, *, loop: str) -> Value:
         """The value at an index of a segment, of a type like that it had."""

@@ -1,10 +1,11 @@
 """Parts of a tape that leave memory: a loop spills its records by segments (D31).
 
-    spill(values…) {limit, loop}               → handle
+    spill(values…) {limit, loop, memory}       → handle
     unspill(handle) {index, type, is_stacked}  → one of the values
 
-A handle is a `SpoolSegment` of a spool. Only `autodiff/spill.py` emits these operations, inside of
-`scheduled` calls, so they have no derivative.
+A handle is a `SpoolSegment` of a spool; for `memory="offload"` it is arrays of the host's memory.
+Only `autodiff/rule_spill.py` emits these operations, inside of `scheduled` calls, so they have no
+derivative.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ def is_spilled(type: Type) -> bool:
     return is_array or isinstance(type, ListType)
 
 
-def _infer_spill(*values: Type, limit: int, loop: str) -> HostType:
+def _infer_spill(*values: Type, limit: int, loop: str, memory: str) -> HostType:
     return HOST
 
 
-def _kernel_spill(*values: Any, limit: int, loop: str) -> SpoolSegment:
+def _kernel_spill(*values: Any, limit: int, loop: str, memory: str) -> SpoolSegment:
     folder = settings().spill_dir or tempfile.gettempdir()
     try:
         return current_spool(folder, limit).put(values)
@@ -44,7 +45,7 @@ def _kernel_spill(*values: Any, limit: int, loop: str) -> SpoolSegment:
 
 
 # The segment of the values. `limit`: the bytes of the whole tape that may be in memory; `loop`: the
-# place of the loop in a message.
+# place of the loop in a message; `memory`: its policy.
 spill = Op(
     "spill", _infer_spill, _kernel_spill, no_gradient(), raises=(SpillError,), is_portable=False
 )

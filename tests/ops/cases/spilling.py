@@ -23,10 +23,16 @@ def segment() -> SpoolSegment:
 
 SEGMENT = Given(segment(), HOST)
 LOOP = {"loop": " at a.py:1"}
+SPILL: dict[str, Any] = {"limit": 1 << 20, "memory": "spill"}
 ROWS: dict[str, Any] = {"index": 0, "is_stacked": True, "type": ListType(TensorType(X.dtype, (3,)))}
 
 CASES = [
-    Case("spill", lambda *_, **__: ..., smooth=[(X,)], attrs={"limit": 1 << 20, **LOOP}),
+    Case(
+        "spill",
+        lambda *_, **__: ...,
+        smooth=[(X,)],
+        attrs={**SPILL, **LOOP},
+    ),
     Case("unspill", lambda *_, **__: X, [(SEGMENT,)], attrs={**ROWS, **LOOP}),
     Case(
         "unspill",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 # An array has this class; to make one would start JAX before the user has set up its devices.
 from jax._src.array import ArrayImpl
 
+from wend.ir.graph import Graph
 from wend.ir.types import TensorType
 from wend.runtime.array_boundary import HOST, ArrayBoundary, foreign_boundary
 
@@ -73,3 +75,22 @@ class DeviceArrays(ArrayBoundary):
 
 
 BOUNDARY = DeviceArrays()
+
+_WIDE = (np.dtype(np.float64), np.dtype(np.complex128))
+_warned: set[str] = set()
+
+
+def warn_of_64_bits(graph: Graph) -> None:
+    """Warn, once, if a graph has 64-bit floats as results while JAX's default is 32 bits."""
+    if _warned or jax.config.jax_enable_x64:
+        return
+    types = (result.type for result in graph.results)
+    if any(isinstance(type, TensorType) and type.dtype in _WIDE for type in types):
+        _warned.add("of 64 bits")
+        warnings.warn(
+            'backend="jax" gives 64-bit floats, as wend\'s dtypes say, but functions of JAX turn '
+            "them into 32-bit ones while jax_enable_x64 is off: to keep them, set "
+            'jax.config.update("jax_enable_x64", True); or compute in np.float32.',
+            UserWarning,
+            stacklevel=2,
+        )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ import numpy as np
 from wend.backends.jax.emit.table import emit
 from wend.backends.jax.lowering import GraphLowering, Progress
 from wend.backends.jax.maps import lower_map
+from wend.backends.jax.offload import Traffic
 from wend.backends.jax.trips import Trips, find_trips
 from wend.backends.jax.values import DeviceList, NewList, is_static
 from wend.ir.graph import Graph, Node, Value
@@ -65,7 +67,8 @@ def _lower_node(
     if node.op is parallel_map:
         body = node.regions[0]
         is_threaded = may_fail_in(body) or pushes_in(body)
-        return lower_map(ctx, node, operands, lower_region, is_threaded=is_threaded)
+        with ctx.inside("a map"):
+            return lower_map(ctx, node, operands, lower_region, is_threaded=is_threaded)
     if node.op in custom.RULED or node.op is schedules.scheduled:
         return lower_region(ctx, node.regions[0], operands)
     is_checked_later = node.op is lists.list_push and _is_kept(node, graph)
@@ -78,10 +81,15 @@ def _is_kept(push: Node, region: Graph) -> bool:
 
 
 # Loops
+# What a trip passes on besides the carry: its progress, and the segments in flight
+_Threaded: TypeAlias = tuple[Progress | None, Sequence[Any]]
+
+
 def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
     w = WhileParts.of(node)
     count = len(w.carry)
     trips = find_trips(w, operands)
+    _note_bounds(ctx, node, w, trips, operands)
     invariants = [
         ctx.fit(x, node.operands[count + k].type, ctx.classes.of_use(node, count + k))
         if isinstance(x, NewList)
@@ -100,7 +108,8 @@ def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
     pushed = {c for value in w.before_carry if (c := ctx.classes.of(value)) is not None}
     ctx.live_classes = outer | (pushed - read)
     try:
-        results = _LoopLowering(ctx, w, invariants, pushed & read).run(carry)
+        with ctx.inside("another loop"):
+            results = _LoopLowering(ctx, w, invariants, pushed & read).run(carry)
     finally:
         ctx.live_classes = outer
     return [_finished(ctx, w, k, x, trips, sizes) for k, x in enumerate(results)]
@@ -147,6 +156,16 @@ def _final_sizes(w: WhileParts, trips: Trips, operands: Sequence[Any]) -> dict[i
     return sizes
 
 
+def _note_bounds(
+    ctx: GraphLowering, node: Node, w: WhileParts, trips: Trips, operands: Sequence[Any]
+) -> None:
+    """Note how long the lists of a loop get at most that counts its trips."""
+    for k, (first, second) in trips.pushes.items():
+        start, list_class = operands[k], ctx.classes.of_use(node, k)
+        if trips.most is not None and isinstance(start, NewList) and list_class is not None:
+            ctx.bound(list_class, first * (trips.most + 1) + second * trips.most)
+
+
 def _classes_read(ctx: GraphLowering, w: WhileParts) -> set[Any]:
     """Return the classes of lists that a trip reads, so that their elements must not be lost."""
     return {
@@ -168,12 +187,18 @@ class _LoopLowering:
     ) -> None:
         self.ctx, self.w, self.invariants, self.guarded = ctx, w, invariants, guarded
         self.active = ctx.active
+        self.traffic = Traffic.of(w, invariants)
         self.stops = may_fail_in(w.before) or may_fail_in(w.after)
         self.is_threaded = self.stops or pushes_in(w.before) or pushes_in(w.after)
 
     def run(self, carry: Sequence[Any]) -> list[Any]:
+        self.traffic.start(self.ctx, carry, self.invariants)
         slice_ = _separate_predicate(self.w)
-        return self.test_first(carry, slice_) if slice_ is not None else self.rotated(carry)
+        results = self.test_first(carry, slice_) if slice_ is not None else self.rotated(carry)
+        return [
+            self.traffic.land(self.ctx, x, self.ctx.classes.of(value))
+            for x, value in zip(results, self.w.forwarded, strict=True)
+        ]
 
     def before(self, carry: Sequence[Any]) -> tuple[Any, list[Any]]:
         predicate, *forwarded = lower_region(self.ctx, self.w.before, [*carry, *self.invariants])
@@ -206,10 +231,23 @@ class _LoopLowering:
         """Return whether the element of a map makes the trip that begins with a state."""
         return None if self.active is None else test(state)
 
-    def threaded(self) -> Progress | None:
-        return self.ctx.progress if self.is_threaded else None
+    def threaded(self) -> _Threaded:
+        """Return what a trip passes on to the next, besides the carry."""
+        progress = self.ctx.progress if self.is_threaded else None
+        return progress, self.traffic.state(self.ctx)
 
-    def resume(self, progress: Progress | None) -> None:
+    @contextmanager
+    def scope(self, threaded: _Threaded) -> Iterator[None]:
+        """Lower a trip, or a test, that goes on with what was passed on."""
+        progress, in_flight = threaded
+        self.traffic.resume(self.ctx, in_flight)
+        with self.ctx.scope(progress):
+            yield
+
+    def resume(self, threaded: _Threaded) -> None:
+        """Go on after the loop."""
+        progress, in_flight = threaded
+        self.traffic.resume(self.ctx, in_flight)
         if progress is not None:
             self.ctx.progress = progress
 
@@ -225,19 +263,19 @@ class _LoopLowering:
                 for x, param in zip(forwarded, w.after_forwarded, strict=True)
             ]
 
-        def test(state: tuple[Progress | None, list[Any]]) -> Any:
-            with ctx.scope(state[0]):
+        def test(state: tuple[_Threaded, list[Any]]) -> Any:
+            with self.scope(state[0]):
                 arguments = [*state[1], *self.invariants]
                 predicate = lower_region(ctx, w.before, arguments, only=predicate_nodes)[0]
-                return self.goes_on(predicate, state[0])
+                return self.goes_on(predicate, state[0][0])
 
-        def body(state: tuple[Progress | None, list[Any]]) -> Any:
-            with ctx.scope(state[0]), ctx.masked(self.active_after(test, state)):
+        def body(state: tuple[_Threaded, list[Any]]) -> Any:
+            with self.scope(state[0]), ctx.masked(self.active_after(test, state)):
                 following = self.after(before(state[1]))
                 return self.threaded(), following
 
-        progress, final = jax.lax.while_loop(test, body, (self.threaded(), list(carry)))
-        self.resume(progress)
+        threaded, final = jax.lax.while_loop(test, body, (self.threaded(), list(carry)))
+        self.resume(threaded)
         return before(final)
 
     def rotated(self, carry: Sequence[Any]) -> list[Any]:
@@ -245,18 +283,18 @@ class _LoopLowering:
         ctx = self.ctx
         predicate, forwarded = self.before(carry)
 
-        def body(state: tuple[Any, Progress | None, list[Any]]) -> Any:
-            with ctx.scope(state[1]), ctx.masked(self.active_after(test, state)):
+        def body(state: tuple[Any, _Threaded, list[Any]]) -> Any:
+            with self.scope(state[1]), ctx.masked(self.active_after(test, state)):
                 predicate, forwarded = self.before(self.after(state[2]))
                 return jnp.asarray(predicate), self.threaded(), forwarded
 
-        def test(state: tuple[Any, Progress | None, list[Any]]) -> Any:
-            return self.goes_on(state[0], state[1])
+        def test(state: tuple[Any, _Threaded, list[Any]]) -> Any:
+            return self.goes_on(state[0], state[1][0])
 
         start = (jnp.asarray(predicate), self.threaded(), forwarded)
         final: list[Any]
-        _, progress, final = jax.lax.while_loop(test, body, start)
-        self.resume(progress)
+        _, threaded, final = jax.lax.while_loop(test, body, start)
+        self.resume(threaded)
         return final
 
 
@@ -310,7 +348,7 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
         active = None if ctx.active is None else ctx.active & (selector == number)
 
         def run(progress: Progress | None) -> Any:
-            with ctx.scope(progress), ctx.masked(active):
+            with ctx.scope(progress), ctx.masked(active), ctx.inside("a branch"):
                 results = lower_region(ctx, region, arguments)
                 fitted = [
                     ctx.fit_result(x, result)

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wend.backends.jax.boundary import warn_of_64_bits
 from wend.backends.jax.checks import RunCheck
 from wend.backends.jax.control import lower_region
 from wend.backends.jax.emit.hosting import EMITTERS as HOST_OPS
@@ -19,9 +20,8 @@ from wend.backends.jax.items import from_sequence, to_sequence
 from wend.backends.jax.list_classes import CapacityClasses
 from wend.backends.jax.lowering import FIRST_CAPACITY, GraphLowering, Repeat
 from wend.backends.jax.meshes import Placement, automatic, explicit_mesh, moved, placement_of
-from wend.backends.jax.precision import warn_of_64_bits
 from wend.backends.jax.stores import stored_results
-from wend.backends.jax.values import DeviceList, Maybe
+from wend.backends.jax.values import DeviceList, Maybe, TapeSegment
 from wend.backends.protocol import Explains, FusedLoop
 from wend.base.config import settings
 from wend.base.errors import WendError
@@ -120,6 +120,8 @@ class XlaProgram:
     def __post_init__(self) -> None:
         self._checks: list[RunCheck] = []
         self._counted: list[int] = []
+        self._segments: dict[int, TapeSegment] = {}
+        self._bounds: dict[int, int] = {}
         self.host_nodes: Sequence[Node] = ()
         self._function = jax.jit(self._trace)
 
@@ -136,7 +138,12 @@ class XlaProgram:
     def _trace(self, leaves: Sequence[Any]) -> tuple[Sequence[Any], Any]:
         while True:
             ctx = GraphLowering(
-                self._graph, self._classes, self._capacities, self._host, self._placement
+                self._graph,
+                self._classes,
+                self._capacities,
+                self._host,
+                self._placement,
+                self._segments,
             )
             try:
                 results = lower_region(ctx, self._graph, self._arguments(ctx, leaves))
@@ -152,6 +159,7 @@ class XlaProgram:
             for k, (x, r) in enumerate(zip(results, self._graph.results, strict=True))
         ]
         self._checks, self.host_nodes = ctx.checks, list(ctx.host_nodes)
+        self._bounds = ctx.bounds
         lengths = ctx.progress.lengths
         self._counted = [k for k in sorted(ctx.noted) if isinstance(lengths[k], jax.core.Tracer)]
         counted = [lengths[k] for k in self._counted]
@@ -188,7 +196,9 @@ class XlaProgram:
         capacities = dict(self._capacities)
         for k, total in self._lengths(totals):
             if total > capacities[k]:
-                capacities[k] = max(1 << (total - 1).bit_length(), FIRST_CAPACITY)
+                capacity = max(1 << (total - 1).bit_length(), FIRST_CAPACITY)
+                bound = self._bounds.get(k, 0)
+                capacities[k] = min(capacity, bound) if total <= bound else capacity
         return replace(self, _capacities=capacities)
 
     def raise_failed(self, totals: np.ndarray) -> None:

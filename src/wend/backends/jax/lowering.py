@@ -14,7 +14,16 @@ from wend.backends.jax.checks import Raise, RunCheck, encode, word_count
 from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.list_classes import CapacityClass, CapacityClasses
 from wend.backends.jax.meshes import ONE_DEVICE, Placement, RowAxes
-from wend.backends.jax.values import DeviceList, Maybe, NewList, Stacked, is_static
+from wend.backends.jax.trips import Countdown
+from wend.backends.jax.values import (
+    DeviceList,
+    Maybe,
+    NewList,
+    Stacked,
+    TapeSegment,
+    empty_segments,
+    is_static,
+)
 from wend.base.config import settings
 from wend.base.errors import UnsupportedError, explain
 from wend.base.refusals import refusal
@@ -59,6 +68,11 @@ class GraphLowering:
         progress: what has been passed on so far.
         noted: the classes whose lengths the run tells.
         live_classes: the classes of lists that are checked when the loop around has ended.
+        bounds: the most elements that lists of a class have had in loops of bounded trips.
+        segments: the shapes of the segments in lists of a class.
+        in_flight: the segments between the device and the host's memory, by the node that moves.
+        countdowns: in which order nodes get segments.
+        enclosing: the loops, branches and maps around, in words.
         active: whether the element that a map computes is in the loop or branch that is lowered;
             None outside of maps.
     """
@@ -70,6 +84,7 @@ class GraphLowering:
         capacities: dict[int, int],
         host: HostLog,
         placement: Placement = ONE_DEVICE,
+        segments: dict[int, TapeSegment] | None = None,
     ) -> None:
         self.classes = classes
         self.capacities = capacities
@@ -81,6 +96,11 @@ class GraphLowering:
         self.word_count = word_count(graph)
         self.live_classes: frozenset[CapacityClass] = frozenset()
         self.noted: set[int] = set()
+        self.bounds: dict[int, int] = {}
+        self.segments: dict[int, TapeSegment] = {} if segments is None else segments
+        self.in_flight: dict[Node, Any] = {}
+        self.countdowns: dict[Node, Countdown] = {}
+        self.enclosing: list[str] = []
         self.active: Any = None
         self._dims: dict[Symbol, int] = {}
         zero = jnp.int32(0)
@@ -105,6 +125,15 @@ class GraphLowering:
             yield
         finally:
             self.active = outer
+
+    @contextmanager
+    def inside(self, what: str) -> Iterator[None]:
+        """Lower a region of a loop, a branch or a map."""
+        self.enclosing.append(what)
+        try:
+            yield
+        finally:
+            self.enclosing.pop()
 
     # Sizes
     def bind(self, type: Type, value: Any) -> None:
@@ -219,6 +248,12 @@ class GraphLowering:
         longest = jnp.maximum(lengths[k], jnp.asarray(length, jnp.int32))
         self.progress = Progress(code, words, (*lengths[:k], longest, *lengths[k + 1 :]))
 
+    def bound(self, list_class: CapacityClass, most: int) -> None:
+        """Note how long a list of a class gets at most, so that it has room for no more."""
+        number = list_class.number
+        self.bounds[number] = max(self.bounds.get(number, 0), most)
+        self.capacities.setdefault(number, min(FIRST_CAPACITY, most))
+
     def has_room(self, number: int, progress: Progress) -> Any:
         """Return whether no list of a class has lost an element so far."""
         return progress.lengths[number] <= self.capacities.get(number, FIRST_CAPACITY)
@@ -227,10 +262,12 @@ class GraphLowering:
     def new_list(self, type: ListType, list_class: CapacityClass, least: int = 0) -> DeviceList:
         """Return an empty list, with room for as many elements as its class needs."""
         capacity = max(self.capacities.setdefault(list_class.number, FIRST_CAPACITY), least)
-        self.capacities[list_class.number] = capacity
+        self.capacities[list_class.number], zero = capacity, jnp.int32(0)
+        if list_class.number in self.segments:
+            return DeviceList(empty_segments(self.segments[list_class.number], capacity), zero)
         element = self.zeros(type.element, list_class.element)
         items = jax.tree.map(lambda x: jnp.zeros((max(capacity, 1), *x.shape), x.dtype), element)
-        return DeviceList(items, jnp.int32(0))
+        return DeviceList(items, zero)
 
     def zeros(self, type: Type, list_class: CapacityClass | None) -> Any:
         """Return a value of a type that has no elements, or is all zeros."""

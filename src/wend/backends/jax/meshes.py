@@ -77,6 +77,7 @@ def moved(values: Any, mesh: Mesh) -> Any:
     def move(x: Any) -> Any:
         if not isinstance(x, jax.Array) or not isinstance(x.sharding, NamedSharding):
             return x
-        return jax.device_put(x, NamedSharding(mesh, x.sharding.spec))
+        kind = x.sharding.memory_kind
+        return jax.device_put(x, NamedSharding(mesh, x.sharding.spec, memory_kind=kind))
 
     return jax.tree.map(move, values)

@@ -30,27 +30,46 @@ class Trips:
 
     Attributes:
         count: the number of trips; None if only the run knows.
+        most: the most trips that it can make; None if there is no bound.
         finals: the values of counters after the loop, by the position of the result.
         pushes: how often a trip's `before` and its `after` push onto a list of the carry.
     """
 
     count: int | None = None
+    most: int | None = None
     finals: Mapping[int, Any] = field(default_factory=dict)
     pushes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Countdown:
+    """How a loop reads a list from outside: at positions that it counts down.
+
+    Attributes:
+        list: the position of the list among the invariants.
+        counter: the position of the counter in the carry.
+        offset: what is added to the counter.
+        step: what a trip takes away from it.
+    """
+
+    list: int
+    counter: int
+    offset: int
+    step: int
 
 
 def find_trips(w: WhileParts, operands: Sequence[Any]) -> Trips:
     """Return what is known of a loop that counts by constants up or down to a known bound."""
     steps = {k: step for k in range(len(w.carry)) if (step := _step(w, k, operands)) is not None}
     pushes = {k: counts for k in range(len(w.carry)) if (counts := _pushes(w, k)) is not None}
-    count = _count(w, operands, steps)
+    count = _count(w.predicate, w, operands, steps)
     if count is None:
-        return Trips(pushes=pushes)
+        return Trips(most=_most(w, operands, steps), pushes=pushes)
     finals = {
         w.forwarded.index(w.before_carry[k]): operands[k] + operands[k].dtype.type(count * step)
         for k, step in steps.items()
     }
-    return Trips(count, finals, pushes)
+    return Trips(count, count, finals, pushes)
 
 
 def _constant(value: Value, params: Sequence[Value], invariants: Sequence[Any]) -> int | None:
@@ -69,27 +88,76 @@ def _step(w: WhileParts, k: int, operands: Sequence[Any]) -> int | None:
     start = operands[k]
     if not (is_static(start) and np.ndim(start) == 0 and start.dtype.kind in "iu"):
         return None
+    return _addend(w, k, operands[len(w.carry) :])
+
+
+def _addend(w: WhileParts, k: int, invariants: Sequence[Any]) -> int | None:
+    """Return the constant that a trip adds to a value of the carry, if it adds one."""
     if w.before_carry[k] not in w.forwarded:
         return None
     param, following = w.after_forwarded[w.forwarded.index(w.before_carry[k])], w.next_carry[k]
     if following is param:
         return 0
-    node, invariants = following.node, operands[len(w.carry) :]
-    if node is None or node.op not in (elementwise.add, elementwise.sub):
-        return None
-    if node.operands[0] is param:
-        addend = _constant(node.operands[1], w.after_invariants, invariants)
-    elif node.operands[1] is param and node.op is elementwise.add:
-        addend = _constant(node.operands[0], w.after_invariants, invariants)
-    else:
-        return None
-    if addend is None:
-        return None
-    return -addend if node.op is elementwise.sub else addend
+    start, addend = _sum(following, w.after_invariants, invariants)
+    return addend if start is param else None
 
 
-def _count(w: WhileParts, operands: Sequence[Any], steps: Mapping[int, int]) -> int | None:
-    node = w.predicate.node
+def _sum(value: Value, params: Sequence[Value], invariants: Sequence[Any]) -> tuple[Value, int]:
+    """Return a value as another one plus a constant."""
+    node = value.node
+    if node is not None and node.op in (elementwise.add, elementwise.sub):
+        left, right = node.operands
+        addend = _constant(right, params, invariants)
+        if addend is not None:
+            return left, -addend if node.op is elementwise.sub else addend
+        addend = _constant(left, params, invariants)
+        if addend is not None and node.op is elementwise.add:
+            return right, addend
+    return value, 0
+
+
+def find_countdown(w: WhileParts, get: Node, invariants: Sequence[Any]) -> Countdown | None:
+    """Return how a loop counts the positions down at which it reads a list from outside."""
+    list, index = get.operands
+    for params, carry in (
+        (w.before_invariants, dict(zip(w.before_carry, range(len(w.carry)), strict=True))),
+        (w.after_invariants, _forwarded_carry(w)),
+    ):
+        start, offset = _sum(index, params, invariants)
+        if list in params and start in carry:
+            counter = carry[start]
+            addend = _addend(w, counter, invariants)
+            if addend is not None and addend < 0:
+                return Countdown(params.index(list), counter, offset, -addend)
+    return None
+
+
+def _forwarded_carry(w: WhileParts) -> Mapping[Value, int]:
+    """Return the positions in the carry of what `after` takes as it is."""
+    return {
+        param: w.before_carry.index(value)
+        for param, value in zip(w.after_forwarded, w.forwarded, strict=True)
+        if value in w.before_carry
+    }
+
+
+def _most(w: WhileParts, operands: Sequence[Any], steps: Mapping[int, int]) -> int | None:
+    """Return how many trips a loop makes at most, if one of its tests counts them."""
+    pending, counts = [w.predicate], []
+    while pending:
+        value = pending.pop()
+        if value.node is not None and value.node.op is elementwise.bit_and:
+            pending += value.node.operands
+        elif (count := _count(value, w, operands, steps)) is not None:
+            counts.append(count)
+    return min(counts, default=None)
+
+
+def _count(
+    test: Value, w: WhileParts, operands: Sequence[Any], steps: Mapping[int, int]
+) -> int | None:
+    """Return the number of trips for which a test holds."""
+    node = test.node
     if node is None or node.op not in _COMPARISONS:
         return None
     comparison, (left, right) = _COMPARISONS[node.op], node.operands

@@ -9,13 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wend.backends.jax import offload
 from wend.backends.jax.emit.maybes import add_values
 from wend.backends.jax.lowering import Emitter, GraphLowering, Repeat, unsized
-from wend.backends.jax.values import DeviceList, Maybe, Stacked
+from wend.backends.jax.values import DeviceList, Maybe, Stacked, TapeSegment
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import ListType
-from wend.ops import lists
+from wend.ops import lists, spilling
 
 
 def element_at(items: Any, index: Any) -> Any:
@@ -53,6 +54,8 @@ def push(
     if not (is_checked_later and list_class in ctx.live_classes):
         assert list_class is not None
         ctx.note_length(list_class, length)
+    if isinstance(element, TapeSegment):
+        return DeviceList(offload.push(ctx, node, list, element), length, size)
     return DeviceList(_with_element(list.items, list.length, element), length, size)
 
 
@@ -85,6 +88,8 @@ def _pop(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 
 def _get(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     list, index = operands
+    if isinstance(list.items, TapeSegment):
+        return offload.get(ctx, node, list, jnp.asarray(index))
     return element_at(list.items, _position(ctx, node, list, index))
 
 
@@ -141,6 +146,14 @@ def _unstack(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     return value
 
 
+def _spill(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    return offload.segment_of(ctx, node, operands)
+
+
+def _unspill(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    return offload.value_in(operands[0], node)
+
+
 EMITTERS: dict[Op, Emitter] = {
     lists.list_pop: _pop,
     lists.list_get: _get,
@@ -151,4 +164,6 @@ EMITTERS: dict[Op, Emitter] = {
     lists.list_add: _add,
     lists.list_stack: _stack,
     lists.list_unstack: _unstack,
+    spilling.spill: _spill,
+    spilling.unspill: _unspill,
 }

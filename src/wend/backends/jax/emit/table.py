@@ -33,6 +33,7 @@ from wend.ir.op import Effect, Op
 from wend.ir.types import HOST, TensorType, tensor
 from wend.ops import creating
 from wend.ops.lists import list_push
+from wend.ops.spilling import spill
 
 _FAMILIES = (
     checking,
@@ -52,6 +53,8 @@ EMITTERS: dict[Op, Emitter] = {
     op: emitter for family in _FAMILIES for op, emitter in family.EMITTERS.items()
 }
 _BY_KERNEL = {**elementwise.BY_KERNEL, **reducing.BY_KERNEL}
+# Operations that take lists as arrays whose first size only the run knows
+_TAKES_STACKED = {*shaping.SIZING, spill}
 _FOLDED = 256  # elements; what is known and larger is computed by the program
 
 
@@ -69,7 +72,7 @@ def emit(
     emitter = EMITTERS.get(node.op)
     if emitter is None or _is_left_to_numpy(node):
         return _call_kernel(ctx, node, operands)
-    if any(isinstance(x, Stacked) for x in operands) and node.op not in shaping.SIZING:
+    if any(isinstance(x, Stacked) for x in operands) and node.op not in _TAKES_STACKED:
         raise ctx.data_dependent(node)
     results = emitter(ctx, node, operands)
     return results if isinstance(results, (tuple, list)) else [results]
