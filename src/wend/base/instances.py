@@ -12,6 +12,7 @@ import types
 import weakref
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from wend.base.keys import attributes_of, has_array_protocol, is_equal, is_plain_class, slots_of
@@ -187,3 +188,13 @@ _IS_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
 # The static fields of registered classes; None: functions of the user's give the children.
 _static_fields: weakref.WeakKeyDictionary[Any, frozenset[str] | None] = weakref.WeakKeyDictionary()
 _are_rebuildable: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+
+def stored_attribute(x: Any, name: str, default: Any = None) -> Any:
+    """Return an attribute of a function or callable object; a `__getattr__` is not asked."""
+    if not isinstance(getattr(type(x), "__getattr__", None), FunctionType):
+        return getattr(x, name, default)
+    try:
+        return (type if isinstance(x, type) else object).__getattribute__(x, name)
+    except AttributeError:
+        return default

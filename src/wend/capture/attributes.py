@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import MISSING
+from wend.base.instances import stored_attribute
 from wend.capture.builtins.attributes import has_staged_attribute, staged_attribute
 from wend.capture.builtins.namespaces import has_namespace
 from wend.capture.conversion import captured
@@ -34,6 +35,7 @@ from wend.capture.stage import raises
 from wend.capture.state import one_shot_iterators, operands
 from wend.capture.state.assignments import note_attribute_write
 from wend.capture.state.unbound_attributes import (
+    deleted_from,
     note_first_read,
     note_missing,
     read_attribute,
@@ -54,6 +56,9 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
         return _method_of_number(owner, name) or staged_attribute(owner, name)
     if isinstance(owner, weakref.finalize):
         read_finalizer(owner)
+    if type(owner) is super:
+        cls = owner.__self_class__  # type: ignore[attr-defined]
+        loaded_attribute(cls, "__mro__", cls.__mro__)
     descriptor, subject, kind = _descriptor(owner, name)
     is_property = isinstance(descriptor, property) and subject is not None
     if is_property and is_plain_function(descriptor.fget):
@@ -71,10 +76,10 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
         except AttributeError:
             read_descriptor(owner, name)
             hook = getattr(type(owner), "__getattr__", None)
+            note_missing(owner, name)
             if is_plain_function(hook):
                 read_method(owner, "__getattr__")
                 return captured(hook)(owner, name)
-            note_missing(owner, name)
             raise
     return loaded_attribute(owner, name, value, is_base=is_base)
 
@@ -128,7 +133,7 @@ def peek(owner: Any, name: str, /) -> Any:
             return attribute(owner, name)
         finally:
             for location, old in reversed(log.values()):
-                location.write(old)
+                location.undo(old)
             raises.reinstate(rests)
             recording.restore_effects(effects)
 
@@ -263,13 +268,13 @@ def is_attribute_getter(fun: Any) -> bool:
     """Return whether a function is a `__getattribute__` in C, or the `__get__` of a property."""
     if not isinstance(fun, (types.WrapperDescriptorType, types.MethodWrapperType)):
         return False
-    is_of_property = isinstance(getattr(fun, "__self__", None), property)
+    is_of_property = isinstance(stored_attribute(fun, "__self__"), property)
     return fun.__name__ == "__getattribute__" or (fun.__name__ == "__get__" and is_of_property)
 
 
 def run_getter(fun: Any, /, *args: Any) -> Any:
     """Run `object.__getattribute__(…)`, or the `__get__` of a property."""
-    bound: Any = getattr(fun, "__self__", None)
+    bound: Any = stored_attribute(fun, "__self__")
     if fun.__name__ == "__getattribute__":
         is_bound = isinstance(fun, types.MethodWrapperType)
         owner, name = (bound, *args) if is_bound else args
@@ -290,6 +295,8 @@ def run_setter(fun: Any, /, *args: Any) -> None:
     is_bound = isinstance(fun, types.MethodWrapperType)
     owner, name = (fun.__self__, *args[:1]) if is_bound else args[:2]
     kind = owner if isinstance(owner, type) else type(owner)
+    if fun is delattr or fun.__name__ == "__delattr__":
+        deleted_from(owner, name)
     note_attribute_write(lambda: owner, name, f"{kind.__name__}.{name}")
     if fun is setattr and len(args) == 3:
         setattr(attribute_target(owner, name), name, args[2])

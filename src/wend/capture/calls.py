@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.instances import stored_attribute
 from wend.base.source import user_frame
 from wend.capture.attributes import (
     attribute,
@@ -277,7 +278,7 @@ def _may_compare_or_hash(fun: Any) -> bool:
 
 def _call_comparing(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Check that it is known which arguments are one object, and call a comparing function."""
-    name = getattr(fun, "__name__", "")
+    name = stored_attribute(fun, "__name__", "")
     subjects = args
     if isinstance(fun, _METHOD_TYPES) and fun is not hash and fun is not id:
         subjects = (fun.__self__, *args)
@@ -296,7 +297,7 @@ def _may_read_memory(fun: Any) -> bool:
     """Return whether code may look at the memory of arrays that it is given, past their methods."""
     if any(fun is reader for reader in _READERS_OF_MEMORY):
         return True
-    owner = getattr(fun, "__self__", None)
+    owner = stored_attribute(fun, "__self__")
     module = getattr(fun, "__module__", None) or type(owner).__module__
     return str(module).partition(".")[0] not in _KEEPERS
 
@@ -354,7 +355,9 @@ def _resolve_callee(fun: Any) -> Any:
         guard_partial(fun)
         arguments, keywords = entered_parts(fun.args), entered_parts(fun.keywords)
         return functools.partial(call(fun.func), *arguments, **keywords)
-    if getattr(fun, "__name__", "") == "sort" and isinstance(getattr(fun, "__self__", None), list):
+    if stored_attribute(fun, "__name__", "") == "sort" and isinstance(
+        stored_attribute(fun, "__self__"), list
+    ):
         return functools.partial(_sort, fun)
     return captured(fun)
 
@@ -411,7 +414,7 @@ def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any
     args = (*entered,)
     if type(callee) is np.ufunc and not kwargs and len(args) <= callee.nin:
         return fun(*args)
-    one_shot_iterators.consume(getattr(callee, "__self__", None))
+    one_shot_iterators.consume(stored_attribute(callee, "__self__"))
     one_shot_iterators.check_change(callee)
     arguments = (*args, *kwargs.values())
     log_write_mutated_by(callee, args)
@@ -473,9 +476,10 @@ def _is_users(fun: Any) -> bool:
 
 def _log_write_operands(fun: Any, argument: Any) -> None:
     """Log that a function may change a container or array that it gets."""
-    module = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
+    module = getattr(fun, "__module__", None) or type(stored_attribute(fun, "__self__")).__module__
     if module != "builtins" and not _is_users(fun):
-        unbound_attributes.check_whole(argument, f"what `{getattr(fun, '__name__', fun)}` is given")
+        called = stored_attribute(fun, "__name__", fun)
+        unbound_attributes.check_whole(argument, f"what `{called}` is given")
     if type(fun).__module__.startswith("wend."):
         return  # traced functions and gradients refuse to mutate
     if module.startswith("wend."):
@@ -506,7 +510,9 @@ def _call_method(caller: Any, owner: Any, /) -> Any:
 
 
 def _is_context_run(fun: Any) -> bool:
-    return isinstance(getattr(fun, "__self__", None), contextvars.Context) and fun.__name__ == "run"
+    return (
+        isinstance(stored_attribute(fun, "__self__"), contextvars.Context) and fun.__name__ == "run"
+    )
 
 
 def _call_called(fun: Any, called: Any, /, *args: Any, **kwargs: Any) -> Any:

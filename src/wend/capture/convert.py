@@ -77,6 +77,7 @@ from wend.capture.state.assignments import (
 from wend.capture.state.special_methods import iterated, proxied
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import check_bound, is_maybe_bound, require_bound, unwrap
+from wend.capture.state.unbound_attributes import deleted_from
 from wend.capture.uncaptured import is_captured
 from wend.eager import raising
 from wend.trace.recording import recording
@@ -187,6 +188,7 @@ vars(RUNTIME_FUNCTIONS).update(
     if_expression=if_expression,
     if_return=if_return,
     in_place=in_place,
+    deleted_from=deleted_from,
     item_owner=proxied,
     items_by_get=patterns.items_by_get,
     is_mapping=patterns.is_mapping,

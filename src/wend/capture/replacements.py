@@ -17,6 +17,7 @@ import numpy as np
 
 from wend.base import refusals
 from wend.base.errors import UnsupportedError, explain
+from wend.base.instances import stored_attribute
 from wend.base.source import at, user_source
 from wend.capture.builtins import bisection, eigenvalues, math_module, namespaces, strings
 from wend.capture.builtins import builtins as standard
@@ -325,7 +326,7 @@ def is_higher_order(fun: Any) -> bool:
 
 def calls_arguments(fun: Any) -> bool:
     """Return whether code that is not captured may call the functions that it gets, unseen."""
-    owner = getattr(fun, "__self__", None)
+    owner = stored_attribute(fun, "__self__")
     is_method = owner is not None and not isinstance(owner, types.ModuleType)
     module = type(owner).__module__ if is_method else getattr(fun, "__module__", None)
     is_listed = any(fun is function for function in _CALLING_FUNCTIONS)
@@ -401,7 +402,7 @@ def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: A
     except TypeError as error:
         # One in C that knows no protocol of NumPy's, such as `np.frombuffer`
         is_in_c = isinstance(fun, types.BuiltinFunctionType) and not refusals.is_refusal(error)
-        is_method = isinstance(getattr(fun, "__self__", None), np.ufunc)
+        is_method = isinstance(stored_attribute(fun, "__self__"), np.ufunc)
         if not is_in_c or is_method or not any_staged((*args, *kwargs.values())):
             raise
         raise refusals.refusal(unknown(fun)) from error

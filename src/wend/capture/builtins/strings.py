@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ConcreteValueError, explain
+from wend.base.instances import stored_attribute
 from wend.base.marked_text import has_marks
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
@@ -50,7 +51,7 @@ def _text_of_array(original: Callable[..., str], same: Callable[..., str]) -> Ca
 
 def text_method(method: Any) -> Callable[..., str] | None:
     """Return the replacement of a string method that formats its arguments, or None."""
-    text = getattr(method, "__self__", None)
+    text = stored_attribute(method, "__self__")
     if not isinstance(text, str) or not is_traced_now():
         return None
     if method.__name__ == "format" and type(text) is str:

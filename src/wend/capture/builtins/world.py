@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from wend.base.errors import UnsupportedError, explain
+from wend.base.instances import stored_attribute
 from wend.base.source import at, user_source
 from wend.capture.builtins import host_calls, random_draws
 from wend.capture.builtins.refused_calls import (
@@ -127,7 +128,7 @@ def check_effects(fun: types.FunctionType, why: str) -> None:
     Raises:
         UnsupportedError: it names a function that prints, or reads the world.
     """
-    if getattr(fun, "__wend_do_not_capture__", False) or not is_traced_now():
+    if stored_attribute(fun, "__wend_do_not_capture__", False) or not is_traced_now():
         return
     code = as_written(fun.__code__)
     named = [name for name in code.co_names if _effect_named(fun, code, name)]
@@ -197,7 +198,7 @@ _TEXT_METHODS = ("format", "format_map", "join", "__add__", "__str__", "__repr__
 
 def _takes_texts(fun: Any) -> bool:
     """Return whether uncaptured code only passes on the texts that it gets."""
-    owner = getattr(fun, "__self__", None)
+    owner = stored_attribute(fun, "__self__")
     if isinstance(owner, (str, bytes)):
         return fun.__name__ in _TEXT_METHODS
     if owner is not None and not isinstance(owner, types.ModuleType):
@@ -207,17 +208,17 @@ def _takes_texts(fun: Any) -> bool:
     if fun in (bytes, bytearray):
         return False
     module = getattr(fun, "__module__", None)
-    return module in ("builtins", None) or getattr(fun, "__wend_do_not_capture__", False)
+    return module in ("builtins", None) or stored_attribute(fun, "__wend_do_not_capture__", False)
 
 
 # Which call is which
 def replacement_of_call(fun: Any) -> Call | None:
     """Return what captured code calls in place of a function; None for the function itself."""
-    owner = getattr(fun, "__self__", None)
+    owner = stored_attribute(fun, "__self__")
     if owner is not None and not isinstance(owner, (types.ModuleType, *_PLAIN_OWNERS)):
-        method = _replacement_of_method(owner, getattr(fun, "__name__", ""))
+        method = _replacement_of_method(owner, stored_attribute(fun, "__name__", ""))
         return method if method is not None and is_traced_now() else None
-    module, name = getattr(fun, "__module__", None), getattr(fun, "__name__", "")
+    module, name = getattr(fun, "__module__", None), stored_attribute(fun, "__name__", "")
     if not isinstance(module, str):
         return None
     family = _FAMILIES.get(module.partition(".")[0])

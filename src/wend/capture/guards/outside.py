@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import MISSING
+from wend.base.instances import stored_attribute
 from wend.capture.guards.active import active_recorder, operand_reads
 from wend.capture.guards.reads import static_attribute
 from wend.capture.heap.snapshots import container_kind
@@ -198,7 +199,7 @@ def read_call(fun: Any) -> Callable[[Any], Any] | None:
     if isinstance(fun, type):
         recorder.read_construction(fun)
         return None
-    owner = getattr(fun, "__self__", None)
+    owner = stored_attribute(fun, "__self__")
     is_builtin = isinstance(fun, (types.BuiltinMethodType, types.MethodWrapperType))
     if not is_builtin or container_kind(type(owner)) is None or not recorder.read_contents(owner):
         return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wend.base import trees
+from wend.base.instances import stored_attribute
 from wend.capture.heap.buffers import BUFFERS, assign_bytes, restorable_bytes
 from wend.trace.control.tensor_list import TensorList
 
@@ -49,9 +50,9 @@ def holds_containers(value: Any) -> bool:
 
 def mutated_by(method: Any) -> Any:
     """Return the container that a bound method mutates, or None."""
-    owner = getattr(method, "__self__", None)
+    owner = stored_attribute(method, "__self__")
     is_mutating_method = (
-        is_container(owner) and getattr(method, "__name__", "") in _MUTATING_METHODS
+        is_container(owner) and stored_attribute(method, "__name__", "") in _MUTATING_METHODS
     )
     return owner if is_mutating_method else None
 

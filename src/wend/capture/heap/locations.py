@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.context_values import scoped
+from wend.base.instances import stored_attribute
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import (
     CONTAINER_TYPES,
@@ -35,6 +36,7 @@ from wend.capture.heap.containers import (
     outermost_containers,
 )
 from wend.capture.heap.hidden_state import changes
+from wend.capture.heap.partial_attributes import AttributeNames, partial_names, set_partial_names
 from wend.capture.heap.places import (
     AttributePlace,
     CellPlace,
@@ -92,6 +94,10 @@ class Location(ABC):
     def write(self, value: Any) -> None:
         """Store a value; `UNBOUND` deletes it."""
 
+    def undo(self, value: Any) -> None:
+        """Store the value from before a write."""
+        self.write(value)
+
     def is_trace_local(self) -> bool:
         """Return whether it was created in the trace, or handles writes there itself."""
         return False
@@ -113,20 +119,7 @@ class Attribute(Location):
         self.owner, self.name = owner, name
 
     def read(self) -> Any:
-        value = self.stored()
-        kind = type(self.owner)
-        # Where setters of the user's or slots keep it, what `__getattr__` finds is not stored.
-        if (
-            value is UNBOUND
-            and _has_hook(kind, "__getattr__")
-            and not _has_hook(kind, "__setattr__")
-            and not isinstance(inspect.getattr_static(kind, self.name, None), MemberDescriptorType)
-        ):
-            return evaluate(lambda: peek(self.owner, self.name))
-        return value
-
-    def stored(self) -> Any:
-        """Return the attribute if no `__getattr__` has to find it; else `UNBOUND`."""
+        # What `__getattr__` finds is not stored: it may find another value later.
         kind: Any = type(self.owner)
         descriptor = inspect.getattr_static(kind, self.name, None)
         if isinstance(descriptor, functools.cached_property):
@@ -151,28 +144,13 @@ class Attribute(Location):
         yield AttributePlace(self.label, self.owner, self.name)
 
 
+def is_given_by_class(owner: Any, name: str) -> bool:
+    """Return whether the class of an object has an attribute of this name, too."""
+    return inspect.getattr_static(type(owner), name, UNBOUND) is not UNBOUND
+
+
 def _has_hook(kind: type, name: str) -> bool:
     return isinstance(getattr(kind, name, None), FunctionType)
-
-
-class AttributeNames:
-    """The names of an object's attributes, in the order of its `__dict__`."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
-
-    def __repr__(self) -> str:
-        return ", ".join(self.names)
-
-    def agrees(self, other: AttributeNames) -> bool:
-        """Return whether the names that both have are in the same order."""
-        common = {*self.names} & {*other.names}
-        first, second = ([x for x in names if x in common] for names in (self.names, other.names))
-        return first == second
-
-    def merged(self, other: AttributeNames) -> AttributeNames:
-        """Return the names of both."""
-        return AttributeNames([*dict.fromkeys((*self.names, *other.names))])
 
 
 class AttributeOrder(Location):
@@ -183,15 +161,23 @@ class AttributeOrder(Location):
         self.owner = owner
 
     def read(self) -> Any:
-        return AttributeNames([*(instance_dict(self.owner) or ())])
+        return AttributeNames([*(instance_dict(self.owner) or ())], partial_names(self.owner))
 
     def write(self, value: AttributeNames) -> None:
+        set_partial_names(self.owner, value.partial)
         attributes = instance_dict(self.owner)
         if attributes and [*attributes] != [*value.names]:
-            names = value.merged(AttributeNames([*attributes])).names
+            names = dict.fromkeys((*value.names, *attributes))
             ordered = {name: attributes[name] for name in names if name in attributes}
             attributes.clear()
             attributes.update(ordered)
+
+    def undo(self, value: AttributeNames) -> None:
+        attributes = instance_dict(self.owner) or {}
+        for name in {*attributes}.difference(value.names):
+            if is_given_by_class(self.owner, name):
+                del attributes[name]  # what stands in it is the class's
+        self.write(value)
 
 
 def instance_dict(owner: Any) -> dict[str, Any] | None:
@@ -368,6 +354,10 @@ def log_write(location: Location, *, is_certain: bool = False) -> None:
     """Log that a location is about to be written; `is_certain`: not only perhaps."""
     if isinstance(location, Attribute) and instance_dict(location.owner) is not None:
         log_write(AttributeOrder(location.label.rpartition(".")[0], location.owner))
+        partial = partial_names(location.owner)
+        if is_certain and location.name in partial:
+            others = {name: where for name, where in partial.items() if name != location.name}
+            set_partial_names(location.owner, others)
     if is_trace_logged():
         for place in location.places():
             note_write(place, is_certain=is_certain)
@@ -548,7 +538,7 @@ def log_write_arrays_mutated_by(fun: Any, args: Sequence[Any], kwargs: dict[str,
     """Log that the arrays which a NumPy function writes are about to change."""
     if not is_write_logged():
         return
-    owner, name = getattr(fun, "__self__", None), getattr(fun, "__name__", "")
+    owner, name = stored_attribute(fun, "__self__"), stored_attribute(fun, "__name__", "")
     mutated: list[Any] = [kwargs.get("out")]
     if isinstance(owner, np.ndarray):
         mutated.append(owner if name in _MUTATING_ARRAY_METHODS else None)

@@ -19,7 +19,7 @@ from wend.capture.rewrite.syntax import (
     thunk,
 )
 from wend.capture.rewrite.walrus import NO_NAMES, Names
-from wend.capture.syntax.names import PREFIX
+from wend.capture.syntax.names import PREFIX, path_of
 from wend.capture.syntax.nodes import Transformer, cloned, walk
 
 _SOURCE = f"{PREFIX}source"
@@ -241,6 +241,9 @@ class Expressions(Transformer):
         for target in node.targets:
             if isinstance(target, ast.Subscript):
                 target.value = runtime("item_owner", target.value)
+            elif isinstance(target, ast.Attribute) and path_of(target.value) is None:
+                attribute = ast.Constant(target.attr)
+                target.value = runtime("deleted_from", target.value, attribute)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:

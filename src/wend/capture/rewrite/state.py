@@ -76,6 +76,14 @@ def write_log_calls(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
     """Return the calls that log a statement's writes outside the function's variables."""
     effects = changes(head_expressions(stmt))
     calls: list[ast.expr] = []
+    if isinstance(stmt, ast.Delete):
+        targets = [x for x in stmt.targets if isinstance(x, ast.Attribute)]
+        owners = [(path_of(target.value), target.attr) for target in targets]
+        calls += [
+            runtime("deleted_from", peeked(owner), ast.Constant(attribute))
+            for owner, attribute in owners
+            if owner is not None
+        ]
     if isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Attribute):
         held_by = path_of(stmt.target.value)
         holder = cloned(stmt.target.value) if held_by is None else peeked(held_by)

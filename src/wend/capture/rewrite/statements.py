@@ -208,6 +208,13 @@ class _FunctionRewriter(Returns, Handlers):
                     "assert_", self.visit(test), thunk(self.visit(message or ast.Constant(None)))
                 )
                 return [ast.Expr(call)]
+            case ast.Delete(targets=targets):
+                deletions: list[ast.stmt] = []
+                for deleted in targets:
+                    if isinstance(deleted, ast.Name) and self.scope.may_be_unbound(deleted.id):
+                        deletions.append(ast.Expr(self.visit(name(deleted.id))))  # it is bound
+                    deletions.append(self.expressions.visit(cloned(ast.Delete([deleted]))))
+                return deletions
             case ast.With(items=items, body=body):
                 items = [
                     ast.withitem(

@@ -14,7 +14,8 @@ from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
-from wend.capture.heap.locations import UNBOUND, AttributeNames, Location, evaluate, write_log
+from wend.capture.heap.locations import UNBOUND, Location, evaluate, write_log
+from wend.capture.heap.partial_attributes import AttributeNames
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.carried_types import as_type, leaf_labels
@@ -224,6 +225,7 @@ class StagedIf:
             discovery.reached = log_write_operands()
             try:
                 end.entered = self.state.set(self.start)
+                self.state.disown(self.start)
                 nested_before = self.state.nested_containers()
                 with (
                     region.active(),
@@ -252,7 +254,7 @@ class StagedIf:
                 if is_mergeable(end.returned):
                     end.instances[-1] = copied(end.returned)
             finally:
-                self.state.restore(self.start)
+                self.state.undo(self.start)
                 changed = discovery.undo(log)
         container_phis.check_replacements(nested_before, nested_after, self.where, self.outer)
         return end, changed
@@ -359,7 +361,7 @@ class StagedIf:
         self, name: str, other: AttributeNames, then: AttributeNames
     ) -> AttributeNames:
         if then.agrees(other):
-            return then.merged(other)
+            return then.merged(other, f"set only on one path of the {self.where}")
         raise StructureError(
             explain(
                 f"{self.where}: `{name}` has the order {then} if the test holds, else {other}.",

@@ -167,7 +167,7 @@ class _Statement(raises.Extent):
             # Its objects are known by another trace: those that it makes are others then.
             self.state.setter(start)
             for location, old in reversed(self.log.values()):
-                location.write(old)
+                location.undo(old)
             self.log.clear()
             self.outer.restore_effects(effects)
             self.rests.clear()
@@ -292,6 +292,9 @@ class _Statement(raises.Extent):
             if not is_known and key in self.confirmed and not is_same(location.read(), value):
                 log_write(location)
                 location.write(value)
+        for location, value in raised.written.values():
+            if isinstance(location, AttributeOrder) and id(location.owner) not in raised.contents:
+                location.undo(value)
         for contents in raised.contents.values():
             _write_contents(contents, copies)
 

@@ -346,10 +346,10 @@ class _StagingAttempt:
         self.outer.restore_effects(self.effects)
         self._restore_made()
         unbound.restore_reasons(self.reasons)
-        self.state.restore([*self.start, *self.state.get()[len(self.start) :]])
+        self.state.undo([*self.start, *self.state.get()[len(self.start) :]])
         for location, old in reversed(self.log.values()):
             if location.key not in self.state.keys:
-                location.write(old)
+                location.undo(old)
 
     def carries_traced(self) -> bool:
         """Return whether the variables of a loop that runs in Python now hold traced values."""
@@ -461,7 +461,7 @@ class _StagingAttempt:
             self.needed_concrete_value = by_python and isinstance(error, ConcreteValueError)
             unpromoted = self.state.rollback()
             entry = [*unpromoted, *loop.entry[len(unpromoted) :]]
-            self.state.restore([*start, *entry[len(start) :]])
+            self.state.undo([*start, *entry[len(start) :]])
             if isinstance(error, WendError):
                 error.__traceback__ = None
             return False

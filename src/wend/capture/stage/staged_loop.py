@@ -14,7 +14,15 @@ from wend.base.memory import Memory
 from wend.base.refusals import refusal
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES
-from wend.capture.heap.locations import UNBOUND, Attribute, Contents, WriteLog, write_log
+from wend.capture.heap.locations import (
+    UNBOUND,
+    Attribute,
+    AttributeOrder,
+    Contents,
+    WriteLog,
+    write_log,
+)
+from wend.capture.heap.partial_attributes import AttributeNames
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.branches import close_rests, initial_values
@@ -129,6 +137,8 @@ class StagedLoop:
                 break
         self.predicate, self.ends = predicate, ends
         for k, location in enumerate(self.state.locations, len(self.state.variables)):
+            if isinstance(location, AttributeOrder):
+                unbound_attributes.check_first_own(location, self.entry[k], ends[k], self.where)
             if not isinstance(location, Attribute) or self.entry[k] is not UNBOUND:
                 continue
             if ends[k] is not UNBOUND or unbound_attributes.is_maybe_bound(location):
@@ -168,7 +178,7 @@ class StagedLoop:
     def _extend_carry(self) -> None:
         """Add the newly discovered locations to the carry."""
         # A new location may be part of a carried value: a list in a list.
-        self.state.restore(self.entry)
+        self.state.undo(self.entry)
         discovered = self.state.get()[len(self.start) :]
         self.entry += discovered
         self.start += discovered
@@ -182,7 +192,7 @@ class StagedLoop:
     def _reset_types(self) -> None:
         """Compute which values are carried, and their types before any iteration."""
         if self.state.instances:  # a trace may have left its values in their attributes
-            self.state.restore(self.start)
+            self.state.undo(self.start)
         self.carried = self.state.carried_indices(self.start)
         names = self.state.names
         values = [self.start[k] for k in self.carried]
@@ -441,7 +451,12 @@ class StagedLoop:
         values = list(self.start)
         unchanged = {k for k in self.forwarded if self._is_unchanged(k)}
         for k in range(len(values)):
-            if k not in self.forwarded and not self.state.is_same(k, values[k], self.ends[k]):
+            if isinstance(values[k], AttributeNames):
+                first, last = values[k], self.ends[k]
+                values[k] = first.merged(last, f"set only inside the {self.where}")
+                if self.always:
+                    values[k] = AttributeNames(values[k].names, last.partial)
+            elif k not in self.forwarded and not self.state.is_same(k, values[k], self.ends[k]):
                 values[k] = UNBOUND
                 self.state.note_unbound(k, f"inside the {self.where}", "before the loop")
         for k, value in zip(

@@ -23,7 +23,6 @@ from wend.capture.heap.locations import (
     UNBOUND,
     ArrayElements,
     Attribute,
-    AttributeNames,
     AttributeOrder,
     Cell,
     Contents,
@@ -37,6 +36,7 @@ from wend.capture.heap.locations import (
     log_write,
     variable_location,
 )
+from wend.capture.heap.partial_attributes import AttributeNames
 from wend.capture.heap.trace_log import count_trace_log_references
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.merged_instances import copied, is_mergeable
@@ -277,13 +277,22 @@ class State:
             if isinstance(location, AttributeOrder):  # of those that were unbound, too
                 location.write(value)
 
+    def undo(self, values: Sequence[Any]) -> None:
+        """Set all values to these from before a branch or loop."""
+        self.restore(values)
+        self.disown(values)
+
+    def disown(self, values: Sequence[Any]) -> None:
+        """Take the attributes from objects whose classes have given them when values were read."""
+        for location, value in zip(self.locations, values[len(self.variables) :], strict=False):
+            if isinstance(location, AttributeOrder):
+                location.undo(value)
+
 
 def _stays(location: Attribute) -> bool:
-    """Return whether what an attribute holds is updated in place, or `__getattr__` finds it."""
+    """Return whether what an attribute holds is updated in place."""
     value = location.read()
-    if is_ref(value) or isinstance(value, tuple):
-        return True
-    return value is not UNBOUND and location.stored() is UNBOUND
+    return is_ref(value) or isinstance(value, tuple)
 
 
 def is_ref(value: Any) -> bool:
@@ -376,7 +385,7 @@ class Discovery:
             ):
                 continue
             new = location.read()
-            location.write(old)
+            location.undo(old)
             if not is_same(old, new):
                 changed.append(location)
                 if isinstance(location, ArrayElements):

@@ -19,8 +19,22 @@ from wend.base.errors import explain
 from wend.base.instances import is_replaceable
 from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
-from wend.capture.heap.locations import UNBOUND, Attribute, log_write
+from wend.capture.heap.locations import (
+    UNBOUND,
+    Attribute,
+    AttributeOrder,
+    instance_dict,
+    is_given_by_class,
+    log_write,
+)
+from wend.capture.heap.partial_attributes import (
+    AttributeNames,
+    any_partial_names,
+    partial_names,
+    tracking_partial_names,
+)
 from wend.capture.state.unbound import UnboundError
+from wend.eager.dispatch import Staged
 
 _Key = tuple[int, str]
 _ALL = ""  # in place of a name: all attributes of an object
@@ -41,7 +55,7 @@ _attributes: ContextVar[_AttributeSet | None] = ContextVar("wend_attributes", de
 @contextmanager
 def tracking() -> Iterator[None]:
     """Track attributes in this block, the trace of a function."""
-    with scoped(_attributes, _AttributeSet(_attributes.get())):
+    with scoped(_attributes, _AttributeSet(_attributes.get())), tracking_partial_names():
         yield
 
 
@@ -72,7 +86,29 @@ def note_missing(owner: Any, name: str = _ALL) -> None:
         is_asked = key == id(owner) and name in (_ALL, unbound_name)
         if is_asked and Attribute("", owner, unbound_name).read() is UNBOUND:
             raise _unbound_error(owner, unbound_name, f"read{at(user_source())}", where, cure)
+    if name == _ALL:
+        check_own(owner, f"read{at(user_source())}")
     attributes.missing[id(owner), name] = owner, at(user_source())
+
+
+def check_own(owner: Any, use: str, name: str = _ALL) -> None:
+    """Check that an object itself, and not its class, has the same attributes in all runs.
+
+    Raises:
+        UnboundError: it has one in some runs.
+    """
+    for partial, where in partial_names(owner).items():
+        is_own = partial in (instance_dict(owner) or ()) and is_given_by_class(owner, partial)
+        if name in (_ALL, partial) and is_own:
+            raise _unbound_error(owner, partial, use, where, "before")
+
+
+def deleted_from(owner: Any, name: str, /) -> Any:
+    """Return an object that is about to lose an attribute."""
+    if _attributes.get() is not None and not isinstance(owner, Staged):
+        note_missing(owner, name)
+        check_own(owner, f"deleted{at(user_source())}", name)
+    return owner
 
 
 def check_whole(value: Any, place: str) -> None:
@@ -86,14 +122,15 @@ def check_whole(value: Any, place: str) -> None:
         UnboundError: an attribute exists in some runs.
     """
     attributes = _attributes.get()
-    if attributes is None or not attributes.unbound:
+    if attributes is None or not (attributes.unbound or any_partial_names()):
         return
     unbound = {
         key: (name, where, cure)
         for (key, name), (owner, where, cure) in attributes.unbound.items()
         if Attribute("", owner, name).read() is UNBOUND
     }
-    for owner in _objects_in(value) if unbound else ():
+    for owner in _objects_in(value) if unbound or any_partial_names() else ():
+        check_own(owner, f"part of {place}")
         if id(owner) in unbound:
             name, where, cure = unbound[id(owner)]
             raise _unbound_error(owner, name, f"part of {place}", where, cure)
@@ -160,6 +197,20 @@ def check_first_bound(location: Attribute, where: str) -> None:
                     cure=f"give `{location.label}` a value before the loop.",
                 )
             )
+
+
+def check_first_own(
+    order: AttributeOrder, before: AttributeNames, after: AttributeNames, where: str
+) -> None:
+    """Check the attributes that a loop gives to an object whose class may have them.
+
+    Raises:
+        UnboundError: the loop has asked before which ones the object has.
+    """
+    missing = {} if (attributes := _attributes.get()) is None else attributes.missing
+    if (id(order.owner), _ALL) in missing:
+        for name in {*after.names}.difference(before.names):
+            check_first_bound(Attribute(f"{order.label}.{name}", order.owner, name), where)
 
 
 # What captured code calls
