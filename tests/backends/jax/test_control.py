@@ -129,3 +129,62 @@ def test_a_stack_that_decides_the_loop_never_loses_an_element() -> None:
 
     expected = wend.function(paths.python_function, backend="numpy")(np.int64(6))
     assert int(wend.function(paths.python_function, backend="jax")(np.int64(6))) == int(expected)
+
+
+def _root(a: Any) -> Any:
+    x = a
+    while np.abs(x * x - a) > 1e-12 * a:  # without end for a < 0
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def _raises_before(a: Any) -> Any:
+    if a[1] < 0:
+        raise ValueError(f"negative: {a[1]}")
+    return _root(a[1])
+
+
+def _raises_before_a_loop_of_loops(a: Any) -> Any:
+    total = 0.0
+    if a[1] < 0:
+        raise ValueError(f"negative: {a[1]}")
+    for x in a:
+        total = total + _root(x)
+    return total
+
+
+def _raises_in_a_loop(a: Any) -> Any:
+    total = 0.0
+    for x in a:
+        if x < 0:
+            raise ValueError(f"negative: {x}")
+        total = total + _root(x)
+    return total
+
+
+def _is_outside_before(a: Any) -> Any:
+    return _root(a[int(a[1])] - 10.0)
+
+
+@pytest.mark.parametrize(
+    "program", [_raises_before, _raises_before_a_loop_of_loops, _raises_in_a_loop]
+)
+def test_what_follows_a_failing_check_ends(program: Callable[..., Any]) -> None:
+    good, bad = np.array([4.0, 9.0]), np.array([4.0, -9.0])
+    for fun in (program, wend.grad(program)):
+        run = wend.function(fun, backend="jax")
+        run(good)
+        with pytest.raises(ValueError, match=r"negative: -9\.0"):
+            run(bad)
+
+
+def test_what_follows_a_position_out_of_range_ends() -> None:
+    with pytest.raises(IndexError):
+        wend.function(_is_outside_before, backend="jax")(np.array([4.0, 7.0]))
+
+
+def test_elements_of_a_map_that_fail_end() -> None:
+    fun = wend.function(wend.vmap(_raises_before), backend="jax")
+    rows = np.array([[1.0, 4.0], [1.0, -4.0], [1.0, -9.0]])
+    with pytest.raises(ValueError, match=r"negative: -4\.0"):
+        fun(rows)

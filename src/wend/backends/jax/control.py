@@ -109,7 +109,8 @@ def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
     ctx.live_classes = outer | (pushed - read)
     try:
         with ctx.inside("another loop"):
-            results = _LoopLowering(ctx, w, invariants, pushed & read).run(carry)
+            loop = _LoopLowering(ctx, w, invariants, pushed & read, is_bounded=trips.has_bound)
+            results = loop.run(carry)
     finally:
         ctx.live_classes = outer
     return [_finished(ctx, w, k, x, trips, sizes) for k, x in enumerate(results)]
@@ -183,13 +184,22 @@ class _LoopLowering:
     """The functions of one `lax.while_loop`."""
 
     def __init__(
-        self, ctx: GraphLowering, w: WhileParts, invariants: Sequence[Any], guarded: Collection[Any]
+        self,
+        ctx: GraphLowering,
+        w: WhileParts,
+        invariants: Sequence[Any],
+        guarded: Collection[Any],
+        *,
+        is_bounded: bool,
     ) -> None:
         self.ctx, self.w, self.invariants, self.guarded = ctx, w, invariants, guarded
         self.active = ctx.active
         self.traffic = Traffic.of(w, invariants)
         self.stops = may_fail_in(w.before) or may_fail_in(w.after)
         self.is_threaded = self.stops or pushes_in(w.before) or pushes_in(w.after)
+        # After a check that fails values mean nothing, and the loop might never end.
+        is_gated = bool(ctx.checks) and not self.stops and not is_bounded
+        self.may_run = ctx.progress.code == 0 if is_gated else None
 
     def run(self, carry: Sequence[Any]) -> list[Any]:
         self.traffic.start(self.ctx, carry, self.invariants)
@@ -218,6 +228,8 @@ class _LoopLowering:
         goes_on = jnp.asarray(predicate)
         if self.active is not None:
             goes_on = goes_on & self.active
+        if self.may_run is not None:
+            goes_on = goes_on & self.may_run
         if progress is None:
             return goes_on
         if self.stops:

@@ -40,6 +40,11 @@ class Trips:
     finals: Mapping[int, Any] = field(default_factory=dict)
     pushes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
+    @property
+    def has_bound(self) -> bool:
+        """Whether the loop ends whatever it computes."""
+        return self.count is not None or self.most is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Countdown:
