@@ -22,6 +22,7 @@ from wend.capture.attributes import (
 from wend.capture.builtins import strings
 from wend.capture.calls import call, derive_from
 from wend.capture.conversion import RUNTIME_FUNCTIONS, CaptureError, captured, rewritten_tree
+from wend.capture.filters import filtered_call, filtered_item, filtered_list
 from wend.capture.guards.outside import (
     entered_items,
     imported,
@@ -48,7 +49,7 @@ from wend.capture.stage.guard import (
     translate_errors,
 )
 from wend.capture.stage.handlers import try_, try_finally
-from wend.capture.stage.loops import filtered_item, filtered_list, for_, while_
+from wend.capture.stage.loops import for_, while_
 from wend.capture.stage.operators import (
     and_,
     assert_,
@@ -177,6 +178,7 @@ vars(RUNTIME_FUNCTIONS).update(
     decided=require_concrete,
     decomposed=patterns.check_match_subject,
     filtered=filtered_item,
+    filtered_call=lambda fun, *args, **kwargs: filtered_call(fun, call(fun), *args, **kwargs),
     filtered_list=filtered_list,
     for_=for_,
     get_item=get_item,

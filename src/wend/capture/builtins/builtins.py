@@ -133,8 +133,10 @@ def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
             row = stack_if_list(xs[0])
             return _extreme_of_some(name, row, lambda row: _extreme_of_row(reduce, row), default)
-        items = [*stack_if_list(xs[0])] if len(xs) == 1 else xs
-        keys = items if key is None else [*map(key, items)]
+        items, keys = [], []
+        for x in stack_if_list(xs[0]) if len(xs) == 1 else xs:
+            items.append(x)
+            keys.append(x if key is None else key(x))
         are_users = any(operands.is_users(k, asked) or operands.is_users(k, other) for k in keys)
         if len(items) < 2 or not (are_users or any(map(_holds_staged, (*items, *keys)))):
             if not items:

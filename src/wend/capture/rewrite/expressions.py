@@ -212,6 +212,11 @@ class Expressions(Transformer):
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
         if not self.can_hoist or self.nested is None or not _is_filtered(node):
             return self._visit_scope(node)
+        return ast.copy_location(runtime("filtered_list", *self._by_python_or_loop(node)), node)
+
+    def _by_python_or_loop(self, node: ast.ListComp | ast.GeneratorExp) -> list[ast.expr]:
+        """Return what it goes through, itself and its loop as functions of that, and its state."""
+        assert self.nested is not None
         function = self.scope.new("filter")
         plain = cloned(node)
         source = self.rewritten(plain.generators[0].iter)
@@ -220,9 +225,9 @@ class Expressions(Transformer):
         self.hoisted += [self.nested(loop), ast.copy_location(setter, node)]
         plain.generators[0].iter = ast.copy_location(name(_SOURCE), source)
         arguments = ast.arguments([], [ast.arg(_SOURCE)], None, [], [], None, [])
-        by_python = ast.Lambda(arguments, self._visit_scope(plain))
-        call = runtime("filtered_list", source, by_python, name(function), state)
-        return ast.copy_location(call, node)
+        is_list = isinstance(plain, ast.ListComp)
+        by_python = self._visit_scope(plain) if is_list else self.rewritten(plain)
+        return [source, ast.Lambda(arguments, by_python), name(function), state]
 
     def visit_keyword(self, node: ast.keyword) -> ast.keyword:
         self.generic_visit(node)
@@ -325,8 +330,14 @@ class Expressions(Transformer):
             self_name = self.scope.params[:1]
             node.args = [name("__class__"), *map(name, self_name)]
             return node
-        if self._takes_all_items(node):
-            node.args[0] = _as_list(node.args[0])
+        items = node.args[0] if node.args else None
+        if isinstance(items, ast.GeneratorExp) and self._takes_all_items(node, items):
+            parts = self._by_python_or_loop(items)
+            node.args = node.args[1:]
+            self.generic_visit(node)
+            node.args = [node.func, *parts, *node.args]
+            node.func = runtime("filtered_call").func
+            return node
         if isinstance(node.func, ast.Attribute):
             if is_runtime(node.func.value):
                 self.generic_visit(node)
@@ -343,12 +354,12 @@ class Expressions(Transformer):
         node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
 
-    def _takes_all_items(self, node: ast.Call) -> bool:
-        """Return whether a builtin takes all items of a generator expression with filters."""
+    def _takes_all_items(self, node: ast.Call, items: ast.GeneratorExp) -> bool:
+        """Return whether a builtin may take all items of a generator expression with filters."""
         if not isinstance(node.func, ast.Name) or node.func.id not in _EAGER:
             return False
         is_free = self.can_hoist and self.scope.origin(node.func.id) == "global"
-        return is_free and bool(node.args) and _is_filtered(node.args[0])
+        return is_free and self.nested is not None and _is_filtered(items)
 
 
 def _is_filtered(node: ast.expr) -> bool:
@@ -361,14 +372,7 @@ def _is_filtered(node: ast.expr) -> bool:
     return not is_async and not any(isinstance(part, _SUSPENDING_OR_BINDING) for part in walk(node))
 
 
-def _as_list(node: ast.expr) -> ast.expr:
-    """Return the list of what a generator expression yields; other expressions as they are."""
-    if not isinstance(node, ast.GeneratorExp):
-        return node
-    return ast.copy_location(ast.ListComp(node.elt, node.generators), node)
-
-
-def _filter_function(function: str, node: ast.ListComp) -> ast.FunctionDef:
+def _filter_function(function: str, node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
     """Build a comprehension as a function with a loop: a run may decide how many items pass.
 
     [e for t in items if c]   ->   def _wend_filter1(_wend_source):

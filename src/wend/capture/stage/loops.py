@@ -1,14 +1,11 @@
-"""`while`, `for` and filtered lists on traced values: one `While` node, or a Python loop (D6)."""
+"""`while` and `for` on traced values: one `While` node, or a Python loop (D6)."""
 
 from __future__ import annotations
 
 import collections
-import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
-from enum import Enum, auto
 from typing import Any
 
 from wend.base import refusals
@@ -29,7 +26,7 @@ from wend.capture.stage.iterables import (
     ZippedIterable,
     as_indexed,
 )
-from wend.capture.stage.operators import and_, check_filter, not_
+from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
 from wend.capture.state import made_objects, one_shot_iterators, unbound, unsure_iterators
@@ -66,7 +63,7 @@ def while_(condition: Thunk, body: Thunk, state: State, always: bool) -> None:
     def test() -> Any:
         return as_test(condition())
 
-    attempt = _StagingAttempt(outer, state, "while")
+    attempt = StagingAttempt(outer, state, "while")
     with write_log(attempt.log):
         predicate = test()
     if not isinstance(predicate, Staged) and not predicate:
@@ -162,7 +159,7 @@ class _IndexedFor:
         self.position = _LoopPosition()
         if indexed.numbers is not None:
             self.position.value = indexed.numbers[0]
-        self.attempt = _StagingAttempt(outer, state, "for", self.position)
+        self.attempt = StagingAttempt(outer, state, "for", self.position)
         self.attempt.iterated_arrays = indexed.arrays
         self.is_known = isinstance(indexed.count, int)
         self.is_staged = False
@@ -314,7 +311,7 @@ def _sources(iterator: Any) -> Iterable[Any]:
     return (iterator, *iterator.parts, iterator.function) if is_zipped else (iterator,)
 
 
-class _StagingAttempt:
+class StagingAttempt:
     """An attempt to record a loop as one node, which can be rolled back."""
 
     def __init__(self, outer: Recording, state: State, kind: str, *locations: Location) -> None:
@@ -427,7 +424,7 @@ class _StagingAttempt:
             body()
         recording = current()
         assert recording is not None
-        attempt = _StagingAttempt(recording, self.state.copy(), self.kind, *self.locations)
+        attempt = StagingAttempt(recording, self.state.copy(), self.kind, *self.locations)
         attempt.python_may_run = self.python_may_run and recording is self.outer
         attempt.peelable_trips = self.peelable_trips - 1
         attempt.memory = self.memory
@@ -468,123 +465,3 @@ class _StagingAttempt:
         self.state.restore(loop.entry)
         loop.finish()
         return True
-
-
-# List comprehensions with filters
-_MAX_DECIDED_ITEMS = 4  # of which each may have a trace of its own: what they are is known then
-
-
-class _Fallback(Enum):
-    """The loop that can take the place of a comprehension."""
-
-    POSSIBLE = auto()
-    PREFERRED = auto()
-
-
-_loop: ContextVar[_Fallback | None] = ContextVar("wend_loop_of_comprehension", default=None)
-
-
-class _FilterIsTraced(BaseException):
-    """Only the run knows how many items a comprehension lets through."""
-
-
-def filtered_item(test: Any) -> Any:
-    """Return the truth of the filter of a comprehension that may become a loop."""
-    test, loop = as_test(test), _loop.get()
-    if loop is None or not is_traced(test):
-        return check_filter(test)
-    if loop is _Fallback.PREFERRED:
-        raise _FilterIsTraced
-    try:
-        with refusals.tentative():
-            return check_filter(test)
-    except ConcreteValueError as error:
-        if deciding_test(error) is not None:
-            raise refusals.noted_again(error) from None
-        raise _FilterIsTraced from None
-
-
-def filtered_list(
-    source: Any, comprehension: Callable[[Any], Any], loop: Callable[[Any], Any], state: State
-) -> Any:
-    """Return `[… for … in source if …]`.
-
-    Args:
-        source: what the outermost `for` goes through.
-        comprehension: the comprehension, by Python.
-        loop: a function that appends to a list in a loop.
-        state: what the comprehension may change.
-    """
-    outer = current()
-    again = None if outer is None or outer.runs_now() else _repeatable(source)
-    if outer is None or again is None:
-        with scoped(_loop, None):
-            return comprehension(source)
-    result = _staged_list(
-        _StagingAttempt(outer, state, "comprehension"), again, comprehension, loop
-    )
-    if type(source) is ZippedIterable:
-        source.take(f"comprehension{at(user_source())}")
-    return result
-
-
-def _staged_list(
-    attempt: _StagingAttempt,
-    again: Callable[[], Any],
-    comprehension: Callable[[Any], Any],
-    loop: Callable[[Any], Any],
-) -> Any:
-    source = again()
-    is_short = isinstance(source, (list, tuple)) and len(source) <= _MAX_DECIDED_ITEMS
-    try:
-        with (
-            write_log(attempt.log),
-            scoped(_loop, _Fallback.POSSIBLE if is_short else _Fallback.PREFERRED),
-        ):
-            return comprehension(source)
-    except _FilterIsTraced:
-        attempt.rewind()
-    try:
-        with (
-            refusals.tentative(),
-            refusals.final(),
-            write_log(attempt.log),
-            scoped(_loop, None),
-        ):
-            return loop(again())
-    except Exception as failure:
-        if not refusals.is_refusal(failure):
-            raise
-        attempt.rewind()
-        return _decided_list(failure, lambda: comprehension(again()))
-
-
-def _decided_list(failure: Exception, comprehension: Callable[[], Any]) -> Any:
-    """Return the list where the outcomes of the filter are part of the trace."""
-    try:
-        with refusals.tentative(), scoped(_loop, None):
-            return comprehension()
-    except ConcreteValueError as error:
-        if deciding_test(error) is None:
-            raise refusals.noted_again(failure) from None
-        raise refusals.noted_again(error) from None
-
-
-def _repeatable(source: Any) -> Callable[[], Any] | None:
-    """Return what gives the items as often as it is called; None of an iterator, which does not."""
-    return (lambda: _copied(source)) if _is_fresh(source) else None
-
-
-def _is_fresh(source: Any) -> bool:
-    """Return whether nothing has taken items of an `enumerate` or `zip` whose parts have them."""
-    if type(source) is not ZippedIterable:
-        return not unsure_iterators.is_iterator(source)
-    return source.function is None and not source.is_started() and all(map(_is_fresh, source.parts))
-
-
-def _copied(source: Any) -> Any:
-    if type(source) is not ZippedIterable:
-        return source
-    result = copy.copy(source)
-    result.parts = tuple(map(_copied, source.parts))
-    return one_shot_iterators.register(result)
