@@ -137,6 +137,7 @@ class _FunctionRewriter(Returns, Handlers):
         body = self.block(move_exits_out_of_else(self.scope, node.body), set(), is_tail=True)
         bound_names = [p for p in self.scope.bound if p in self.scope.locals - {*self.scope.params}]
         local_names = [*bound_names, *self.scope.flags]
+        self.expressions.nested = None  # defaults are computed outside of the function
         arguments = strip_annotations(node.args, self.expressions)
         result = definition(
             node.name, arguments, [*declare_locals(local_names), *body] or [ast.Pass()]
