@@ -9,6 +9,7 @@ import pytest
 
 import wend
 from wend.ir.types import TOKEN
+from wend.ir.verify import verify
 from wend.ops.control import while_
 from wend.passes.hoist_states import hoist_states
 from wend.passes.in_bounds import mark_in_bounds
@@ -62,3 +63,26 @@ def test_states_that_differ_stay() -> None:
 
     graph = wend.function(f).get_concrete_function(np.ones(9), np.ones(3), 0).graph
     assert hoist_states(graph) is graph
+
+
+def test_states_after_loops_that_keep_tokens_leave() -> None:
+    def f(x: Any, out: Any) -> None:
+        out[0] = 5.0
+        v = np.zeros(3)
+        for _ in range(3):
+            for j in range(4):
+                v[j % 3] = x[j]
+            for j in range(4):
+                v[j % 3] += x[j]
+        out[1:4] = v
+
+    x, expected = np.arange(9.0), np.zeros(4)
+    f(x, expected)
+    graph = wend.function(f).get_concrete_function(x, np.zeros(4)).graph
+    for start in (graph, mark_in_bounds(graph)):
+        verify(hoist_states(start))
+    for backend in ("numpy", "native"):
+        out = np.zeros(4)
+        with wend.config(backend=backend):
+            wend.function(f)(x, out)
+        np.testing.assert_array_equal(out, expected)

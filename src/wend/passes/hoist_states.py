@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import copy_node, copy_nodes, rewrite_nodes, with_operands
+from wend.ir.rewrite import copy_node, rewrite_nodes, with_operands
 from wend.ir.types import TOKEN
 from wend.ops.control import WhileParts, while_
 from wend.ops.frame_states import frame_state
@@ -76,13 +76,13 @@ def _may_fail(node: Node) -> bool:
 
 def _without_states(loop: Node, state: Node) -> Node:
     """Return the loop without its states, on the token of the one before it."""
-    regions = []
-    for region in loop.regions:
-        mapping = {x.results[0]: x.operands[0] for x in region.nodes if x.op is frame_state}
-        while any(x in mapping for x in mapping.values()):
-            mapping = {x: mapping.get(y, y) for x, y in mapping.items()}
-        nodes = copy_nodes([x for x in region.nodes if x.op is not frame_state], mapping)
-        results = tuple(mapping.get(x, x) for x in region.results)
-        regions.append(Graph(region.name, region.params, tuple(nodes), results))
+
+    def drop(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        if node.op is frame_state:
+            return operands[:1]
+        nodes.append(with_operands(node, operands))
+        return nodes[-1].results
+
+    regions = [rewrite_nodes(region, drop) for region in loop.regions]
     operands = [state.results[0] if x is state.operands[0] else x for x in loop.operands]
     return copy_node(loop, operands, regions)
