@@ -20,6 +20,7 @@ from wend.base.errors import (
     explain,
 )
 from wend.base.refusals import refusal
+from wend.base.source import at, user_source
 from wend.eager import raising
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, result_dtype
@@ -75,6 +76,18 @@ class TensorList:
 
     def __repr__(self) -> str:
         return f"<traced list of {', '.join(map(str, self.types))}>"
+
+    def text_refusal(self) -> Exception:
+        """Return the refusal of a text with its items, which captured code asks for."""
+        return refusal(
+            ListError(
+                explain(
+                    f"the text of {self!r}{at(user_source())} is needed, but a list that grows in "
+                    "a loop or branch that is recorded has its items when it runs.",
+                    cure="make an array of it: print(np.array(items)).",
+                )
+            )
+        )
 
     def copy(self) -> TensorList:
         """Return a list of the same items that can be changed independently."""

@@ -270,6 +270,9 @@ def _text_of_object(x: Any, conversion: str | None, spec: str) -> str:
     """Return the text of an object, with marked texts for the traced values in it."""
     if not is_traced_now():
         return _formatted(x, conversion, spec)
+    refuse: Callable[[Any], Exception] | None = getattr(type(x), "text_refusal", None)
+    if refuse is not None:
+        raise refuse(x)
     x = _with_own_texts(x)
     kind: Any = type(x)
     if conversion is None and (spec or kind.__format__ is not object.__format__):
