@@ -13,7 +13,7 @@ import numpy as np
 from wend.backends.jax.emit.table import emit
 from wend.backends.jax.lowering import GraphLowering, Progress
 from wend.backends.jax.maps import lower_map
-from wend.backends.jax.offload import Traffic
+from wend.backends.jax.offload import SegmentsInFlight
 from wend.backends.jax.trips import Trips, find_trips
 from wend.backends.jax.values import DeviceList, NewList, is_static
 from wend.ir.graph import Graph, Node, Value
@@ -194,7 +194,7 @@ class _LoopLowering:
     ) -> None:
         self.ctx, self.w, self.invariants, self.guarded = ctx, w, invariants, guarded
         self.active = ctx.active
-        self.traffic = Traffic.of(w, invariants)
+        self.in_flight = SegmentsInFlight.of(w, invariants)
         self.stops = may_fail_in(w.before) or may_fail_in(w.after)
         self.is_threaded = self.stops or pushes_in(w.before) or pushes_in(w.after)
         # After a check that fails values mean nothing, and the loop might never end.
@@ -202,11 +202,11 @@ class _LoopLowering:
         self.may_run = ctx.progress.code == 0 if is_gated else None
 
     def run(self, carry: Sequence[Any]) -> list[Any]:
-        self.traffic.start(self.ctx, carry, self.invariants)
+        self.in_flight.start(self.ctx, carry, self.invariants)
         slice_ = _separate_predicate(self.w)
         results = self.test_first(carry, slice_) if slice_ is not None else self.rotated(carry)
         return [
-            self.traffic.land(self.ctx, x, self.ctx.classes.of(value))
+            self.in_flight.finish(self.ctx, x, self.ctx.classes.of(value))
             for x, value in zip(results, self.w.forwarded, strict=True)
         ]
 
@@ -246,20 +246,20 @@ class _LoopLowering:
     def threaded(self) -> _Threaded:
         """Return what a trip passes on to the next, besides the carry."""
         progress = self.ctx.progress if self.is_threaded else None
-        return progress, self.traffic.state(self.ctx)
+        return progress, self.in_flight.state(self.ctx)
 
     @contextmanager
     def scope(self, threaded: _Threaded) -> Iterator[None]:
         """Lower a trip, or a test, that goes on with what was passed on."""
         progress, in_flight = threaded
-        self.traffic.resume(self.ctx, in_flight)
+        self.in_flight.resume(self.ctx, in_flight)
         with self.ctx.scope(progress):
             yield
 
     def resume(self, threaded: _Threaded) -> None:
         """Go on after the loop."""
         progress, in_flight = threaded
-        self.traffic.resume(self.ctx, in_flight)
+        self.in_flight.resume(self.ctx, in_flight)
         if progress is not None:
             self.ctx.progress = progress
 

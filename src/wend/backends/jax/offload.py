@@ -76,7 +76,7 @@ def get(ctx: GraphLowering, node: Node, list: DeviceList, index: Any) -> TapeSeg
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class SegmentsInFlight:
     """The segments that a loop has in flight.
 
     Attributes:
@@ -88,8 +88,8 @@ class Traffic:
     gets: Mapping[Node, Countdown]
 
     @staticmethod
-    def of(w: WhileParts, invariants: Sequence[Any]) -> Traffic:
-        """Return what a loop of some invariants moves."""
+    def of(w: WhileParts, invariants: Sequence[Any]) -> SegmentsInFlight:
+        """Return what a loop with some invariants has in flight."""
         nodes = [node for region in (w.before, w.after) for node in region.nodes]
         spilled = {node.results[0] for node in nodes if node.op is spill}
         unspilled = {node.operands[0] for node in nodes if node.op is unspill}
@@ -100,7 +100,7 @@ class Traffic:
                 countdown = find_countdown(w, node, invariants)
                 if countdown is not None:
                     gets[node] = countdown
-        return Traffic(pushes, gets)
+        return SegmentsInFlight(pushes, gets)
 
     def start(self, ctx: GraphLowering, carry: Sequence[Any], invariants: Sequence[Any]) -> None:
         """Set what is in flight before the first trip."""
@@ -124,8 +124,8 @@ class Traffic:
         """Go on with what a trip has in flight."""
         ctx.in_flight.update(zip((*self.pushes, *self.gets), state, strict=True))
 
-    def land(self, ctx: GraphLowering, result: Any, list_class: Any) -> Any:
-        """Return a result of the loop, with the last segment of a list written."""
+    def finish(self, ctx: GraphLowering, result: Any, list_class: Any) -> Any:
+        """Return a result of the loop after the last segment of its list is written."""
         for node in self.pushes:
             if ctx.classes.of_use(node, 0) is list_class:
                 last = jnp.maximum(result.length - 1, 0)
