@@ -128,6 +128,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
                 f"@wend_chunk{k}",
                 p,
                 chunk.layout.results,
+                chunk.layout.pool,
                 chunk.layout.headers,
                 chunk.layout.python,
                 limit_at,

@@ -42,6 +42,7 @@ class ChunkFunction:
         name: its name in the module.
         parts: the map.
         results: where its block has the results.
+        pool: where its block has the address of its pool.
         headers: where its block has the headers of arrays.
         python: where its block has the words that Python shares.
         limit: where the block of its caller has the limit.
@@ -52,6 +53,7 @@ class ChunkFunction:
     name: str
     parts: ChunkedMapParts
     results: int
+    pool: int
     headers: int
     python: int
     limit: int

@@ -1,15 +1,16 @@
 """Nodes that run at once: calls of functions on as many threads as there are.
 
 The code here becomes a function of a range of numbers, which `wend.tasks` calls. For each number it
-passes arguments to a function, and copies the results to arrays of the caller.
+passes arguments to a function. Once all have ended, the caller receives the arrays that they have
+made from their pools, in exchange for blocks of its own, and reads the scalars.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.chunks import (
     ChunkFunction,
@@ -23,6 +24,7 @@ from wend.backends.native.emit.chunks import (
 )
 from wend.backends.native.emit.control.host import load_slots
 from wend.backends.native.emit.loops.outline_parallel import call_part, outlined
+from wend.backends.native.rt import pool
 from wend.backends.native.target.concurrent_call import concurrent_call
 from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
@@ -31,8 +33,9 @@ from wend.backends.native.target.value_layout import (
     is_scalar,
     registers,
 )
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Node
 from wend.ir.op import Op
+from wend.ir.types import Dim
 
 
 def emit_concurrent_call(
@@ -46,7 +49,6 @@ def emit_concurrent_call(
         slots if not is_object(x.type) else (header_of(low, low.arrays.of(x.tensor, slots)),)
         for x, slots in zip(node.operands, operands, strict=True)
     ]
-    targets = [_target(low, x, [dims[dim] for dim in x.tensor.dims]) for x in node.results]
     limit = open_limit(low, functions[0].limit)
     blocks_at = [
         w.define(f"getelementptr i8, ptr %block, i64 {function.blocks}") for function in functions
@@ -57,12 +59,7 @@ def emit_concurrent_call(
         block = w.define(f"load ptr, ptr {blocks_at[number]}")
         shared = [passed[k] for k in takes[number]]
         pass_arguments(low, function, block, (), shared, "0", "1")
-        leave_failed = run_function(low, function, block, str(number), limit)
-        offset, at = function.results, _first_result(functions[:number])
-        for x in function.parts.body.results:
-            _copy_result(low, x, block, offset, targets[at])
-            offset, at = offset + SLOT_BYTES * len(registers(x.type)), at + 1
-        leave_failed()
+        run_function(low, function, block, str(number), limit)()
 
     def emit_calls(start: str, size: str, thread: str) -> None:
         def emit_call(k: str) -> None:
@@ -84,11 +81,15 @@ def emit_concurrent_call(
             f"i64 {most}, ptr {limit}, ptr %python)"
         )
     check_limit(low, limit)
-    return [_result(low, node, k, target) for k, target in enumerate(targets)]
-
-
-def _first_result(functions: Sequence[ChunkFunction]) -> int:
-    return sum(len(function.parts.body.results) for function in functions)
+    results: list[Registers] = []
+    for function, at in zip(functions, blocks_at, strict=True):
+        block = w.define(f"load ptr, ptr {at}")
+        offset = function.results
+        for x in function.parts.body.results:
+            k = len(results)
+            results.append(_result(low, node, k, function, block, offset, dims))
+            offset += SLOT_BYTES * len(registers(x.type))
+    return results
 
 
 def _choose(low: Lowering, number: str, runs: Sequence[Callable[[], None]]) -> None:
@@ -98,28 +99,32 @@ def _choose(low: Lowering, number: str, runs: Sequence[Callable[[], None]]) -> N
         low.w.when(("chosen", "other"), partial(str, is_chosen), run)
 
 
-def _target(low: Lowering, x: Value, dims: Sequence[str]) -> Array | str:
-    """Return where a result goes: an array, or the address of the slots of a scalar."""
+def _result(
+    low: Lowering,
+    node: Node,
+    number: int,
+    function: ChunkFunction,
+    block: str,
+    offset: int,
+    dims: Mapping[Dim, str],
+) -> Registers:
+    """Return a result that a function has left in its block."""
+    w, x = low.w, node.results[number]
     if is_scalar(x.type):
-        slots = low.w.allocate(f"[{len(registers(x.type))} x i64]")
-        return low.w.define(f"getelementptr i8, ptr {slots}, i64 0")
-    return low.arrays.new(x.tensor.dtype, dims)
-
-
-def _copy_result(low: Lowering, x: Value, block: str, offset: int, target: Array | str) -> None:
-    w = low.w
-    source = w.define(f"getelementptr i8, ptr {block}, i64 {offset}")
-    if isinstance(target, Array):
-        size = low.sizes.mul(low.sizes.product(target.dims), str(target.dtype.itemsize))
-        low.arrays.memcpy(target.pointer, w.define(f"load ptr, ptr {source}"), size)
-    else:
-        low.arrays.memcpy(target, source, str(SLOT_BYTES * len(registers(x.type))))
-
-
-def _result(low: Lowering, node: Node, k: int, target: Array | str) -> Registers:
-    if isinstance(target, Array):
-        return low.array_result(node, target, k)
-    return load_slots(low, target, 0, node.results[k].type)[0]
+        return load_slots(low, block, offset, x.type)[0]
+    new = low.arrays.new(x.tensor.dtype, [dims[dim] for dim in x.tensor.dims])
+    low.calls.external[pool.RECEIVE] = f"ptr @{pool.RECEIVE}({pool.RECEIVE_TYPES})"
+    at, pool_at = (
+        w.define(f"getelementptr i8, ptr {block}, i64 {place}") for place in (offset, function.pool)
+    )
+    result = w.define(f"load ptr, ptr {at}")
+    other = w.define(f"load ptr, ptr {pool_at}")
+    size = low.arrays.bytes(new)
+    received = w.define(
+        f"call ptr @{pool.RECEIVE}(ptr %pool, ptr {new.pointer}, ptr {other}, ptr {result}, "
+        f"i64 {size})"
+    )
+    return low.array_result(node, replace(new, pointer=received), number)
 
 
 EMITTERS: Mapping[Op, Emit] = {concurrent_call: emit_concurrent_call}

@@ -1,14 +1,15 @@
-"""The stages of a loop: what a trip of one needs is never computed by a later one.
+"""The stages of a loop: no trip of one depends on what a later one computes.
 
-Each is a union of strongly connected components of what a trip computes, where a carry needs what
-the trip before made of it. Everything here takes time linear in the size of the loop.
+Each is a union of strongly connected components of what a trip computes, where a carry depends on
+what the trip before made of it. Everything here takes time linear in the size of the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TypeAlias
 
 from wend.backends.native.fusion.concurrent_nodes import long_tasks
 from wend.backends.native.fusion.op_classes import reduction_of
@@ -81,20 +82,28 @@ def _is_static(type: Type) -> bool:
     return isinstance(type, TensorType) and type.is_static
 
 
+# A node, or the position of a carry: what the trip before has made of it
+_Part: TypeAlias = Node | int
+_Dependencies: TypeAlias = Mapping[_Part, Sequence[_Part]]
+
+
 class _Levels:
     """From which cut on each part of a loop is in the first stage.
 
-    Cut `p` takes the first `p + 1` components that hold long operations, of which a later one never
-    computes what an earlier one needs.
+    Cut `p` takes the first `p + 1` components that hold long operations, none of which depends on a
+    later one.
     """
 
     def __init__(self, w: WhileParts, heavy: Sequence[Node]) -> None:
         self._w, self._heavy = w, frozenset(heavy)
         self._carry = {x: k for k, x in enumerate(w.before_carry)}
         self._forwarded = dict(zip(w.after_forwarded, w.forwarded, strict=True))
-        self._levels: dict[Node | int, int] = {}
-        self._count = 0
-        self._find()
+        parts: list[_Part] = [*w.before.nodes, *w.after.nodes, *range(len(w.carry))]
+        dependencies = {part: [*self._dependencies(part)] for part in parts}
+        components = strong_components(dependencies)
+        cuts = self._cuts(components, _reached(dependencies, self._origins([w.predicate])))
+        self._count = 1 + max((cuts[x] for x in self._heavy), default=-1)
+        self._levels = _levels(components, dependencies, cuts, self._count)
 
     def best_cut(self) -> Stages | str:
         """Return the stages of the best cut, or why there is none."""
@@ -102,7 +111,7 @@ class _Levels:
             return ONE_STAGE
         cuts = [*range(self._count - 1)]
         for allowed, reason in (
-            (self._follows(), INDEPENDENT),
+            (self._depends_within_a_trip(), INDEPENDENT),
             (self._fails_in_order(), CHECK_IN_BOTH),
             (self._keeps_sums(), SUMS),
         ):
@@ -118,12 +127,12 @@ class _Levels:
         nodes = frozenset(x for x in first if isinstance(x, Node))
         return Stages(self._w, nodes, frozenset(x for x in first if isinstance(x, int)))
 
-    def _needs(self, part: Node | int) -> Iterator[Node | int]:
-        """Yield what a node needs, or what a carry needs for the next trip."""
+    def _dependencies(self, part: _Part) -> Iterator[_Part]:
+        """Yield what a node depends on, or a carry of the next trip."""
         own = part.operands if isinstance(part, Node) else (self._w.next_carry[part],)
         return self._origins(own)
 
-    def _origins(self, values: Iterable[Value]) -> Iterator[Node | int]:
+    def _origins(self, values: Iterable[Value]) -> Iterator[_Part]:
         for value in values:
             origin = self._forwarded.get(value, value)
             if origin.node is not None:
@@ -131,39 +140,21 @@ class _Levels:
             elif origin in self._carry:
                 yield self._carry[origin]
 
-    def _find(self) -> None:
-        w, levels = self._w, self._levels
-        needs: dict[Node | int, list[Node | int]] = {}
-        for part in (*w.before.nodes, *w.after.nodes, *range(len(w.carry))):
-            needs[part] = [*self._needs(part)]
-        tested = _reached(needs, self._origins([w.predicate]))
-        components = strong_components(needs)
-        # What the test needs is in the first stage of every cut
-        for component in components:
-            heavy = [x for x in component if x in self._heavy]
-            if heavy and component[0] not in tested:
-                levels.update(dict.fromkeys(component, self._count))
-                self._count += 1
-        if any(x in tested for x in self._heavy):
-            levels.update((x, level + 1) for x, level in levels.items())
-            self._count += 1
-        levels.update(dict.fromkeys(tested, 0))
-        last = self._count
-        for component in reversed(components):
-            level = min(levels.get(x, last) for x in component)
-            for x in component:
-                levels[x] = level
-                for needed in needs[x]:
-                    levels[needed] = min(levels.get(needed, last), level)
-        # What no long operation needs is where its operands are: lists of what the trips compute
-        for component in components:
-            if levels[component[0]] == last:
-                inside = {*component}
-                near = [levels[n] for x in component for n in needs[x] if n not in inside]
-                levels.update(dict.fromkeys(component, max(near, default=0)))
+    def _cuts(self, components: Sequence[Sequence[_Part]], tested: Set[_Part]) -> dict[_Part, int]:
+        """Number the components that hold long operations, each after those it depends on.
 
-    def _follows(self) -> list[bool]:
-        """Return at which cuts a long operation of the second stage needs one of the first.
+        What the test depends on is in the first stage of every cut, so all of that has number 0.
+        """
+        count = int(not tested.isdisjoint(self._heavy))
+        cuts: dict[_Part, int] = dict.fromkeys(tested, 0)
+        for component in components:
+            if component[0] not in tested and not self._heavy.isdisjoint(component):
+                cuts.update(dict.fromkeys(component, count))
+                count += 1
+        return cuts
+
+    def _depends_within_a_trip(self) -> list[bool]:
+        """Return at which cuts a long operation of the second stage depends on one of the first.
 
         In the same trip: otherwise they are at once already.
         """
@@ -208,8 +199,38 @@ class _Levels:
         return [not x for x in spans.covered()]
 
 
+def _levels(
+    components: Sequence[Sequence[_Part]],
+    dependencies: _Dependencies,
+    cuts: Mapping[_Part, int],
+    last: int,
+) -> dict[_Part, int]:
+    """Return the level of each part: the lowest of what depends on it.
+
+    Args:
+        components: the strongly connected components, each after those it depends on.
+        dependencies: what each part depends on.
+        cuts: the levels of components that hold long operations, and of the test.
+        last: the level of what none of these depends on.
+    """
+    levels = dict(cuts)
+    for component in reversed(components):
+        level = min(levels.get(x, last) for x in component)
+        for x in component:
+            levels[x] = level
+            for other in dependencies[x]:
+                levels[other] = min(levels.get(other, last), level)
+    # What no long operation depends on is beside its operands: lists of what the trips compute
+    for component in components:
+        if levels[component[0]] == last:
+            inside = {*component}
+            near = [levels[y] for x in component for y in dependencies[x] if y not in inside]
+            levels.update(dict.fromkeys(component, max(near, default=0)))
+    return levels
+
+
 class _Spans:
-    """Ranges of cuts."""
+    """Ranges of cuts, as an array of differences: adding one takes constant time."""
 
     def __init__(self, count: int) -> None:
         self._changes = [0] * (count + 1)
@@ -225,35 +246,31 @@ class _Spans:
         return [count > 0 for count in accumulate(self._changes)]
 
 
-def _reached(
-    needs: Mapping[Node | int, Sequence[Node | int]], starts: Iterable[Node | int]
-) -> set[Node | int]:
-    """Return some parts and all that they need."""
-    reached, pending = set[Node | int](), [*starts]
+def _reached(dependencies: _Dependencies, starts: Iterable[_Part]) -> set[_Part]:
+    """Return some parts and all that they depend on."""
+    reached, pending = set[_Part](), [*starts]
     while pending:
         part = pending.pop()
         if part not in reached:
             reached.add(part)
-            pending += needs[part]
+            pending += dependencies[part]
     return reached
 
 
-def strong_components(
-    needs: Mapping[Node | int, Sequence[Node | int]],
-) -> list[list[Node | int]]:
-    """Return the strongly connected components of a graph, each after those that it needs.
+def strong_components(dependencies: _Dependencies) -> list[list[_Part]]:
+    """Return the strongly connected components of a graph, each after those it depends on.
 
     By Tarjan's algorithm, in time linear in the size of the graph.
     """
-    number: dict[Node | int, int] = {}
-    lowest: dict[Node | int, int] = {}
-    stack: list[Node | int] = []
-    open_parts: set[Node | int] = set()
-    components: list[list[Node | int]] = []
-    for start in needs:
+    number: dict[_Part, int] = {}
+    lowest: dict[_Part, int] = {}
+    stack: list[_Part] = []
+    open_parts: set[_Part] = set()
+    components: list[list[_Part]] = []
+    for start in dependencies:
         if start in number:
             continue
-        path = [(start, iter(needs[start]))]
+        path = [(start, iter(dependencies[start]))]
         number[start] = lowest[start] = len(number)
         stack.append(start)
         open_parts.add(start)
@@ -264,7 +281,7 @@ def strong_components(
                     number[x] = lowest[x] = len(number)
                     stack.append(x)
                     open_parts.add(x)
-                    path.append((x, iter(needs[x])))
+                    path.append((x, iter(dependencies[x])))
                     break
                 if x in open_parts:
                     lowest[part] = min(lowest[part], number[x])
@@ -274,7 +291,7 @@ def strong_components(
                     outer = path[-1][0]
                     lowest[outer] = min(lowest[outer], lowest[part])
                 if lowest[part] == number[part]:
-                    component: list[Node | int] = []
+                    component: list[_Part] = []
                     while not component or component[-1] != part:
                         component.append(stack.pop())
                     open_parts.difference_update(component)

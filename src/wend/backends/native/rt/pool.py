@@ -10,13 +10,26 @@ starts with all chunks unused and all large blocks free: a failed call needs no 
     void wend.free(pool, ptr)     free a block without references
     void wend.reset(pool)         free all blocks
     void wend.leave(pool, ptr)    remove a large block from the pool, at the end of a call
+    ptr  wend.receive(pool, new, from, result, bytes)
+                                  return a result that a call has left in the pool `from`: that
+                                  itself, in exchange for `new`, or `new` with a copy
 """
 
 from __future__ import annotations
 
 import ctypes
 
-from wend.backends.native.rt.blocks import BYTES, COUNT, FREE, HEAD, NEXT, PREVIOUS, load, put
+from wend.backends.native.rt.blocks import (
+    BYTES,
+    CLASS,
+    COUNT,
+    FREE,
+    HEAD,
+    NEXT,
+    PREVIOUS,
+    load,
+    put,
+)
 
 # Size classes: in steps of 64 bytes up to 4 KiB, then four for each doubling
 CLASSES = 64 + 4 * 58 + 5
@@ -34,7 +47,8 @@ _CURSOR, _LIMIT, FIRST, _CHUNK, _CUT, TOTAL, _USED, LARGE, _SORTED = range(0, 72
 CHECKED, IS_OVER, FAULT, FAULT_BYTES = range(72, _FREE, 8)
 
 INLINED = ("wend.take", "wend.free", "wend.reset")  # what modules call: see `INLINE`
-NAMES = (*INLINED, "wend.leave")
+RECEIVE, RECEIVE_TYPES = "wend.receive", "ptr, ptr, ptr, ptr, i64"
+NAMES = (*INLINED, "wend.leave", RECEIVE)
 
 
 def _field(name: str, offset: int) -> str:
@@ -81,6 +95,7 @@ declare ptr @malloc(i64)
 declare ptr @wend.block.new(i64, i64)
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare i64 @llvm.umax.i64(i64, i64)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define {{ i64, i64 }} @wend.class(i64 %bytes) alwaysinline {{
   %more = add i64 %bytes, 79
@@ -206,6 +221,29 @@ define void @wend.leave(ptr %pool, ptr %data) {{
   store i64 %less, ptr %total.at
 {unlink(LARGE)}
   ret void
+}}
+
+; Both are large blocks of one class, and the other call holds its result once: they change places.
+; A pool whose call is over has no free lists, so a block that comes is one of those to be sorted.
+define ptr @wend.receive(ptr %pool, ptr %new, ptr %from, ptr %result, i64 %bytes) {{
+{load("class", "new", CLASS)}
+  %is.large = icmp uge i64 %class, {FIRST_LARGE_CLASS}
+  br i1 %is.large, label %look, label %copy
+look:
+{load("its.class", "result", CLASS)}{load("count", "result", COUNT)}
+  %same = icmp eq i64 %class, %its.class
+  %one = icmp eq i64 %count, 1
+  %both = and i1 %same, %one
+  br i1 %both, label %exchange, label %copy
+exchange:
+  call void @wend.leave(ptr %from, ptr %result)
+  call void @wend.leave(ptr %pool, ptr %new)
+  call void @wend.enter(ptr %from, ptr %new)
+  call void @wend.enter(ptr %pool, ptr %result)
+  ret ptr %result
+copy:
+  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %result, i64 %bytes, i1 false)
+  ret ptr %new
 }}
 
 ; The large blocks, all of which are free, into their lists
