@@ -50,6 +50,7 @@ PATTERNS = {
     "backends.numpy.program._INFIX": "operators of Python's text",
     "function.remarks._FREE_OPS": "what a remark does not name",
     "passes.attach_writes._TRANSPARENT": "nodes with regions, which are searched",
+    "passes.defer_checks._REGIONS": "nodes with regions, which take a flag and give one",
     "passes.inline._INLINED": "calls that are inlined",
     "passes.merge_ifs._SINKABLE": "what follows a maybe into its branch",
     "passes.specialize_zeros._ZERO_OPS": "whose presence means that there is something to decide",

@@ -19,10 +19,6 @@ from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.types import TOKEN, Shape, TokenType, Type
 from wend.ops import control, creating
 
-# Stands among the numbers of arguments for the number of the element that `vmap` is at; lower
-# numbers are of arrays in containers of the caller
-ELEMENT = -1
-
 
 def _infer_frame_state(
     token: Type, *contents: Type, written: Sequence[int], shapes: Sequence[Shape | None] = ()

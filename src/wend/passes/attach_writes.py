@@ -10,7 +10,8 @@ from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes
 from wend.ir.types import TOKEN, Type
 from wend.ops.control import call, if_, while_
-from wend.ops.frame_states import ELEMENT, base_of, contents_in, frame_state, values_of
+from wend.ops.frame_states import base_of, contents_in, frame_state, values_of
+from wend.runtime.partial_writes import ELEMENT
 
 # How the containers of the caller have changed at a state of the callee's: for each number the
 # index of a further param, or the number that the callee has for it

@@ -1,7 +1,8 @@
 """Flattening of maps: a map whose body is a map, as one over the pairs of elements.
 
 So few inner elements fill lanes, and chunks are of pairs. Only maps of numbers are flattened: what
-an outer element has for all inner ones is repeated for each.
+an outer element has for all inner ones is repeated for each. Whether a check fails for any of the
+inner elements is computed from the results of all pairs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, inline, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import TensorType, Type
-from wend.ops import creating, shaping
+from wend.ops import creating, reducing, shaping
 from wend.ops.build import Build
 from wend.ops.control import while_
 from wend.ops.parallel_map import STACK, ParallelMapParts, element_type, parallel_map
@@ -48,11 +49,11 @@ def _inner_map(node: Node) -> Node | None:
     p = ParallelMapParts.of(node)
     maps = [x for x in p.body.nodes if x.op is parallel_map]
     others = [x for x in p.body.nodes if x.op not in (parallel_map, creating.constant)]
-    if len(maps) != 1 or not all(x.op is shaping.refine for x in others):
+    if len(maps) != 1 or not all(x.op is shaping.refine or _is_any(x) for x in others):
         return None
     (inner,) = maps
     q = ParallelMapParts.of(inner)
-    are_given = all(_source(x) in inner.results for x in p.body.results)
+    are_given = all(_part(x) in inner.results for x in p.body.results)
     are_stacks = {*p.forms, *q.forms} == {STACK}
     has_loop = any(x.op is while_ for x in q.body.walk())
     is_static = all(_is_static(x.type) for x in (*node.operands, *node.results))
@@ -63,6 +64,18 @@ def _inner_map(node: Node) -> Node | None:
     are_small = is_static and all(map(_is_small, types))
     is_perfect = q.limits == p.limits and are_given and are_stacks and has_loop
     return inner if are_small and is_perfect else None
+
+
+def _is_any(node: Node) -> bool:
+    """Return whether a node tells whether one of the flags of the inner elements is set."""
+    is_row = node.op is reducing.reduce_any and len(node.operands[0].tensor.dims) == 1
+    return is_row and not node.attrs["keepdims"]
+
+
+def _part(x: Value) -> Value:
+    """Return the result of the inner map that a result of the outer body is made of."""
+    x = _source(x)
+    return x if x.node is None or not _is_any(x.node) else _source(x.node.operands[0])
 
 
 def _source(x: Value) -> Value:
@@ -104,13 +117,13 @@ def _append_flat(b: Build, node: Node, inner: Node) -> list[Value]:
     repeated: list[Value] = []
     invariants: list[Value] = []
     for x in map(_source, q.mapped):
-        dims = [dim for dim in x.tensor.dims[1:] if isinstance(dim, int)]
+        dims = _static_dims(x)[1:]
         array = columns[x] if x in columns else b.insert_axes(shared[x], axes=(0,))
         mapped.append(pairs(array, dims))
     places: list[tuple[bool, int]] = []
     for x in map(_source, q.invariants):
         if x in columns:
-            dims = [dim for dim in x.tensor.dims if isinstance(dim, int)]
+            dims = _static_dims(x)
             places.append((True, len(repeated)))
             repeated.append(pairs(b.insert_axes(columns[x], axes=(1,)), dims))
         else:
@@ -127,7 +140,17 @@ def _append_flat(b: Build, node: Node, inner: Node) -> list[Value]:
         [*mapped, *repeated], [], invariants, body.finish(values), q.forms, **p.limits
     )
     results = dict(zip(inner.results, flat.results, strict=True))
-    return [
-        b.reshape(results[_source(x)], tuple(dim for dim in y.tensor.dims if isinstance(dim, int)))
-        for x, y in zip(p.body.results, node.results, strict=True)
-    ]
+
+    def stack(x: Value) -> Value:
+        """Return the results of the outer elements."""
+        part = results[_part(x)]
+        rows = b.reshape(part, (outer_size, size, *_static_dims(part)[1:]))
+        if _part(x) is _source(x):
+            return rows
+        return b.emit(reducing.reduce_any, rows, axes=(1,), keepdims=False)
+
+    return [stack(x) for x in p.body.results]
+
+
+def _static_dims(x: Value) -> list[int]:
+    return [dim for dim in x.tensor.dims if isinstance(dim, int)]

@@ -23,11 +23,11 @@ from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import inline
 from wend.ir.types import Type
-from wend.ops.frame_states import ELEMENT, frame_state, may_fail, values_of
+from wend.ops.frame_states import frame_state, may_fail, values_of
 from wend.passes.attach_writes import attach_writes
 from wend.passes.strip_stores import retarget_stores
 from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
-from wend.runtime.partial_writes import take_contents
+from wend.runtime.partial_writes import ELEMENT, take_contents
 from wend.runtime.storage import Storage, bind_variables
 from wend.trace.aliasing.may_alias import may_overlap
 from wend.trace.aliasing.passed_containers import PassedContainers
@@ -253,8 +253,6 @@ class Traced:
     ) -> Mapping[int, Any]:
         """Write what a failed run has changed in the arguments before a check failed (D36).
 
-        Of an element of `vmap` a note tells the number.
-
         Args:
             leaves: the array leaves of the arguments.
             error: the error of the run.
@@ -264,9 +262,6 @@ class Traced:
             what lists and dicts held, for `write_containers`, if there is no caller.
         """
         contents = dict(take_contents(error))
-        number = contents.pop(ELEMENT, None)
-        if number is not None:
-            error.add_note(f"in element {number} of vmap")
         in_containers = {k: contents.pop(k) for k in [*contents] if k < ELEMENT}
         if caller is not None:
             self.write_containers(in_containers, caller)

@@ -15,12 +15,15 @@ from wend.numpy import elementwise as ew
 from wend.numpy import reducing
 from wend.numpy.elementwise import where
 from wend.numpy.shaping import concatenate, reshape
+from wend.ops.effects import checked, raise_if
 from wend.ops.parallel_map import LIST, STACK, element_type, is_stackable
 from wend.passes.dce import select_results
+from wend.passes.defer_checks import defer_checks, has_checks
 from wend.passes.forward_results import forward_results
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.scan import scan
 from wend.trace.recording.recording import Recording, current
+from wend.trace.recording.regions import join_branches
 from wend.trace.state.creation import described
 from wend.trace.traced import Traced
 
@@ -59,6 +62,7 @@ class MappedCall:
         self._refuse_changes()
         self.size, self.leaves = self._common_size(leaves, size)
         self.chunk_size, self.limits = chunk_size, limits
+        self.first: Any = 0
 
     def _refuse_changes(self) -> None:
         for variable in self.traced.assigned:
@@ -148,7 +152,12 @@ class MappedCall:
     def _needs_order(self) -> bool:
         """Return whether elements run one by one: for their effects, or in chunks of any number."""
         is_chunked = self.chunk_size is not None and not isinstance(self.size, int)
-        return self.traced.has_world or is_chunked
+        return is_chunked or (self.traced.has_world and self._deferred is None)
+
+    @cached_property
+    def _deferred(self) -> Graph | None:
+        """The function with a flag for checks, if it has some and no other effects."""
+        return defer_checks(self.traced.graph) if has_checks(self.traced.graph) else None
 
     def _record_chunks(self, results: Sequence[int]) -> list[Tracer]:
         """Record a loop over chunks of the elements, and what is left over."""
@@ -157,25 +166,28 @@ class MappedCall:
         mapped, count = self._mapped, size // chunk
         rows = [reshape(x[: count * chunk], (count, chunk, *x.shape[1:])) for x in mapped]
 
-        def step(carry: None, parts: list[Any]) -> tuple[None, list[Any]]:
-            return carry, self._of(parts, chunk)._record_node(results)
+        def step(first: Any, parts: list[Any]) -> tuple[Any, list[Any]]:
+            return first + chunk, self._of(parts, chunk, first)._record_node(results)
 
-        _, stacked = scan(step, None, rows)
+        _, stacked = scan(step, 0, rows)
         whole = [reshape(x, (count * chunk, *x.shape[2:])) for x in stacked]
         left = size - count * chunk
         if not left:
             return whole
-        others = self._of([x[count * chunk :] for x in mapped], left)._record_node(results)
+        remaining = self._of([x[count * chunk :] for x in mapped], left, count * chunk)
+        others = remaining._record_node(results)
         return [concatenate(pair) for pair in zip(whole, others, strict=True)] if count else others
 
-    def _of(self, mapped: Sequence[Any], size: int) -> MappedCall:
-        """Return the call for some of the elements."""
+    def _of(self, mapped: Sequence[Any], size: int, first: Any) -> MappedCall:
+        """Return the call for so many of the elements, from one on."""
         remaining = iter(mapped)
         leaves = [
             next(remaining) if flag else leaf
             for leaf, flag in zip(self.leaves, self.is_mapped, strict=True)
         ]
-        return MappedCall(self.what, self.traced, leaves, self.is_mapped, size, None, self.limits)
+        call = MappedCall(self.what, self.traced, leaves, self.is_mapped, size, None, self.limits)
+        call.first = first
+        return call
 
     def _record_shared(self, shared: Sequence[int]) -> list[Tracer]:
         if not shared:
@@ -190,12 +202,22 @@ class MappedCall:
 
     def _call(self, region: Recording, rows: Sequence[Any]) -> Sequence[Value]:
         """Record a call for one element in a region."""
+        leaves = self._leaves_of(rows)
+        return self.traced.call_graph(region, self.traced.graph, leaves).results
+
+    def _call_deferred(self, region: Recording, rows: Sequence[Any]) -> Sequence[Value]:
+        """Record a call whose last result tells whether a check fails."""
+        assert self._deferred is not None
+        inputs = [*self._leaves_of(rows), *self.traced.bindings]
+        return region.b.call(self._deferred, [region.lift(x) for x in inputs]).results
+
+    def _leaves_of(self, rows: Sequence[Any]) -> list[Any]:
+        """Return the array leaves of the arguments for one element."""
         remaining = iter(rows)
-        leaves = [
+        return [
             next(remaining) if flag else leaf
             for leaf, flag in zip(self.leaves, self.is_mapped, strict=True)
         ]
-        return self.traced.call_graph(region, self.traced.graph, leaves).results
 
     @property
     def _mapped(self) -> list[Any]:
@@ -225,22 +247,62 @@ class MappedCall:
         mapped = [outer.lift(x) for x in self._mapped]
         region = Recording("body", outer, is_region=True, role=f"the body of {self.what}")
         elements = [region.wrap(region.b.param(element_type(x.type))) for x in mapped]
+        is_deferred = self._deferred is not None
         with region.active():
-            all_values = self._call(region, elements)
+            call = self._call_deferred if is_deferred else self._call
+            all_values = call(region, elements)
             values = [all_values[k] for k in results]
+            flags = [all_values[-1]] if is_deferred else []
             outer_symbols = {s for x in (*mapped, *region.region_params) for s in symbols(x.type)}
             ragged = [k for k, x in enumerate(values) if not is_stackable(x.type, outer_symbols)]
             shapes = [region.b.shape_of(values[k]) for k in ragged]
         invariants = list(region.region_params)
-        body = region.finish_region([*values, *shapes], invariants, has_world=False)
+        body = region.finish_region([*values, *shapes, *flags], invariants, has_world=False)
         forms = [LIST if k in ragged else STACK for k in range(len(values))]
-        node = outer.b.parallel_map(
-            mapped, [], invariants, body, [*forms, *(STACK for _ in shapes)], **self.limits
-        )
+        forms += [STACK] * (len(shapes) + len(flags))
+        node = outer.b.parallel_map(mapped, [], invariants, body, forms, **self.limits)
+        if flags:
+            self._raise_first(outer.wrap(node.results[-1]))
         stacked = list(node.results[: len(values)])
-        for k, sizes in zip(ragged, node.results[len(values) :], strict=True):
+        for k, sizes in zip(ragged, node.results[len(values) :], strict=False):
             stacked[k] = self._stack_of_equal(results[k], stacked[k], outer.wrap(sizes))
         return [outer.wrap(x) for x in stacked]
+
+    def _raise_first(self, flags: Tracer) -> None:
+        """Record that the error of the first element that fails is raised.
+
+        That element is computed once more, by itself, with the checks in their order.
+        """
+        outer = self.outer
+        passes, fails = (
+            Recording(f"branch{k}", outer, is_region=True, role=f"the checks of {self.what}")
+            for k in range(2)
+        )
+        with fails.active():
+            first = reducing.argmax(flags)
+            fails.element = self.first + first
+            fails.frames.save()
+            values = self._call(fails, [x[first] for x in self._mapped])
+            # It takes the results, for an operation whose value nothing uses raises nothing
+            results = values[: len(self.traced.result_types)]
+            operands = [fails.world(), fails.b.constant(True), *results]
+            fails.set_world(fails.b.emit(raise_if, *operands, **self._otherwise))
+        join_branches(outer, outer.lift(reducing.any(flags)), [passes, fails], [[], []])
+
+    @property
+    def _otherwise(self) -> dict[str, Any]:
+        """The error of an element whose checks pass once it is computed by itself."""
+        nodes = [x for x in self.traced.graph.walk() if x.op in (raise_if, checked)]
+        errors = {e for x in nodes for e in x.attrs.get("errors", (x.attrs.get("error"),))}
+        (error,) = errors if len(errors) == 1 else ("",)
+        text = (
+            f"{self.what}: a check failed where the elements were computed together, and passes "
+            "where this one is computed alone: its numbers are rounded in another way"
+        )
+        return {
+            "error": error if error and isinstance(error, str) else "RuntimeError",
+            "text": text,
+        }
 
     def _stack_of_equal(self, number: int, items: Value, shapes: Tracer) -> Value:
         """Return a stack of items whose shapes must be equal, which only the run can tell."""

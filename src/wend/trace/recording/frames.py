@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wend.ir.graph import Node, Value
-from wend.ops.frame_states import ELEMENT, frame_state
+from wend.ops.frame_states import frame_state
+from wend.runtime.partial_writes import ELEMENT
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 

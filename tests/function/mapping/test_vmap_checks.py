@@ -1,0 +1,254 @@
+"""Elements that raise run side by side: the error is that of a Python loop over the elements."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+
+TABLE = np.linspace(0.5, 2.0, 9)
+
+
+def before_a_loop(x: Any, n: Any) -> Any:
+    """The loop has no end for what the check refuses."""
+    if x < 0:
+        raise ValueError(f"{x} is negative")
+    y = x
+    while np.abs(y * y - x) > 1e-9 * x:
+        y = 0.5 * (y + x / y)
+    return y
+
+
+def in_a_loop(x: Any, n: Any) -> Any:
+    y, k = x, 0
+    while k < n:
+        y, k = y * 0.5 + 0.1, k + 1
+        if y < 0.0:
+            raise RuntimeError(f"below zero after {k} of {n} steps")
+    return y
+
+
+def in_nested_loops(x: Any, n: Any) -> Any:
+    y, k = x, 0
+    while k < n:
+        j = 0
+        while j < k:
+            y, j = y * 0.75 + 0.1, j + 1
+            assert not y < -0.2, f"{y} in steps {k}, {j}"
+        k += 1
+    return y
+
+
+def in_a_branch(x: Any, n: Any) -> Any:
+    y, k = x, 0
+    while k < n:
+        if y < 0.5:
+            if y < -1.0:
+                raise ArithmeticError("low")
+            y = y + 0.7
+        else:
+            y = y * 0.5
+        k += 1
+    return y
+
+
+def in_counted_loops(x: Any, n: Any) -> Any:
+    y = x
+    for k in range(4):
+        for _ in range(n):
+            y = y * 0.9 + 0.01
+        if y < -0.5:
+            raise ValueError(f"{y} in round {k}")
+    return y
+
+
+def after_a_break(x: Any, n: Any) -> Any:
+    y, k = x, 0
+    while k < n:
+        y, k = y * 1.5, k + 1
+        if y > 1.0:
+            break
+    else:
+        if x < -0.5:
+            raise LookupError(f"not found within {n}")
+    return y
+
+
+def of_math(x: Any, n: Any) -> Any:
+    y = math.sqrt(x + 0.5)
+    while y > 0.3:
+        y = y * 0.7
+    return y
+
+
+def in_a_function(x: Any, n: Any) -> Any:
+    return in_a_loop_of_its_own(x, n) + before_a_loop(x + 1.0, n)
+
+
+@wend.function
+def in_a_loop_of_its_own(x: Any, n: Any) -> Any:
+    return in_a_loop(x, n) * 2.0
+
+
+PROGRAMS = (
+    *(before_a_loop, in_a_loop, in_nested_loops, in_a_branch, in_counted_loops),
+    *(after_a_break, of_math, in_a_function),
+)
+
+
+def in_an_inner_map(x: Any, n: Any) -> Any:
+    return wnp.sum(wend.vmap(in_a_loop, in_axes=(0, None))(x * np.arange(1.0, 4.0), n))
+
+
+def of_a_table(x: Any, n: Any) -> Any:
+    if x < -1.5:
+        raise ValueError("low")
+    y = x
+    while y < TABLE[n]:
+        y = y + 0.25
+    return y
+
+
+def of_arrays(x: Any, n: Any) -> Any:
+    y = np.tanh(np.array([[x, 0.3], [0.7, x]]) @ np.array([x, 1.0 + x]))
+    if np.any(y < -0.9):
+        raise ValueError(f"{y[0]:.3f} is low")
+    return y.sum()
+
+
+def columns(count: int, *, fails: bool, seed: int = 0) -> tuple[Any, Any]:
+    """Elements without trips, some that end at once, and some that raise."""
+    rng = np.random.default_rng(seed)
+    low = -2.0 if fails else 0.01
+    return rng.uniform(low, 2.0, count), rng.integers(0, 8, count)
+
+
+def loop(fun: Callable[..., Any], args: Sequence[Any]) -> tuple[list[Any], Any]:
+    """Run a function for the elements in order; return results, and the first error with where."""
+    results = []
+    for k, row in enumerate(zip(*args, strict=True)):
+        try:
+            results.append(fun(*row))
+        except Exception as error:
+            return results, (type(error), str(error), k)
+    return results, None
+
+
+def check(mapped: Callable[..., Any], fun: Callable[..., Any], args: Sequence[Any]) -> None:
+    expected, error = loop(fun, args)
+    if error is None:
+        np.testing.assert_allclose(mapped(*args), np.array(expected), rtol=1e-12)
+        return
+    with pytest.raises(error[0]) as caught:
+        mapped(*args)
+    assert str(caught.value) == error[1].partition("\n")[0]
+    assert caught.value.__notes__[-1] == f"in element {error[2]} of vmap"
+
+
+@pytest.mark.parametrize("fun", PROGRAMS)
+def test_elements_that_raise_run_in_lanes(fun: Any) -> None:
+    plain = getattr(fun, "python_function", fun)
+    mapped = wend.vmap(fun)
+    for count, fails in itertools.product([0, 1, 7, 8, 9, 1000], [False, True]):
+        check(mapped, plain, columns(count, fails=fails, seed=count))
+    assert " lanes" in mapped.explain()
+
+
+@pytest.mark.parametrize("fun", [in_an_inner_map, of_a_table, of_arrays])
+def test_elements_that_raise_run_together(fun: Any) -> None:
+    mapped = wend.vmap(fun)
+    for count, fails in itertools.product([0, 1, 9, 300], [False, True]):
+        x, n = columns(count, fails=fails, seed=count)
+        expected, error = loop(wend.function(fun), (x, n))
+        if error is None:
+            np.testing.assert_allclose(mapped(x, n), np.array(expected), rtol=1e-12)
+            continue
+        with pytest.raises(error[0]) as caught:
+            mapped(x, n)
+        assert str(caught.value) == error[1].partition("\n")[0]
+    assert "100 times" not in mapped.explain()
+    assert "300 times" not in mapped.explain()
+
+
+def test_a_position_out_of_range_is_an_error_like_others() -> None:
+    mapped = wend.vmap(of_a_table)
+    x, n = columns(300, fails=False)
+    n[20], n[30], x[25] = 11, 12, -1.9
+    with pytest.raises(IndexError, match="index 11 is out of bounds") as caught:
+        mapped(x, n)
+    assert caught.value.__notes__[-1] == "in element 20 of vmap"
+    x[3] = -1.8
+    with pytest.raises(ValueError, match="low") as caught:
+        mapped(x, n)
+    assert caught.value.__notes__[-1] == "in element 3 of vmap"
+
+
+@pytest.mark.parametrize("fun", [in_a_loop, in_nested_loops, in_a_branch])
+def test_derivatives_of_elements_that_raise(fun: Any) -> None:
+    slope = wend.grad(fun)
+    mapped = wend.vmap(slope)
+    total = wend.grad(lambda c, x, n: wnp.sum(wend.vmap(lambda x, n: fun(c * x, n))(x, n)))
+    for count in (1, 9, 200):
+        x, n = columns(count, fails=False, seed=count)
+        slopes, _ = loop(slope, (x, n))
+        np.testing.assert_allclose(mapped(x, n), np.array(slopes), rtol=1e-12)
+        np.testing.assert_allclose(total(1.0, x, n), x @ np.array(slopes), rtol=1e-12)
+    assert " lanes" in mapped.explain()
+    x, n = columns(200, fails=True)
+    _, (error, text, k) = loop(fun, (x, n))
+    for call in (lambda: mapped(x, n), lambda: total(1.0, x, n)):
+        with pytest.raises(error) as caught:
+            call()
+        assert str(caught.value) == text.partition("\n")[0]
+        assert caught.value.__notes__[-1] == f"in element {k} of vmap"
+
+
+@pytest.mark.parametrize("fun", [in_a_loop, in_nested_loops])
+def test_lanes_and_threads_change_no_bit_and_no_error(fun: Any) -> None:
+    x, n = columns(4000, fails=False)
+    x[5], x[1203] = np.nan, np.inf
+    bad = np.where(np.isin(np.arange(4000), [731, 2222, 3999]), -2.0, x)
+    bits, errors = set(), set()
+    for threads, lanes in itertools.product([1, 2, 5], [1, 4, 8]):
+        mapped = wend.vmap(wend.value_and_grad(fun), lanes=lanes, threads=threads)
+        with wend.config(threads=threads):
+            bits.add(b"".join(np.asarray(part).tobytes() for part in mapped(x, n)))
+            with pytest.raises((RuntimeError, AssertionError)) as caught:
+                mapped(bad, np.maximum(n, 3))
+            errors.add((str(caught.value), *caught.value.__notes__[-1:]))
+    assert len(bits) == 1
+    assert [note for _, note in errors] == ["in element 731 of vmap"]
+
+
+def test_nan_of_an_element_that_raises_stays_there() -> None:
+    x, n = columns(300, fails=False)
+    mapped, good = wend.vmap(in_a_loop), wend.vmap(in_a_loop)(x, n)
+    x[17] = np.nan
+    found = mapped(x, n)
+    assert np.isnan(found[17]) == (n[17] > 0 or np.isnan(x[17]))
+    np.testing.assert_array_equal(np.delete(found, 17), np.delete(good, 17))
+
+
+def test_elements_in_chunks_tell_their_number() -> None:
+    x, n = columns(100, fails=False)
+    x[77], n[77] = -1.9, 5
+    with pytest.raises(RuntimeError) as caught:
+        wend.vmap(in_a_loop, chunk_size=30)(x, n)
+    assert caught.value.__notes__[-1] == "in element 77 of vmap"
+
+
+def test_a_check_of_a_result_that_nobody_reads() -> None:
+    @wend.function
+    def fun(x: Any, n: Any) -> Any:
+        wend.vmap(in_a_loop)(x, n)
+        return x[0]
+
+    with pytest.raises(RuntimeError, match="below zero"):
+        fun(np.array([1.0, -2.0]), np.array([3, 3]))
