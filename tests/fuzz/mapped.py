@@ -1,4 +1,4 @@
-"""Random programs of numbers under vmap: nested loops, branches, exits, positions past a loop.
+"""Random programs of numbers under vmap: loops, branches, exits, checks, positions past a loop.
 
 A program is run for many elements by `vmap` and by a Python loop. Its derivatives are those of the
 program that is compiled for one element.
@@ -38,6 +38,7 @@ _FLOATS = (
 )
 _TESTS = ("{a} < {b}", "{a} * {a} > 0.4", "np.sin(3.0 * {a}) > 0.2", "{i} % 3 == 1", "{i} > {j}")
 _INTS = ("{i} + 1", "({i} * 3 + {j}) % 7", "{i} // 2 + {j} % 4", "abs({i} - {j})", "min({i}, 5)")
+_FAILING = ("{a} > 1.3", "{a} + {b} < -1.5", "{i} > 4", "{a} * {b} > 1.2", "{a} != {a}")
 _TABLE = (0.7, -0.4, 1.1, 0.2, -0.9)
 
 
@@ -47,6 +48,7 @@ class _Writer:
 
     draw: Any
     has_table: bool  # loops that read one have no lanes in registers
+    has_checks: bool
     lines: list[str] = field(default_factory=list)
     loops: int = 0
     floats: list[str] = field(default_factory=lambda: ["x", "y"])
@@ -72,6 +74,7 @@ class _Writer:
     def statement(self, depth: int, *, in_loop: bool) -> None:
         kinds = ["float", "float", "int", "update"]
         kinds += ["read"] if self.has_table else []
+        kinds += ["check", "check"] if self.has_checks else []
         if depth < 4:
             kinds += ["if", "if"]
             kinds += ["while", "while", "for"] if self.loops < 4 else []
@@ -100,11 +103,22 @@ class _Writer:
                 guard = self.pick([f"if {k} < 5:", f"if {k} < 5:", f"if {k} < 5:", "if True:"])
                 self.write(depth, guard)
                 self.write(depth + 1, f"read = read * 0.5 + {name} * table[{k}]")
+            case "check":
+                self.check(depth)
             case "exit":
                 self.write(depth, f"if {self.filled(self.pick(_TESTS))}:")
                 self.write(depth + 1, "break")
             case kind:
                 self.loop(depth, kind)
+
+    def check(self, depth: int) -> None:
+        """Write a check whose text has the last bits of no float."""
+        test, number = self.filled(self.pick(_FAILING)), self.pick(self.ints)
+        if self.draw(st.booleans()):
+            self.write(depth, f'assert not ({test}), f"{{{number}}}"')
+            return
+        self.write(depth, f"if {test}:")
+        self.write(depth + 1, f'raise ValueError(f"{len(self.lines)}: {{{number}}}")')
 
     def define(self, depth: int, letter: str, forms: Sequence[str], names: list[str]) -> None:
         name = f"{letter}{len(self.lines)}"
@@ -144,11 +158,14 @@ class _Writer:
 @st.composite
 def mapped_programs(draw: Any) -> Program:
     """Functions of numbers, with the columns of their elements."""
-    writer = _Writer(draw, has_table=draw(st.integers(0, 3)) == 3)
+    table, checks = draw(st.integers(0, 3)) == 3, draw(st.integers(0, 2)) == 2
+    writer = _Writer(draw, has_table=table, has_checks=checks)
     for _ in range(draw(st.integers(1, 4))):
         writer.statement(1, in_loop=False)
     if not writer.loops:
         writer.loop(1, "while")
+    if checks and "{" not in "".join(writer.lines):
+        writer.check(1)
     total = " + ".join(f"{0.5 + 0.1 * k:.1f} * {x}" for k, x in enumerate(writer.floats[-4:]))
     start = [f"table = np.array({list(_TABLE)})", "def f(x, y, n):", "    read = 0.0"]
     text = "\n".join([*start, *writer.lines])
@@ -179,17 +196,27 @@ def check_mapped(program: Program, *, seen: Counter | None = None) -> None:
     (columns,) = program.calls
     rows = list(zip(*columns, strict=True))
     with np.errstate(all="ignore"):
-        try:
-            expected = [plain(*row) for row in rows]
-        except IndexError as error:
+        expected, error = _loop(plain, rows)
+        if error is not None:
             seen["raise"] += 1
-            _check_raises(fun, columns, error)
+            _check_raises(program, fun, columns, error, len(expected))
             return
         mapped = wend.vmap(fun)
         with _narrow(4 if len(rows) < 20 else 8):
             _close(mapped(*columns), expected)
             seen["in lanes" if " lanes" in mapped.explain() else "in loops"] += 1
             _check_derivatives(fun, columns, rows, second=program.text.count("\n") <= 14)
+
+
+def _loop(plain: Any, rows: Sequence[Any]) -> tuple[list[Any], Exception | None]:
+    """Return the results up to the first error, and that."""
+    expected: list[Any] = []
+    for row in rows:
+        try:
+            expected.append(plain(*row))
+        except (IndexError, ValueError, AssertionError) as error:
+            return expected, error
+    return expected, None
 
 
 def _check_derivatives(fun: Any, columns: Any, rows: Any, *, second: bool) -> None:
@@ -208,12 +235,27 @@ def _check_derivatives(fun: Any, columns: Any, rows: Any, *, second: bool) -> No
         _close_trees(wend.vmap(twice)(*columns), [twice(*row) for row in rows])
 
 
-def _check_raises(fun: Callable[..., Any], columns: Any, error: Exception) -> None:
-    try:
-        wend.vmap(fun)(*columns)
-    except type(error):
-        return
-    raise AssertionError(f"vmap raised no {error!r}")
+def _check_raises(
+    program: Program, fun: Callable[..., Any], columns: Any, error: Exception, number: int
+) -> None:
+    """Check that vmap raises an error, in the function and in its gradient.
+
+    A program with checks raises that of the first element that fails, and tells its number.
+    """
+    has_checks = "raise " in program.text or "assert " in program.text
+    for form in (fun, wend.value_and_grad(fun, argnums=(0, 1))):
+        found = None
+        with _narrow(4 if len(columns[0]) < 20 else 8):
+            try:
+                wend.vmap(form)(*columns)
+            except type(error) as raised:
+                found = raised
+        assert found is not None, f"vmap raised no {error!r}"
+        # A gradient's backward reads may fail, too, so it may have no flags
+        if has_checks and (form is fun or not isinstance(error, IndexError)):
+            assert str(found) == str(error), f"vmap raised {found!r}, not {error!r}"
+            note = f"in element {number} of vmap"
+            assert note in found.__notes__, f"{found.__notes__} lack {note!r}"
 
 
 def _close(results: Any, expected: Any) -> None:
