@@ -8,6 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from tests.function.mapping.test_vmap_checks import PROGRAMS as PROGRAMS_THAT_RAISE
+from tests.function.mapping.test_vmap_checks import (
+    columns,
+    in_an_inner_map,
+    loop,
+    of_a_table,
+    of_arrays,
+)
 from tests.helpers.programs import PROGRAMS, Program
 
 import wend
@@ -140,6 +148,24 @@ def test_the_first_error_is_raised() -> None:
     close(fun(np.ones(2), numbers[:2]), np.array([5.0, 5.0]))
     with pytest.raises(IndexError, match="index 3 is out of bounds"):
         fun(np.ones(4), numbers)
+
+
+@pytest.mark.parametrize("fun", [*PROGRAMS_THAT_RAISE, in_an_inner_map, of_a_table, of_arrays])
+def test_elements_that_raise_run_side_by_side(fun: Any) -> None:
+    own = wend.function(fun, backend="numpy")
+    for form in (fun, wend.grad(fun)):
+        mapped = wend.function(wend.vmap(form), backend="jax")
+        for fails in (False, True):
+            x, n = columns(9, fails=fails, seed=9)
+            expected, error = loop(wend.function(form, backend="numpy"), (x, n))
+            if error is None:
+                close(mapped(x, n), np.array(expected))
+                continue
+            with pytest.raises(error[0]) as caught:
+                mapped(x, n)
+            assert str(caught.value) == loop(own, (x, n))[1][1]
+            if fun is not in_an_inner_map:
+                assert f"in element {error[2]} of vmap" in caught.value.__notes__
 
 
 def test_a_batch_is_one_loop_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:

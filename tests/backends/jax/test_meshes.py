@@ -75,6 +75,31 @@ except IndexError as error:
 else:
     raise AssertionError
 
+# Checks of elements are flags: each device makes the trips of its own, and one tells what failed.
+def checked(a, w):
+    if a < 0:
+        raise ValueError(f"{a} is negative")
+    x, k = a, 0
+    while np.abs(x * x - a * w) > 1e-9:
+        x, k = 0.5 * (x + a * w / x), k + 1
+        if k > 90:
+            raise RuntimeError(f"no root after {k} trips")
+    return x
+
+for fun in wend.vmap(checked, (0, None)), wend.vmap(wend.grad(checked), (0, None)):
+    expected = fun(numbers, 2.0)
+    found = fun(spread, 2.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert found.sharding.spec[0] == "batch"
+    bad = np.where(np.isin(np.arange(1000), [640, 650, 999]), -np.arange(1000.0), numbers)
+    try:
+        fun(jax.device_put(bad, NamedSharding(mesh, P("batch"))), 2.0)
+    except ValueError as error:
+        assert str(error) == "-640.0 is negative", error
+        assert error.__notes__[-1] == "in element 640 of vmap", error.__notes__
+    else:
+        raise AssertionError
+
 # Calls of Python gather what they take, where that is asked for.
 def shown(x):
     print("largest", np.max(x))

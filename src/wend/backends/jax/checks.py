@@ -1,7 +1,8 @@
 """Checks of a run: the first that fails, in program order, is raised after the run.
 
 A program of XLA cannot stop. It carries the number of the first check that has failed, and the
-words of the numbers that its message shows; loops end when there is one.
+words of the numbers that its message shows; loops end when there is one. Behind them is a word for
+the number of the element of a `vmap` that computes by itself what has failed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType
 from wend.ops.effects import error_note
+from wend.runtime.partial_writes import ELEMENT, attach_contents
 
 # Raises the error of a check, from the values that it has kept
 Raise: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -41,6 +43,7 @@ class RunCheck:
     def raise_from(self, words: np.ndarray) -> NoReturn:
         """Raise the error, from the words that the run has kept."""
         values, start = [], 0
+        words, element = words[:-1], words[-1]
         for dtype, shape in self.types:
             count = _words(dtype, shape)
             raw = words[start : start + count]
@@ -55,6 +58,8 @@ class RunCheck:
         except BaseException as error:
             if self.node.source is not None:
                 error.add_note(error_note(self.node))
+            if element:
+                attach_contents(error, {ELEMENT: int(element) - 1})
             raise
         raise AssertionError(f"the check of {self.node!r} failed in the run only")
 
@@ -78,7 +83,7 @@ def word_count(graph: Graph) -> int:
 
 
 def encode(values: Sequence[Any], count: int) -> Any:
-    """Return the words of some values, cut or filled up to so many."""
+    """Return the words of some values, cut or filled up to so many, and of no element."""
     parts = [jnp.zeros(0, jnp.uint32)]
     for value in values:
         x = jnp.asarray(value).reshape(-1)
@@ -88,4 +93,9 @@ def encode(values: Sequence[Any], count: int) -> Any:
             x = jnp.stack([x.real, x.imag], axis=-1)
         parts.append(jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(-1))
     words = jnp.concatenate(parts)[:count]
-    return jnp.pad(words, (0, count - words.shape[0]))
+    return jnp.pad(words, (0, count + 1 - words.shape[0]))
+
+
+def with_element(words: Any, number: Any) -> Any:
+    """Return words with the number of an element."""
+    return words.at[-1].set(jnp.asarray(number, jnp.uint32) + 1)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wend.backends.jax.checks import Raise, RunCheck, encode, word_count
+from wend.backends.jax.checks import Raise, RunCheck, encode, with_element, word_count
 from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.list_classes import CapacityClass, CapacityClasses
 from wend.backends.jax.meshes import ONE_DEVICE, Placement, RowAxes
@@ -104,7 +104,7 @@ class GraphLowering:
         self.active: Any = None
         self._dims: dict[Symbol, int] = {}
         zero = jnp.int32(0)
-        words = jnp.zeros(self.word_count, jnp.uint32)
+        words = encode((), self.word_count)
         self.progress = Progress(zero, words, (zero,) * classes.count)
 
     # Regions
@@ -239,6 +239,14 @@ class GraphLowering:
         if values:  # else what the words are does not matter, and a loop need not carry them
             words = jnp.where(is_first, encode(values, self.word_count), words)
         self.progress = Progress(code, words, lengths)
+
+    def note_element(self, number: Any, code: Any) -> None:
+        """Note the number of an element of a map, if a check has failed since there was a code."""
+        last, words, lengths = self.progress
+        is_new = jnp.logical_and(code == 0, last != 0)
+        self.progress = Progress(
+            last, jnp.where(is_new, with_element(words, number), words), lengths
+        )
 
     def note_length(self, list_class: CapacityClass, length: Any) -> None:
         """Note the length that a list has had."""
