@@ -8,6 +8,7 @@ classes in results of functions and where loops and branches replace them.
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import weakref
 from collections.abc import Iterable, Sequence
@@ -148,10 +149,27 @@ def class_with_generated(cls: type, method: str) -> type | None:
     if not isinstance(function, types.FunctionType):
         return None
     file, names = function.__code__.co_filename, vars(owner)
+    is_attrs = file.startswith("<attrs generated") or function.__globals__.get("__name__") == _ATTRS
     is_generated = (file == "<string>" and "__dataclass_fields__" in names) or (
-        file.startswith("<attrs generated") and "__attrs_attrs__" in names
+        is_attrs and "__attrs_attrs__" in names
     )
     return owner if is_generated else None
+
+
+_ATTRS = "attr._make"  # which has the code of `__ne__` and of orders
+
+
+def compared_fields(owner: Any, *, by_order: bool) -> tuple[str, ...] | None:
+    """Return the fields that a generated method of a class compares, or None.
+
+    It is None where attrs compares what keys make of fields.
+    """
+    if "__dataclass_fields__" in vars(owner):
+        return tuple(field.name for field in dataclasses.fields(owner) if field.compare)
+    kind = "order" if by_order else "eq"
+    fields = [field for field in owner.__attrs_attrs__ if getattr(field, kind)]
+    has_keys = any(getattr(field, f"{kind}_key") for field in fields)
+    return None if has_keys else tuple(field.name for field in fields)
 
 
 def has_fields(x: Any) -> bool:

@@ -30,14 +30,18 @@ _keeps_order = optree.dict_insertion_ordered(True, namespace=_NAMESPACE)
 _keeps_order.__enter__()
 
 
-def flatten(tree: Tree) -> tuple[list[Any], TreeDef]:
+def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeDef]:
     """Return the leaves of a pytree from left to right, and its structure.
+
+    Args:
+        tree: the pytree.
+        is_leaf: which of its nodes are leaves, too.
 
     Raises:
         NestingError: it is a thousand levels deep, or contains itself.
     """
     try:
-        leaves, treedef = optree.tree_flatten(tree, namespace=_NAMESPACE)
+        leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
     except RecursionError:
         raise NestingError.of_tree() from None
     return leaves, treedef

@@ -58,11 +58,13 @@ from wend.capture.heap.locations import (
     log_write_arrays_mutated_by,
     log_write_contents,
     log_write_mutated_by,
+    log_write_object,
     log_write_reachable,
     note_argument,
 )
-from wend.capture.heap.places import named
-from wend.capture.heap.snapshots import items_of
+from wend.capture.heap.outliving import is_node
+from wend.capture.heap.places import instance_dict, named
+from wend.capture.heap.snapshots import container_kind, items_of
 from wend.capture.heap.trace_log import is_trace_logged, note_constructed
 from wend.capture.heap.unseen_code import note_construction, note_object
 from wend.capture.libraries import is_library
@@ -108,7 +110,9 @@ def call(fun: Any) -> Any:
         callee = functools.partial(_call_and_enter, callee, enter_result)
     elif reads_arguments(resolved):
         callee = functools.partial(_call_reading_arguments, callee)
-    if calls_arguments(fun):
+    if fun is copy.copy or fun is copy.deepcopy:
+        callee = functools.partial(_call_copying, callee)
+    elif calls_arguments(fun):
         callee = functools.partial(_call_calling_arguments, callee)
     if isinstance(fun, np.ufunc):
         for function in gc.get_referents(fun):  # of `np.frompyfunc`
@@ -192,6 +196,20 @@ def _call_calling_arguments(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         for part in items_of(argument) if is_container else (argument,):
             note_callback(part)
     return fun(*args, **kwargs)
+
+
+def _call_copying(fun: Any, value: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Copy a value; the hooks of the objects in it run as plain Python."""
+    parts, seen = [value], set[int]()
+    while parts:
+        part = parts.pop()
+        if id(part) in seen or not is_node(part) or isinstance(part, types.FunctionType | type):
+            continue
+        seen.add(id(part))
+        note_callback(part)
+        parts += items_of(part) if container_kind(type(part)) is not None else ()
+        parts += (instance_dict(part) or {}).values()
+    return fun(value, *args, **kwargs)
 
 
 def _adopt_result(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -428,8 +446,10 @@ def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any
         log_write_reachable(callee)
     elif isinstance(callee, type):
         note_construction(callee)
-    elif is_method and is_trace_logged():
-        note_object(named(type(callee.__self__)), callee.__self__, is_here=True)
+    elif is_method:
+        if is_trace_logged():
+            note_object(named(type(callee.__self__)), callee.__self__, is_here=True)
+        log_write_object(callee.__self__)
     for argument in arguments:
         one_shot_iterators.consume(argument)
         log_write_mutated_by(argument)
@@ -559,7 +579,7 @@ def _next(iterator: Any, /, *default: Any) -> Any:
 _CALLERS = frozenset(
     caller.__code__
     for caller in (
-        *(_adopt_result, _call_and_enter, _call_foreign, _call_reading_arguments),
+        *(_adopt_result, _call_and_enter, _call_copying, _call_foreign, _call_reading_arguments),
         *(_call_calling_arguments, _call_uncaptured),
     )
 )

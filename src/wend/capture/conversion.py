@@ -150,7 +150,10 @@ def note_callback(value: Any) -> None:
             note_plain(fun, "is called by a library", owner)
 
 
-_CALLED_METHODS = ("__call__", "__enter__", "__exit__", "close")  # by NumPy, by `contextlib`
+_CALLED_METHODS = (
+    *("__call__", "__enter__", "__exit__", "close"),  # by NumPy, by `contextlib`
+    *("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"),
+)
 
 
 def _called_methods(value: Any) -> list[Any]:

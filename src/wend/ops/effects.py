@@ -37,6 +37,10 @@ def _check_token(type: Type) -> None:
         raise TypeMismatchError(f"the first operand must be a token, not {type}")
 
 
+# Format specs of an array that stands for a list: of Python numbers, or of arrays and scalars
+LIST_OF_NUMBERS, LIST = "list of numbers", "list"
+
+
 class _Elementwise:
     """An array to be formatted elementwise: a format spec applies to its elements."""
 
@@ -46,6 +50,10 @@ class _Elementwise:
     def __format__(self, spec: str) -> str:
         if not spec:
             return str(self.array)
+        if spec == LIST_OF_NUMBERS:
+            return repr(self.array.tolist())
+        if spec == LIST:
+            return repr([*self.array])
         return np.array2string(self.array, formatter={"all": lambda x: format(x, spec)})
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -19,7 +19,12 @@ from wend.capture.builtins.conversions import as_weak
 from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import read_class_of
 from wend.capture.stage.branches import if_value
-from wend.capture.stage.item_comparisons import compare_items, compares_items
+from wend.capture.stage.item_comparisons import (
+    asks_users,
+    compare_items,
+    compares_items,
+    holds_staged,
+)
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.capture.stage.truth import as_test, truth
 from wend.capture.state import operands
@@ -118,8 +123,10 @@ def sum_of(xs: Any, start: Any = 0) -> Any:
     """Return `sum(xs, start)`."""
     if isinstance(xs, TensorList):
         return reducing.sum(xs.items(), 0) + start
+    if isinstance(start, (str, bytes, bytearray)):
+        return builtins.sum((), start)  # which raises
     for x in xs:
-        start = start + x
+        start = operands.binary("Add", start, x)
     return start
 
 
@@ -127,40 +134,25 @@ def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
     """Build `min` or `max`, which returns the first of the extreme items."""
     original = getattr(builtins, name)
     order = "Lt" if name == "min" else "Gt"
-    asked, other = ("__lt__", "__gt__") if name == "min" else ("__gt__", "__lt__")
 
     def run(*xs: Any, key: Any = None, **default: Any) -> Any:
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
             row = stack_if_list(xs[0])
             return _extreme_of_some(name, row, lambda row: _extreme_of_row(reduce, row), default)
-        items, keys = [], []
-        for x in stack_if_list(xs[0]) if len(xs) == 1 else xs:
-            items.append(x)
-            keys.append(x if key is None else key(x))
-        are_users = any(operands.is_users(k, asked) or operands.is_users(k, other) for k in keys)
-        if len(items) < 2 or not (are_users or any(map(_holds_staged, (*items, *keys)))):
-            if not items:
-                return original(items, **default)
-            return items[original(range(len(items)), key=keys.__getitem__)]
-        heads = _distinct_heads(keys)
-        if heads is not None:
-            return items[original(range(len(items)), key=heads.__getitem__)]
-        if any(isinstance(item_key, list) for item_key in keys):
-            raise StructureError(
-                explain(
-                    f"{name}{at(user_source())} compares lists of traced values.",
-                    cure="give it tuples, or a key= that is one number.",
-                )
-            )
-        best, best_key = items[0], keys[0]
-        for item, item_key in zip(items[1:], keys[1:], strict=True):
-            if compares_items(item_key, order, best_key):
-                is_before = compare_items(item_key, order, best_key)
-            else:
-                is_before = operands.compared(order, item_key, best_key)
-            best_key = _select(is_before, item_key, best_key)
-            best = best_key if key is None else _select(is_before, item, best)
-        return best
+        items = stack_if_list(xs[0]) if len(xs) == 1 else xs
+        if key is None and isinstance(items, _COLLECTIONS) and not _needs_trace(items):
+            return original(items, **default)
+        best: Any = _END
+        best_key: Any = None
+        for x in items:  # each is compared before the next is made
+            x_key = x if key is None else key(x)
+            if best is _END:
+                best, best_key = x, x_key
+                continue
+            is_before = _compared(name, order, x_key, best_key)
+            best_key = _select(is_before, x_key, best_key)
+            best = best_key if key is None else _select(is_before, x, best)
+        return original([], **default) if best is _END else best
 
     return run
 
@@ -199,6 +191,33 @@ def _extreme_of_row(reduce: Callable[..., Any], row: Any) -> Any:
     worst = -np.inf if reduce is reducing.max else np.inf
     extreme = reduce(ew.where(ew.isnan(row), worst, row))
     return ew.where(ew.isnan(row[0]), row[0], extreme)
+
+
+def _needs_trace(items: Collection[Any]) -> bool:
+    """Return whether items are traced, or may be compared by the user's code."""
+    return any(holds_staged(x) or asks_users(x, "Lt") or asks_users(x, "Gt") for x in items)
+
+
+def _compared(name: str, order: str, x: Any, best: Any) -> Any:
+    """Return whether an item comes before the best of those before it.
+
+    Raises:
+        StructureError: only the run knows, and they are lists.
+    """
+    if not compares_items(x, order, best):
+        return operands.compared(order, x, best)
+    is_before = compare_items(x, order, best)
+    if isinstance(is_before, Staged) and isinstance(x, list):
+        raise StructureError(
+            explain(
+                f"{name}{at(user_source())} compares lists of traced values.",
+                cure="give it tuples, or a key= that is one number.",
+            )
+        )
+    return is_before
+
+
+_COLLECTIONS = (list, tuple, set, frozenset, dict, range)
 
 
 def _holds_staged(x: Any) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wend.capture.stage import raises
-from wend.capture.stage.item_comparisons import are_equal, holds_staged
-from wend.capture.stage.operators import are_users, index_of
+from wend.capture.stage.item_comparisons import are_equal, asks_users, holds_staged
+from wend.capture.stage.operators import index_of
 from wend.numpy import elementwise as ew
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import is_traced_now
@@ -26,7 +26,7 @@ def sequence_method(method: Any) -> Callable[..., Any] | None:
     staged = _METHODS[method.__name__]
 
     def run(item: Any, /, *bounds: Any) -> Any:
-        is_staged = holds_staged((item, items)) or are_users([item, *items])
+        is_staged = holds_staged((item, items)) or asks_users([item, *items])
         return staged(items, item, *bounds) if is_staged else method(item, *bounds)
 
     return run
@@ -43,7 +43,7 @@ def _count(items: Sequence[Any], item: Any) -> Any:
 def _index(items: Sequence[Any], item: Any, start: Any = 0, stop: Any = None) -> Any:
     """Return `items.index(item, start, stop)`."""
     positions = range(len(items))[start:stop]
-    if are_users([item, *items]):
+    if asks_users([item, *items]):
         position = index_of(item, items, positions.start, positions.stop)
         _raise_absence(position < 0, items, item)
         return _as_number(position)

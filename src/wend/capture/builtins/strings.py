@@ -17,7 +17,7 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.recording.recording import is_traced_now
-from wend.trace.state.templates import Template, Text, holds_traced
+from wend.trace.state.templates import Template, Text, has_own_texts, holds_traced
 
 _PERCENT = re.compile(
     r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?P<precision>\.(?:\*|\d*))?"
@@ -72,7 +72,7 @@ def remainder(left: Any, right: Any) -> Any:
     if isinstance(left, ShownText):
         raise left.looked_at()
     values = iter(right if type(right) is tuple else (right,))
-    if not holds_traced(right):
+    if not holds_traced(right) and not has_own_texts(right):
         text = left % right
         if not has_marks(text):
             return text

@@ -46,6 +46,7 @@ from wend.capture.heap.places import (
     Place,
     StatePlace,
     VariablesPlace,
+    instance_variables,
     named,
 )
 from wend.capture.heap.trace_log import (
@@ -129,12 +130,13 @@ class Attribute(Location):
         return evaluate(lambda: kind.__getattribute__(self.owner, self.name))
 
     def write(self, value: Any) -> None:
-        has_own_setter = isinstance(self.owner, (type, ModuleType))
+        is_class = isinstance(self.owner, (type, ModuleType))
+        has_own_setter = is_class or not _has_hook(type(self.owner), "__setattr__")
         if value is UNBOUND:
             if self.read() is not UNBOUND:
                 (delattr if has_own_setter else object.__delattr__)(self.owner, self.name)
         else:
-            # Bypass a `__setattr__` of the class, which has run already.
+            # Bypass a `__setattr__` of the user's, which has run already.
             (setattr if has_own_setter else object.__setattr__)(self.owner, self.name, value)
 
     def is_reached(self, objects: Mapping[int, Any]) -> bool:
@@ -161,11 +163,11 @@ class AttributeOrder(Location):
         self.owner = owner
 
     def read(self) -> Any:
-        return AttributeNames([*(instance_dict(self.owner) or ())], partial_names(self.owner))
+        return AttributeNames([*(instance_variables(self.owner) or ())], partial_names(self.owner))
 
     def write(self, value: AttributeNames) -> None:
         set_partial_names(self.owner, value.partial)
-        attributes = instance_dict(self.owner)
+        attributes = instance_variables(self.owner)
         if attributes and [*attributes] != [*value.names]:
             names = dict.fromkeys((*value.names, *attributes))
             ordered = {name: attributes[name] for name in names if name in attributes}
@@ -173,22 +175,11 @@ class AttributeOrder(Location):
             attributes.update(ordered)
 
     def undo(self, value: AttributeNames) -> None:
-        attributes = instance_dict(self.owner) or {}
+        attributes = instance_variables(self.owner) or {}
         for name in {*attributes}.difference(value.names):
             if is_given_by_class(self.owner, name):
                 del attributes[name]  # what stands in it is the class's
         self.write(value)
-
-
-def instance_dict(owner: Any) -> dict[str, Any] | None:
-    """Return the `__dict__` of an instance; None of a class, a module, or an object without one."""
-    if isinstance(owner, (type, ModuleType)):
-        return None
-    try:
-        attributes = object.__getattribute__(owner, "__dict__")
-    except AttributeError:
-        return None
-    return attributes if type(attributes) is dict else None
 
 
 class Contents(Location):
@@ -352,7 +343,7 @@ def is_write_logged() -> bool:
 
 def log_write(location: Location, *, is_certain: bool = False) -> None:
     """Log that a location is about to be written; `is_certain`: not only perhaps."""
-    if isinstance(location, Attribute) and instance_dict(location.owner) is not None:
+    if isinstance(location, Attribute) and instance_variables(location.owner) is not None:
         log_write(AttributeOrder(location.label.rpartition(".")[0], location.owner))
         partial = partial_names(location.owner)
         if is_certain and location.name in partial:
@@ -361,9 +352,25 @@ def log_write(location: Location, *, is_certain: bool = False) -> None:
     if is_trace_logged():
         for place in location.places():
             note_write(place, is_certain=is_certain)
+    _log_in_regions(location)
+
+
+def _log_in_regions(location: Location) -> None:
     for log in _write_logs.get():
         if location.key not in log:
             log[location.key] = location, location.read()
+
+
+def log_write_object(value: Any) -> None:
+    """Log in loops and branches that code which is not seen may change an object's attributes."""
+    label, is_wends = named(type(value)), type(value).__module__.startswith("wend.")
+    own = instance_variables(value) if _write_logs.get() and not is_wends else None
+    if own:
+        _log_in_regions(AttributeOrder(label, value))
+    for name, part in [*(own or {}).items()]:
+        _log_in_regions(Attribute(f"{label}.{name}", value, name))
+        if is_container(part):
+            _log_in_regions(Contents(f"{label}.{name}", part))
 
 
 def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
@@ -385,10 +392,10 @@ def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None
         return
     # A setter may write any attribute.
     prefix = label.rpartition(".")[0]
-    own = instance_dict(target) or {}
+    own = instance_variables(target) or {}
     if is_trace_logged():
         _note_setter(inspect.getattr_static(type(target), name), label)
-        if instance_dict(target) is not None:
+        if instance_variables(target) is not None:
             note_write(VariablesPlace(label, target))
         else:
             note_write(AttributePlace(label, target, name))
@@ -446,6 +453,8 @@ def log_write_contents(
                 if is_container(nested):
                     log_write(Contents(label, nested))
         log_write_arrays(value, label)
+        if is_store:
+            log_write_object(value)  # by a method of a library
 
 
 def _note_contents(value: Any, label: str, *, is_store: bool, is_nested: bool) -> None:

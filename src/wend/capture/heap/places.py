@@ -347,6 +347,12 @@ def instance_dict(owner: Any) -> dict[str, Any] | None:
     return own if isinstance(own, dict) else None
 
 
+def instance_variables(owner: Any) -> dict[str, Any] | None:
+    """Return the `__dict__` of an instance; None of a class, a module, or an object without one."""
+    own = None if isinstance(owner, (type, ModuleType)) else instance_dict(owner)
+    return own if type(own) is dict else None
+
+
 def named(kind: type) -> str:
     """Return what an object of a class is called: "a Counter", "an Event"."""
     return f"{'an' if kind.__name__[:1] in 'AEIOUaeiou' else 'a'} {kind.__name__}"

@@ -11,7 +11,7 @@ from wend.capture.syntax.nodes import Kinds, StatementTransformer
 
 
 def rewrite_assignments(node: ast.FunctionDef, kinds: Kinds) -> ast.FunctionDef:
-    """Rewrite `x[k] = v`, `x[k] += v` and `x += v` of the function's local names to runtime calls.
+    """Rewrite `x[k] = v`, `x[k] += v`, and `x += v` of local names to runtime calls.
 
     Also `items[0].x = v` and `of()[k] = v`, which mutate objects that no name denotes. This is
     how a concrete array becomes a traced one when it meets traced values.
@@ -47,7 +47,7 @@ class _RewriteAssignments(StatementTransformer):
                     "set_item_of", node.value, target.value, key_expression(target.slice)
                 )
                 return ast.copy_location(ast.Expr(call), node)
-            case [ast.Subscript(value=owner, slice=key)] if not isinstance(owner, ast.Name):
+            case [ast.Subscript(value=owner, slice=key)]:
                 call = runtime("store_item", node.value, owner, key_expression(key))
                 return ast.copy_location(ast.Expr(call), node)
         return node
@@ -71,7 +71,7 @@ class _RewriteAssignments(StatementTransformer):
                     "change_item", owner, key_expression(key), operator, thunk(node.value)
                 )
                 return ast.copy_location(ast.Expr(call), node)
-            case ast.Subscript(value=owner, slice=key) if not isinstance(owner, ast.Name):
+            case ast.Subscript(value=owner, slice=key):
                 item = runtime("item_before", owner, key_expression(key))
                 call = runtime("store_item_in_place", item, operator, node.value)
                 return ast.copy_location(ast.Expr(call), node)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, cast
 
-from wend.base.instances import class_with_generated
+from wend.base.instances import class_with_generated, compared_fields
 from wend.capture.guards.reads import static_attribute
+from wend.capture.stage.branches import if_value
 from wend.capture.stage.truth import truth
 from wend.capture.state import operands
 from wend.eager.dispatch import Staged
@@ -25,19 +26,23 @@ _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
 }
 NAMES = frozenset({"Eq", "NotEq", *_ORDERS})
 _METHODS = {"Lt": "__lt__", "LtE": "__le__", "Gt": "__gt__", "GtE": "__ge__"}
-# Since Python 3.13 `==` joins the comparisons of the fields by `and`: NaN is unequal to itself
+# Since Python 3.13 `==` joins the comparisons of the fields by `and`, as that of attrs always
+# does: NaN is unequal to itself
 _EQUALS_BY_AND = sys.version_info >= (3, 13)
 
 
 def compares_items(left: Any, name: str, right: Any) -> bool:
-    """Return whether two lists, tuples, dicts or dataclasses are compared, with traced items."""
+    """Return whether lists, tuples, dicts or objects are compared by items that need a trace.
+
+    These are traced values, and objects whose class the user tells how to compare.
+    """
     if name not in NAMES:
         return False
     is_of_dicts = type(left) is type(right) is dict and name in ("Eq", "NotEq")
     has_items = (
         is_of_dicts or _are_sequences(left, right) or _field_names(left, name, right) is not None
     )
-    return has_items and (holds_staged(left) or holds_staged(right))
+    return has_items and (holds_staged((left, right)) or asks_users((left, right), name))
 
 
 def _are_sequences(left: Any, right: Any) -> bool:
@@ -58,18 +63,43 @@ def compare_items(left: Any, name: str, right: Any) -> Any:
         return _as_bool(_equal(left, right))
     if name == "NotEq":
         return _as_bool(_not(_equal(left, right)))
-    left, right = _items(left, name, right)
+    return _as_bool(_ordered(name, *_items(left, name, right)))
+
+
+def _ordered(name: str, left: Sequence[Any], right: Sequence[Any]) -> Any:
+    """Return the order of two sequences: the first items that differ decide."""
+    if not _are_numbers((*left, *right)):
+        return _ordered_in_turn(name, left, right)
     result: Any = _ORDERS[name](len(left), len(right))
     for one, other in reversed(list(zip(left, right, strict=False))):
         is_same = are_equal(one, other)
-        if is_same is True:
-            continue
-        if compares_items(one, name, other):
-            order = compare_items(one, name, other)
-        else:
-            order = _truth(_ORDERS[name](one, other))
-        result = order if is_same is False else ew.where(is_same, result, order)
-    return _as_bool(result)
+        if is_same is not True:
+            order = _order(name, one, other)
+            result = order if is_same is False else ew.where(is_same, result, order)
+    return result
+
+
+def _ordered_in_turn(name: str, left: Sequence[Any], right: Sequence[Any]) -> Any:
+    """Return the order of two sequences; no item after one that differs is compared."""
+    for k, (one, other) in enumerate(zip(left, right, strict=False)):
+        is_same = are_equal(one, other)
+        if is_same is False:
+            return _order(name, one, other)
+        if is_same is not True:
+            following = partial(_ordered, name, left[k + 1 :], right[k + 1 :])
+            return if_value(is_same, following, partial(_order, name, one, other), None, "<")
+    return _ORDERS[name](len(left), len(right))
+
+
+def _order(name: str, one: Any, other: Any) -> Any:
+    if compares_items(one, name, other):
+        return compare_items(one, name, other)
+    return _truth(operands.compared(name, one, other))
+
+
+def _are_numbers(items: Sequence[Any]) -> bool:
+    """Return whether all items may be compared, whatever items before them are."""
+    return all(isinstance(x, (Staged, int, float)) for x in items)
 
 
 def _items(left: Any, name: str, right: Any) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -84,18 +114,28 @@ def _items(left: Any, name: str, right: Any) -> tuple[Sequence[Any], Sequence[An
 
 def _equal(left: Any, right: Any) -> Any:
     by_identity = _equals_by_identity(left)
-    if left is right and not by_identity:
-        return True
+    if left is right and not by_identity and hasattr(type(left), "__dataclass_fields__"):
+        return True  # as their `__eq__` says first; that of attrs does not
     left, right = _items(left, "Eq", right)
     if len(left) != len(right):
         return False
+    return _all_equal(list(zip(left, right, strict=True)), by_identity)
+
+
+def _all_equal(pairs: Sequence[tuple[Any, Any]], by_identity: bool) -> Any:
+    """Return whether the items of all pairs are equal; the user's code compares none after."""
     result: Any = True
-    for one, other in zip(left, right, strict=True):
+    for k, (one, other) in enumerate(pairs):
         is_same = are_equal(one, other, by_identity)
         if is_same is False:
             return False
-        if is_same is not True:
-            result = is_same if result is True else ew.logical_and(result, is_same)
+        if is_same is True:
+            continue
+        result = is_same if result is True else ew.logical_and(result, is_same)
+        following = pairs[k + 1 :]
+        if asks_users(following, "Eq"):
+            others = partial(_all_equal, following, by_identity)
+            return if_value(result, others, lambda: False, None, "==")
     return result
 
 
@@ -120,29 +160,34 @@ def _as_bool(x: Any) -> Any:
     return x.as_weak() if isinstance(x, Tracer) else x
 
 
-# Dataclasses
+# Dataclasses, and classes of attrs
 def _field_names(left: Any, name: str, right: Any) -> tuple[str, ...] | None:
     """Return the fields that a comparison of two objects compares, or None if it is another."""
     kind = cast(Any, type(left))
-    if type(right) is not type(left) or not hasattr(kind, "__dataclass_fields__"):
+    if type(right) is not type(left) or not _has_fields(kind):
         return None
     if name in _METHODS:
         return _fields_of(kind, _METHODS[name])
-    if name == "NotEq" and kind.__ne__ is not object.__ne__:
+    has_own_ne = kind.__ne__ is not object.__ne__ and not class_with_generated(kind, "__ne__")
+    if name == "NotEq" and has_own_ne:
         return None
     names = _fields_of(kind, "__eq__") if name in ("Eq", "NotEq") else None
-    if _EQUALS_BY_AND and any(_is_array(static_attribute(left, n)) for n in names or ()):
+    if not _equals_by_identity(left) and any(
+        _is_array(static_attribute(left, n)) for n in names or ()
+    ):
         return None  # the result may be an array
     return names
+
+
+def _has_fields(kind: type) -> bool:
+    return hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")
 
 
 def _fields_of(kind: type, method: str) -> tuple[str, ...] | None:
     """Return the fields that a generated method compares."""
     templates.attribute_of(kind, method)  # a read of the trace: another call may find another
     owner = class_with_generated(kind, method)
-    if owner is None or "__dataclass_fields__" not in vars(owner):
-        return None
-    return tuple(field.name for field in dataclasses.fields(owner) if field.compare)
+    return None if owner is None else compared_fields(owner, by_order=method != "__eq__")
 
 
 def _fields(owner: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
@@ -151,29 +196,36 @@ def _fields(owner: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _equals_by_identity(left: Any) -> bool:
-    """Return whether two fields that are one object are equal without a comparison."""
-    return not (_EQUALS_BY_AND and hasattr(type(left), "__dataclass_fields__"))
+    """Return whether two items that are one object are equal without a comparison."""
+    kind = type(left)
+    return not (hasattr(kind, "__attrs_attrs__") or (_EQUALS_BY_AND and _has_fields(kind)))
 
 
 def holds_staged(x: Any) -> bool:
     """Return whether a traced value is in lists, tuples, dicts and fields of dataclasses."""
-    return any(isinstance(leaf, Staged) for leaf in _leaves(x, set()))
+    return any(isinstance(part, Staged) for part in _parts(x, set()))
 
 
-def _leaves(x: Any, seen: set[int]) -> Iterator[Any]:
+def asks_users(x: Any, name: str = "Eq") -> bool:
+    """Return whether a method of the user's may compare a value, or one that it holds."""
+    methods = {"__eq__", _METHODS.get(name, "__eq__")}
+    return any(operands.is_users(part, m) for part in _parts(x, set()) for m in methods)
+
+
+def _parts(x: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield a value, and what it holds in lists, tuples, dicts and fields that are compared."""
+    yield x
     parts: Any = x if isinstance(x, (list, tuple)) else _compared_parts(x)
     if isinstance(x, dict):
         parts = x.values()
-    if parts is None:
-        yield x
-    elif id(x) not in seen:
+    if parts is not None and id(x) not in seen:
         seen.add(id(x))
         for part in parts:
-            yield from _leaves(part, seen)
+            yield from _parts(part, seen)
 
 
 def _compared_parts(x: Any) -> list[Any] | None:
-    if isinstance(x, (Staged, type)) or not hasattr(type(x), "__dataclass_fields__"):
+    if isinstance(x, (Staged, type)) or not _has_fields(type(x)):
         return None
     names = {*(_field_names(x, "Eq", x) or ()), *(_field_names(x, "Lt", x) or ())}
     return [static_attribute(x, name) for name in names]

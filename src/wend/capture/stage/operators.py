@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from wend.capture.stage.branches import if_value
 from wend.capture.stage.item_comparisons import (
     NAMES,
     are_equal,
+    asks_users,
     compare_items,
     compares_items,
     holds_staged,
@@ -148,7 +149,7 @@ def contains(container: Any, item: Any) -> Any:
         return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
     if any_phis() and is_one_of(container if isinstance(container, _EQ_CONTAINERS) else (), item):
         return True
-    if isinstance(container, (list, tuple, deque)) and are_users([item, *container]):
+    if isinstance(container, (list, tuple, deque)) and asks_users([item, *container]):
         return _as_bool(index_of(item, container, 0, len(container)) >= 0)
     if not isinstance(container, _EQ_CONTAINERS) or not (
         holds_staged(item) or any(map(holds_staged, container))
@@ -164,11 +165,6 @@ def contains(container: Any, item: Any) -> Any:
         elif is_match:
             return _as_bool(ew.logical_or(result, True)) if isinstance(result, Staged) else True
     return _as_bool(result)
-
-
-def are_users(items: Iterable[Any]) -> bool:
-    """Return whether a method of the user's may say which of these are equal."""
-    return any(operands.is_users(item, "__eq__") for item in items)
 
 
 def index_of(item: Any, items: Sequence[Any] | deque[Any], start: int, stop: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wend.capture.heap.containers import assign_items
-from wend.capture.heap.locations import instance_dict
+from wend.capture.heap.places import instance_variables
 from wend.eager.dispatch import Staged
 from wend.trace.control.tensor_list import TensorList
 
@@ -64,7 +64,7 @@ class HeldValues:
             return None
         if type(owner).__module__.startswith(_OPAQUE_MODULES):
             return None
-        attributes = instance_dict(owner)
+        attributes = instance_variables(owner)
         return None if attributes is None else HeldValues(owner, list(attributes.items()))
 
     @property
@@ -97,7 +97,7 @@ class HeldValues:
         elif not self.is_instance:
             assign_items(self.owner, self.items)
         else:
-            attributes = instance_dict(self.owner)
+            attributes = instance_variables(self.owner)
             assert attributes is not None
             attributes.clear()
             attributes.update(self.items)

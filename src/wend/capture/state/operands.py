@@ -218,7 +218,9 @@ def defines(owner: Any, name: str) -> bool:
 def is_users(owner: Any, name: str) -> bool:
     """Return whether a special method of an object is code that a user wrote."""
     method = _method(type(owner), name) if any_users(owner) else None
-    return isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>"
+    return isinstance(method, types.FunctionType) and not method.__code__.co_filename.startswith(
+        ("<string>", "<attrs generated")
+    )
 
 
 def _is_subclass(kind: type, base: type) -> bool:

@@ -32,11 +32,11 @@ from wend.capture.heap.locations import (
     count_log_references,
     evaluate,
     has_custom_setter,
-    instance_dict,
     log_write,
     variable_location,
 )
 from wend.capture.heap.partial_attributes import AttributeNames
+from wend.capture.heap.places import instance_variables
 from wend.capture.heap.trace_log import count_trace_log_references
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.merged_instances import copied, is_mergeable
@@ -159,7 +159,10 @@ class State:
                 if not is_private:
                     log_write(location)
                 self.keys.add(location.key)
-                if isinstance(location, Attribute) and instance_dict(location.owner) is not None:
+                if (
+                    isinstance(location, Attribute)
+                    and instance_variables(location.owner) is not None
+                ):
                     order = AttributeOrder(location.label.rpartition(".")[0], location.owner)
                     self.extend([order], is_private=is_private)
                 self.locations.append(location)

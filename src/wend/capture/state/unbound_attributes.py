@@ -23,7 +23,6 @@ from wend.capture.heap.locations import (
     UNBOUND,
     Attribute,
     AttributeOrder,
-    instance_dict,
     is_given_by_class,
     log_write,
 )
@@ -33,6 +32,7 @@ from wend.capture.heap.partial_attributes import (
     partial_names,
     tracking_partial_names,
 )
+from wend.capture.heap.places import instance_variables
 from wend.capture.state.unbound import UnboundError
 from wend.eager.dispatch import Staged
 
@@ -98,7 +98,7 @@ def check_own(owner: Any, use: str, name: str = _ALL) -> None:
         UnboundError: it has one in some runs.
     """
     for partial, where in partial_names(owner).items():
-        is_own = partial in (instance_dict(owner) or ()) and is_given_by_class(owner, partial)
+        is_own = partial in (instance_variables(owner) or ()) and is_given_by_class(owner, partial)
         if name in (_ALL, partial) and is_own:
             raise _unbound_error(owner, partial, use, where, "before")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 from weakref import WeakValueDictionary
@@ -18,11 +19,19 @@ from wend.base.marked_text import mark, split_marks, without_marks
 from wend.base.source import at, is_wend_file, user_source
 
 
+class ShownList(ABC):
+    """A list whose items, and their number, are known in the run."""
+
+    @abstractmethod
+    def items_to_show(self) -> tuple[Any, str]:
+        """Return the array of its items, and the spec by which a text shows it as a list."""
+
+
 class ShownField:
     """A value in a text, and how it is formatted.
 
     Attributes:
-        array: the value.
+        array: the value, an array or a `ShownList`.
         conversion: "r" or "s", as in a format string; or None.
         spec: the format spec.
         text: what is shown for it before it is known.
@@ -46,7 +55,7 @@ def text_conversion(array: Any) -> str | None:
 
 def is_scalar(array: Any) -> bool:
     """Return whether an array, traced or plain, is known to have no axes."""
-    return bool(getattr(array, "type", array).shape == ())
+    return getattr(getattr(array, "type", array), "shape", None) == ()
 
 
 _fields: WeakValueDictionary[int, ShownField] = WeakValueDictionary()  # recordings hold them

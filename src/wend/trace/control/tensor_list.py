@@ -29,9 +29,11 @@ from wend.ir.types import ListType, accepts
 from wend.numpy import shaping
 from wend.numpy.slices import as_position
 from wend.ops import lists as list_ops
+from wend.ops.effects import LIST, LIST_OF_NUMBERS
 from wend.trace.aliasing.listed_containers import note_appended, note_read
 from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
 from wend.trace.arrays.decided_integers import decided_integer, marked
+from wend.trace.arrays.shown_text import ShownField, ShownList, ShownText
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType, leaf_type, promotion_example
 from wend.trace.recording.recording import current
@@ -42,7 +44,7 @@ class ListError(WendError, TypeError):
     """A list that grows in a recorded loop does not support this operation."""
 
 
-class TensorList:
+class TensorList(ShownList):
     """A list with items of one type, whose length is only known at run time.
 
     Args:
@@ -75,11 +77,22 @@ class TensorList:
         return _emit(list_ops.list_new, element=type.element)
 
     def __repr__(self) -> str:
-        return f"<traced list of {', '.join(map(str, self.types))}>"
+        """Return a text that the run writes, by its mark; outside of traces a plain one."""
+        text = f"<traced list of {', '.join(map(str, self.types))}>"
+        recording = current()
+        if recording is None:
+            return text
+        return ShownText.of_field(ShownField(self.copy(), None, "", text), recording)
 
-    def text_refusal(self) -> Exception:
-        """Return the refusal of a text with its items, which captured code asks for."""
-        return refusal(
+    def items_to_show(self) -> tuple[Any, str]:
+        """Return the array of its items, and the spec by which a text shows it as a list.
+
+        Raises:
+            ListError: its items are containers.
+        """
+        if self.treedef.is_leaf():
+            return self.stack(), LIST_OF_NUMBERS if self.types[0].weak else LIST
+        raise refusal(
             ListError(
                 explain(
                     f"the text of {self!r}{at(user_source())} is needed, but a list that grows in "

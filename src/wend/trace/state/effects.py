@@ -13,7 +13,7 @@ from wend.eager.promotion import is_weak
 from wend.ir.types import TensorType
 from wend.numpy.elementwise import logical_not
 from wend.ops import effects as ops
-from wend.trace.arrays.shown_text import ShownText
+from wend.trace.arrays.shown_text import ShownList, ShownText
 from wend.trace.recording.checks import check_predicate
 from wend.trace.recording.recording import current
 from wend.trace.state.templates import Template
@@ -141,6 +141,12 @@ class DeferredCall:
             format, stop = str(template), start + len(template.arrays)
             self.arrays += template.arrays
             return lambda values: ops.format_values(format, values[start:stop])
+        if isinstance(argument, ShownList):
+            array, spec = argument.items_to_show()
+            self.arrays.append(array)
+            if spec == ops.LIST_OF_NUMBERS:
+                return lambda values: values[start].tolist()
+            return lambda values: [*values[start]]
         if not isinstance(argument, Staged):
             return lambda values: argument
         self.arrays.append(argument)

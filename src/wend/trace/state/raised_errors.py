@@ -13,7 +13,7 @@ from wend.base.context_values import scoped
 from wend.base.source import raised_at
 from wend.eager.dispatch import Staged
 from wend.ops import effects as ops
-from wend.trace.arrays.shown_text import ShownText
+from wend.trace.arrays.shown_text import ShownList, ShownText
 from wend.trace.recording.recording import current
 from wend.trace.state.effects import DeferredCall
 from wend.trace.state.templates import Template, Text
@@ -33,11 +33,17 @@ class RaisedError(DeferredCall):
         self.error = type(error)
         self._base = _builtin_base(self.error)
         _, args, *state = self._base.__reduce__(error)
-        leaves, self._tree = trees.flatten(([*args], state, [error.__cause__]))
+        parts = [*args], state, [error.__cause__]
+        leaves, self._tree = trees.flatten(parts, self._is_leaf)
         self._suppresses_context = error.__suppress_context__
         texts = [Text.adopted(leaf) if isinstance(leaf, str) else leaf for leaf in leaves]
         self.is_plain = all(isinstance(leaf, _PLAIN) for leaf in leaves)
         super().__init__(self.error.__name__, self._make_error, texts)
+
+    @staticmethod
+    def _is_leaf(part: Any) -> bool:
+        """Return whether a list of the run becomes one of Python's."""
+        return isinstance(part, ShownList)
 
     def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
         if not isinstance(argument, BaseException):
@@ -90,6 +96,10 @@ class CarriedError(RaisedError):
         super().__init__(error)
         self.original = error
         note_raised(error)
+
+    @staticmethod
+    def _is_leaf(part: Any) -> bool:
+        return False
 
     def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
         start = len(self.arrays)

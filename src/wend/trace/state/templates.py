@@ -14,12 +14,13 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
-from wend.base.marked_text import has_marks, without_marks
+from wend.base.marked_text import has_marks, mark, split_marks, without_marks
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, read
 from wend.eager.promotion import is_weak
+from wend.ops.effects import LIST, LIST_OF_NUMBERS
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
-from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
+from wend.trace.arrays.shown_text import ShownField, ShownList, ShownText, text_conversion
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current, is_traced_now
 from wend.trace.state.variable import Variable
@@ -183,7 +184,9 @@ class Template:
         if isinstance(x, ShownText):
             if spec:
                 raise x.looked_at()
-            self.shown(repr(x) if conversion in ("r", "a") else x)
+            if conversion in ("r", "a"):
+                x = repr(x)
+            self.shown(_in_ascii(x) if conversion == "a" else x)
         elif not _is_array(x):
             self.shown(_text_of_object(x, conversion, spec))
         elif not spec and conversion in ("r", "a"):
@@ -199,6 +202,8 @@ class Template:
             self._field(x, conversion, spec)
 
     def _field(self, array: Any, conversion: str | None = None, spec: str = "") -> None:
+        if isinstance(array, ShownList):
+            array, spec = array.items_to_show()
         if not conversion:
             _check_spec(array, conversion, spec)
         self._parts.append(TextField(_now(array), conversion, spec))
@@ -270,22 +275,30 @@ def _text_of_object(x: Any, conversion: str | None, spec: str) -> str:
     """Return the text of an object, with marked texts for the traced values in it."""
     if not is_traced_now():
         return _formatted(x, conversion, spec)
-    refuse: Callable[[Any], Exception] | None = getattr(type(x), "text_refusal", None)
-    if refuse is not None:
-        raise refuse(x)
     x = _with_own_texts(x)
     kind: Any = type(x)
     if conversion is None and (spec or kind.__format__ is not object.__format__):
         return _called(kind.__format__, format, x, spec)
-    if conversion == "r" or (conversion != "a" and kind.__str__ is object.__str__):
+    if conversion in ("r", "a") or kind.__str__ is object.__str__:
         text = _called(kind.__repr__, repr, x)
     else:
-        text = ascii(x) if conversion == "a" else _called(kind.__str__, str, x)
+        text = _called(kind.__str__, str, x)
+    if conversion == "a":
+        text = _in_ascii(text)
     if not spec:
         return text
     if has_marks(text):
         raise ShownText(text).looked_at()
     return format(text, spec)
+
+
+def _in_ascii(text: str) -> str:
+    """Return a text with escapes in place of what is not ASCII, but for its marks."""
+    parts = split_marks(str.__str__(text))
+    return "".join(
+        part.encode("ascii", "backslashreplace").decode() if isinstance(part, str) else mark(*part)
+        for part in parts
+    )
 
 
 def _called(method: Any, builtin: Callable[..., str], *args: Any) -> str:
@@ -324,6 +337,16 @@ def _has_own_text(x: Any) -> bool:
     return is_array or (isinstance(type(x).__repr__, FunctionType) and not isinstance(x, Staged))
 
 
+def has_own_texts(x: Any) -> bool:
+    """Return whether a method of the user's makes the text of a value, or of something in it."""
+    kinds = {type(leaf) for leaf in trees.flatten(x)[0]}
+    return any(
+        isinstance(method, FunctionType)
+        for kind in kinds
+        for method in (kind.__repr__, kind.__str__)
+    )
+
+
 def holds_traced(x: Any) -> bool:
     """Return whether a value, or something in it, is only known at run time."""
     if isinstance(x, (Staged, ShownText)):
@@ -334,7 +357,7 @@ def holds_traced(x: Any) -> bool:
 def _check_spec(x: Any, conversion: str | None, spec: str) -> None:
     """Refuse a spec that does not fit the dtype, at the line that wrote it."""
     dtype = x.type.dtype if isinstance(x, Staged) else getattr(x, "dtype", None)
-    if not spec or conversion or dtype is None:
+    if not spec or conversion or dtype is None or spec in (LIST_OF_NUMBERS, LIST):
         return
     try:
         format(np.zeros((), dtype)[()], spec)
