@@ -44,7 +44,7 @@ GROUPS = {
     "ensembles": (
         *("roots", "lengths", "solves", "solves_geometric", "steps_newton", "mandelbrot"),
         *("mandelbrot_complex", "barrier", "examples", "examples_by_hand", "sequences"),
-        "sequences_by_hand",
+        *("sequences_by_hand", "checked_roots"),
     ),
     "loops": ("tanh_layer", "outer_sum", "last_rows", "fill"),
 }

@@ -42,6 +42,20 @@ def root(lib: Library) -> Program:
     return program
 
 
+def checked_root(lib: Library) -> Program:
+    def program(a: Any) -> Any:
+        if a < 0.0:
+            raise ValueError("a negative number")
+        x, trips = a, 0
+        while abs(x * x - a) > 1e-12 * a:
+            x, trips = 0.5 * (x + a / x), trips + 1
+            if trips > 100:
+                raise RuntimeError("no root")
+        return x
+
+    return program
+
+
 def growth(lib: Library) -> Program:
     def program(limit: Any) -> Any:
         x = 0.1 + 0.0 * limit
@@ -344,6 +358,13 @@ WORKLOADS = [
         "roots",
         "100,000 square roots by Newton's method",
         root,
+        np.exp(3 * np.random.default_rng(2).standard_normal(100_000)),
+        np.exp(np.random.default_rng(2).standard_normal(40)),
+    ),
+    ensemble(
+        "checked_roots",
+        "the same, with checks of the number and of the number of trips",
+        checked_root,
         np.exp(3 * np.random.default_rng(2).standard_normal(100_000)),
         np.exp(np.random.default_rng(2).standard_normal(40)),
     ),

@@ -39,6 +39,7 @@ _FLOATS = (
 _TESTS = ("{a} < {b}", "{a} * {a} > 0.4", "np.sin(3.0 * {a}) > 0.2", "{i} % 3 == 1", "{i} > {j}")
 _INTS = ("{i} + 1", "({i} * 3 + {j}) % 7", "{i} // 2 + {j} % 4", "abs({i} - {j})", "min({i}, 5)")
 _FAILING = ("{a} > 1.3", "{a} + {b} < -1.5", "{i} > 4", "{a} * {b} > 1.2", "{a} != {a}")
+_COMMON = 0.7  # what elements share
 _TABLE = (0.7, -0.4, 1.1, 0.2, -0.9)
 
 
@@ -206,6 +207,8 @@ def check_mapped(program: Program, *, seen: Counter | None = None) -> None:
             _close(mapped(*columns), expected)
             seen["in lanes" if " lanes" in mapped.explain() else "in loops"] += 1
             _check_derivatives(fun, columns, rows, second=program.text.count("\n") <= 14)
+            if _loop(plain, [(x, _COMMON, n) for x, _, n in rows])[1] is None:
+                _check_sums(fun, columns, rows)
 
 
 def _loop(plain: Any, rows: Sequence[Any]) -> tuple[list[Any], Exception | None]:
@@ -222,17 +225,21 @@ def _loop(plain: Any, rows: Sequence[Any]) -> tuple[list[Any], Exception | None]
 def _check_derivatives(fun: Any, columns: Any, rows: Any, *, second: bool) -> None:
     both = wend.value_and_grad(fun, argnums=(0, 1))
     _close_trees(wend.vmap(both)(*columns), [both(*row) for row in rows])
+    if second:
+        twice = wend.grad(lambda x, y, n: wend.grad(fun)(x, y, n) ** 2, argnums=(0, 1))
+        _close_trees(wend.vmap(twice)(*columns), [twice(*row) for row in rows])
+
+
+def _check_sums(fun: Any, columns: Any, rows: Any) -> None:
+    """Check the gradient of a sum of elements that share a number."""
 
     def total(x: Any, y: Any) -> Any:
         return wnp.sum(wend.vmap(fun, in_axes=(0, None, 0))(x, y, columns[2]))
 
-    own, common = wend.grad(total, argnums=(0, 1))(columns[0], 0.7)
-    slopes = [both(x, 0.7, n)[1] for x, _, n in rows]
+    own, common = wend.grad(total, argnums=(0, 1))(columns[0], _COMMON)
+    slopes = [wend.grad(fun, argnums=(0, 1))(x, _COMMON, n) for x, _, n in rows]
     _close(own, [x for x, _ in slopes])
     _close(common, sum(y for _, y in slopes))
-    if second:
-        twice = wend.grad(lambda x, y, n: wend.grad(fun)(x, y, n) ** 2, argnums=(0, 1))
-        _close_trees(wend.vmap(twice)(*columns), [twice(*row) for row in rows])
 
 
 def _check_raises(
