@@ -63,6 +63,16 @@ GOALS = (
         for steps in (200, 1000)
         for peer in ("jax", "tensorflow", "tensorflow-xla")
     ),
+    *(
+        goal
+        for steps in (200, 500, 1000)
+        for goal in (
+            Goal(f"lstm_{steps}", VALUE, 1.15, "torch-nn"),
+            Goal(f"lstm_{steps}", GRADIENT, 0.85, "torch-nn"),
+            Goal(f"lstm_{steps}", GRADIENT, 1 / 1.8, "jax"),
+        )
+    ),
+    Goal("fill", VALUE, 0.1),
     Goal("lstm_500", GRADIENT, 1.5, "tensorflow-xla"),
     Goal("lstm_500", FIRST_GRADIENT, 0.4),
     *(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -169,6 +170,42 @@ def test_what_takes_longer_than_its_bytes_is_kept(function):
     assert sizes_kept(lambda x: x * function(x), x) == [(50,), (50,)]
     cheap = gradient(lambda x: wend.fori_loop(0, 3, lambda i, x: x * np.exp(x) + 0.5, x)[0], x)
     assert len(pushes(cheap)) == 1
+
+
+def test_rows_that_are_recorded_and_returned_are_stored_once():
+    """The arrays of the list that the program keeps are those of the tape."""
+
+    def rows(x):
+        out = []
+        for _ in range(100):
+            x = np.sin(x)
+            out.append(x)
+        return np.sum(np.array(out) ** 2)
+
+    slope = wend.function(wend.grad(rows), backend="native")
+    slope(np.ones(1000))
+    (concrete,) = slope.concrete_functions()
+    (peak,) = re.findall(r"needed up to ([\d,]+) bytes", concrete.explain())
+    # once for the tape and the list, for the array of the list, and for its cotangent
+    assert int(peak.replace(",", "")) < 3.5 * 100 * 8000
+
+
+def test_branches_share_records_of_equal_types():
+    """Each of three branches reads a product; a trip keeps one, the carry, and which branch."""
+
+    def bent(a, x):
+        for _ in range(5):
+            if x[0] > 0.5:
+                x = np.cos(a @ x)
+            elif x[1] > 0.2:
+                x = np.sin(a @ x) + x
+            else:
+                x = np.exp(a @ (x * x)) * 0.1
+        return np.sum(x)
+
+    found = pushes(gradient(bent, np.eye(4), np.ones(4), argnums=(0, 1)))
+    types = sorted(str(push.operands[1].type) for push in found)
+    assert types == ["bool[]", "f64[4]", "f64[4]"]
 
 
 STEPS = [

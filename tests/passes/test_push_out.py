@@ -164,8 +164,18 @@ def orders(f: Callable[..., Any], args: Sequence[Any]) -> list[Callable[..., Any
     return [f, first, wend.grad(slope, (0, 1, 2, 3, 4))]
 
 
-def compare(seed: int, count: int = 3, backend: str = "numpy", **options: Any) -> None:
-    """Compare a program after all passes of a backend with the interpreter after none."""
+def compare(
+    seed: int, count: int = 3, backend: str = "numpy", *, strict: bool = False, **options: Any
+) -> None:
+    """Compare a program after all passes of a backend with the interpreter after none.
+
+    In strict mode all bits are compared.
+    """
+    with wend.config(strict=strict):
+        _compare(seed, count, backend, 0.0 if strict else 1.0, **options)
+
+
+def _compare(seed: int, count: int, backend: str, bound: float, **options: Any) -> None:
     text, f = program(seed, **options)
     args = arguments(seed)
     for order, function in enumerate(orders(f, args)[:count]):
@@ -178,8 +188,15 @@ def compare(seed: int, count: int = 3, backend: str = "numpy", **options: Any) -
         message = f"seed {seed}, order {order}\n{text}"
         assert effects == expected_effects, message
         for result, other in zip(results, expected, strict=True):
-            scale = 1e-11 * max(1.0, float(np.max(np.abs(other), initial=0.0)))
-            np.testing.assert_allclose(result, other, rtol=1e-9, atol=scale, err_msg=message)
+            scale = bound * 1e-11 * max(1.0, float(np.max(np.abs(other), initial=0.0)))
+            np.testing.assert_allclose(
+                result, other, rtol=bound * 1e-9, atol=scale, err_msg=message
+            )
+
+
+@pytest.mark.parametrize("seed", range(40_000, 40_012))
+def test_random_loops_have_equal_bits_in_strict_mode(seed: int) -> None:
+    compare(seed, strict=True)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -392,7 +409,7 @@ def products_of(loop: Node) -> int:
     return operations.count(contracting.dot_general)
 
 
-@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("batch", [1, 8, 15])
 def test_an_lstm_records_gates_and_states_and_runs_backwards_with_one_product(batch: int) -> None:
     steps, width = 20, 8
     args = lstm.arguments(steps, batch, width)

@@ -18,8 +18,9 @@ from wend.ops.creating import is_constant
 from wend.passes.loop_sequences import Sequences
 
 # A product of as many rows runs at the speed of a larger one (measured; AMD EPYC, OpenBLAS 0.3.31:
-# at 64 units an outer product takes 2.1 µs alone and 0.35 µs as part of one product of 500)
-_MIN_GEMM_ROWS = 8
+# at 64 units an outer product takes 2.1 µs alone and 0.35 µs as part of one product of 500; the
+# gradient of an LSTM of 256 units takes 0.6 of the time at 8 rows, and as long at 16)
+_MIN_GEMM_ROWS = 16
 # Sums of as many elements stay in registers (a layer of 4 units: 41 ns a trip, recorded 51)
 _MAX_REGISTER_ELEMENTS = 16
 # Blocks of trips pay from here on, where a loop may end after a few trips

@@ -92,6 +92,8 @@ def test_any_size_and_layout(
         (1, 400, 500),
         (500, 1, 300),
         (200, 300, 1),
+        (8, 130, 1000),
+        (31, 100, 257),
     ],
     ids=str,
 )
@@ -153,6 +155,31 @@ def test_infinities_and_nans_stay_in_their_rows_and_columns(
             found = product(function, x, y)
             np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected))
             np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("f4"), np.dtype("f8")], ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "is_for_blas"),
+    [
+        ((4, 400, 900), False),
+        ((15, 130, 1000), False),
+        ((3, 400, 900), True),
+        ((64, 80, 900), True),
+        ((8, 20, 3000), True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("y_turned", [False, True])
+def test_products_of_few_rows_are_not_for_blas(
+    sizes: tuple[int, int, int], is_for_blas: bool, dtype: np.dtype, y_turned: bool
+) -> None:
+    """Sums in another order have other last digits."""
+    rng = np.random.default_rng(3)
+    rows, columns, depth = sizes
+    x, y = matrix(rng, dtype, (rows, depth), False), matrix(rng, dtype, (depth, columns), y_turned)
+    (kind,) = (kind for kind, adds in small_gemm.VARIANTS if kind.dtype == dtype and not adds)
+    alone, chosen = (product(name(kind), x, y) for name in (small_gemm.small_product, blas.product))
+    assert np.array_equal(alone, chosen) is not is_for_blas
 
 
 def test_what_is_not_for_blas() -> None:

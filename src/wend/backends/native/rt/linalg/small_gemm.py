@@ -27,10 +27,10 @@ TYPES = "ptr, i64, i64, ptr, i64, i64, ptr, i64, i64, i64"
 
 # The register block in rows and vectors of columns: eight sums, as many as a processor has in
 # flight. Leftover rows are computed one at a time.
-_ROW_BLOCK, _SINGLE_ROW = (4, 2), (1, 4)
-# Dot products computed together, which share the loads of x; and the sums that a single one is
-# split into, since each addition to one waits for the addition before it
-_DOTS_AT_ONCE = 4
+_ROW_BLOCK, _SINGLE_ROW = (4, 3), (1, 4)
+# Likewise of dot products, in rows and columns
+_DOT_BLOCK, _DOTS_OF_ROW = (4, 3), (1, 4)
+# The sums that a single dot product is split into, since each addition waits for the one before it
 _PARTIAL_SUMS = 4
 
 
@@ -94,9 +94,6 @@ def _vector_bytes() -> int:
     return 64 if platform().has("avx512f") else 32
 
 
-Rows = Callable[[str, int, int], None]  # first row, number of rows, vectors at once
-
-
 @dataclass(eq=False, repr=False, slots=True)
 class _Kernels:
     """The emitter of the kernels, which compute with vectors and with single numbers."""
@@ -124,10 +121,7 @@ class _Kernels:
         y_is_dense = w.define("icmp eq i64 %y.deep, 1")
         w.branch(w.define(f"and i1 {x_is_dense}, {y_is_dense}"), by_depth, by_one)
         w.start(by_depth)
-        w.loop(
-            "%rows",
-            lambda i: self._split("%columns", _DOTS_AT_ONCE, lambda j, n: self._dots(i, j, n)),
-        )
+        self._rows_of_dots()
         w.jump(done)
         w.start(by_one)
         w.loop("%rows", lambda i: w.loop("%columns", lambda j: self._strided_dot(i, j)))
@@ -138,32 +132,32 @@ class _Kernels:
 
     # Rows of x times vectors of y
     def _rows(self) -> None:
-        def columns(i: str, rows: int) -> None:
-            vectors = _ROW_BLOCK[1] if rows == _ROW_BLOCK[0] else _SINGLE_ROW[1]
-            self._columns(i, rows, vectors)
+        """Emit blocks of rows for each block of columns, which stays in the cache meanwhile."""
+        rows, vectors = _ROW_BLOCK
+        in_blocks = self._whole("%rows", rows)
 
-        self._split("%rows", _ROW_BLOCK[0], columns)
+        def blocks(j: str, vectors: int, mask: str | None) -> None:
+            self._each("0", in_blocks, rows, lambda i: self._block(i, j, rows, vectors, mask))
 
-    def _columns(self, i: str, rows: int, vectors: int) -> None:
-        w, lanes = self.w, self.vector.lanes
-        whole = w.define(f"udiv i64 %columns, {vectors * lanes}")
-
-        def block(k: str) -> None:
-            self._block(i, w.define(f"mul i64 {k}, {vectors * lanes}"), rows, vectors, None)
-
-        w.loop(whole, block)
-        start = w.define(f"mul i64 {whole}, {vectors * lanes}")
-        remaining = w.define(f"sub i64 %columns, {start}")
-        rest_vectors = w.define(
-            f"udiv i64 {w.define(f'add i64 {remaining}, {lanes - 1}')}, {lanes}"
+        self._columns(vectors, blocks)
+        single, vectors = _SINGLE_ROW
+        self._each(
+            in_blocks,
+            "%rows",
+            single,
+            lambda i: self._columns(vectors, lambda j, n, mask: self._block(i, j, single, n, mask)),
         )
 
-        def masked_block(k: str) -> None:
-            j = w.define(f"add i64 {start}, {w.define(f'mul i64 {k}, {lanes}')}")
-            mask = self._mask(w.define(f"sub i64 %columns, {j}"))
-            self._block(i, j, rows, 1, mask)
+    def _columns(self, vectors: int, body: Callable[[str, int, str | None], None]) -> None:
+        """Emit loops that run `body` on blocks of so many vectors, and on masked single ones."""
+        w, lanes = self.w, self.vector.lanes
+        whole = self._whole("%columns", vectors * lanes)
+        self._each("0", whole, vectors * lanes, lambda j: body(j, vectors, None))
 
-        w.loop(rest_vectors, masked_block)
+        def masked(j: str) -> None:
+            body(j, 1, self._mask(w.define(f"sub i64 %columns, {j}")))
+
+        self._each(whole, "%columns", lanes, masked)
 
     def _block(self, i: str, j: str, rows: int, vectors: int, mask: str | None) -> None:
         w, lanes = self.w, self.vector.lanes
@@ -190,31 +184,48 @@ class _Kernels:
                 self._store_vector(sums[r * vectors + v], self._at(row, str(v * lanes)), mask)
 
     # Dot products along the depth
-    def _dots(self, i: str, j: str, count: int) -> None:
+    def _rows_of_dots(self) -> None:
+        rows, columns = _DOT_BLOCK
+        in_blocks = self._whole("%rows", rows)
+        self._split(
+            "%columns",
+            columns,
+            lambda j, n: self._each("0", in_blocks, rows, lambda i: self._dots(i, j, rows, n)),
+        )
+        rows, columns = _DOTS_OF_ROW
+        self._each(
+            in_blocks,
+            "%rows",
+            rows,
+            lambda i: self._split("%columns", columns, lambda j, n: self._dots(i, j, rows, n)),
+        )
+
+    def _dots(self, i: str, j: str, rows: int, columns: int) -> None:
         w = self.w
-        x = self._at("%x", self._times(i, "%x.row"))
-        ys = [self._at("%y", self._times(self._plus(j, c), "%y.column")) for c in range(count)]
+        xs = [self._at("%x", self._times(self._plus(i, r), "%x.row")) for r in range(rows)]
+        ys = [self._at("%y", self._times(self._plus(j, c), "%y.column")) for c in range(columns)]
 
         def step(offset: str, sums: tuple[str, ...], mask: str | None) -> list[str]:
-            x_vector = self._load(self._at(x, offset), mask)
             y_vectors = [self._load(self._at(y, offset), mask) for y in ys]
-            return [self._fma(x_vector, b, c) for b, c in zip(y_vectors, sums, strict=True)]
+            x_vectors = [self._load(self._at(x, offset), mask) for x in xs]
+            pairs = [(a, b) for a in x_vectors for b in y_vectors]
+            return [self._fma(a, b, c) for (a, b), c in zip(pairs, sums, strict=True)]
 
-        start, sums = "0", (self.vector.literal(0),) * count
-        if count == 1:
-            start, total = self._dot_in_parts(x, ys[0])
+        start, sums = "0", (self.vector.literal(0),) * (rows * columns)
+        if len(sums) == 1:
+            start, total = self._dot_in_parts(xs[0], ys[0])
             sums = (total,)
         start, sums = self._fold_blocks(
             self.vector, start, 1, sums, lambda offset, sums: step(offset, sums, None)
         )
         mask = self._mask(w.define(f"sub i64 %depth, {start}"))
-        row = self._at("%z", self._plus(self._times(i, "%columns"), j))
         type, vector = self.scalar.text, self.vector
-        for c, total in enumerate(step(start, sums, mask)):
+        for k, total in enumerate(step(start, sums, mask)):
             reduce = f"@llvm.vector.reduce.fadd.{vector.suffix}"
             start_value = f"{type} {self.scalar.literal(0)}"
             dot = w.define(f"call reassoc {type} {reduce}({start_value}, {vector.text} {total})")
-            self._store_number(dot, self._at(row, str(c)))
+            row = self._times(self._plus(i, k // columns), "%columns")
+            self._store_number(dot, self._at("%z", self._plus(self._plus(row, j), k % columns)))
 
     def _dot_in_parts(self, x: str, y: str) -> tuple[str, str]:
         """Emit the dot product of whole blocks of vectors, in partial sums.
@@ -286,12 +297,20 @@ class _Kernels:
     # Helpers
     def _split(self, count: str, block_size: int, body: Callable[[str, int], None]) -> None:
         """Emit loops that run `body` on blocks of indices, then on single ones."""
+        whole = self._whole(count, block_size)
+        self._each("0", whole, block_size, lambda k: body(k, block_size))
+        self._each(whole, count, 1, lambda k: body(k, 1))
+
+    def _whole(self, count: str, block_size: int) -> str:
+        """Return where the last whole block ends."""
+        return self._times(self.w.define(f"udiv i64 {count}, {block_size}"), str(block_size))
+
+    def _each(self, start: str, end: str, step: int, body: Callable[[str], None]) -> None:
+        """Emit a loop over `range(start, end, step)`."""
         w = self.w
-        whole_blocks = w.define(f"udiv i64 {count}, {block_size}")
-        w.loop(whole_blocks, lambda k: body(w.define(f"mul i64 {k}, {block_size}"), block_size))
-        start = w.define(f"mul i64 {whole_blocks}, {block_size}")
-        remaining = w.define(f"sub i64 {count}, {start}")
-        w.loop(remaining, lambda k: body(w.define(f"add i64 {k}, {start}"), 1))
+        distance = w.define(f"sub i64 {end}, {start}")
+        blocks = w.define(f"udiv i64 {w.define(f'add i64 {distance}, {step - 1}')}, {step}")
+        w.loop(blocks, lambda k: body(w.define(f"add i64 {start}, {self._times(k, str(step))}")))
 
     def _plus(self, x: str, y: str | int) -> str:
         return x if y == 0 else self.w.define(f"add i64 {x}, {y}")
