@@ -16,7 +16,7 @@ from wend.ops.spilling import spill
 from wend.ops.state import store
 from wend.passes.pipeline import (
     OPTIMIZE,
-    REORDERS_SUMS,
+    OPTIMIZE_BITS,
     LazyOptimized,
     Transform,
 )
@@ -95,7 +95,7 @@ def passes_of(backend: str) -> Sequence[Transform]:
     """Return the passes before a run; what compares or measures nodes has them in one piece."""
     options = settings()
     if options.strict:
-        return tuple(x for x in OPTIMIZE if x not in REORDERS_SUMS)
+        return OPTIMIZE_BITS
     is_whole, chosen = options.compare or options.nans or options.profile, choose(backend)
     if is_whole:
         return OPTIMIZE
