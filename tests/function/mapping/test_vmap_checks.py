@@ -252,3 +252,50 @@ def test_a_check_of_a_result_that_nobody_reads() -> None:
 
     with pytest.raises(RuntimeError, match="below zero"):
         fun(np.array([1.0, -2.0]), np.array([3, 3]))
+
+
+class NotFound(Exception):
+    def __init__(self, where: Any, trips: int) -> None:
+        super().__init__(f"not found from {where}")
+        self.trips = trips
+
+
+def test_an_exception_of_the_user_has_its_attributes() -> None:
+    def fun(x: Any, n: Any) -> Any:
+        y, k = x, 0
+        while k < n:
+            y, k = y * 0.5, k + 1
+        if y < 0:
+            raise NotFound(x, 3)
+        return y
+
+    with pytest.raises(NotFound, match=r"not found from -2\.0") as caught:
+        wend.vmap(fun)(np.where(np.arange(40) == 17, -2.0, 1.0), np.arange(40))
+    assert caught.value.trips == 3
+    assert caught.value.__notes__[-1] == "in element 17 of vmap"
+
+
+def test_an_element_that_fails_by_rounding_in_lanes_only() -> None:
+    """Its error has the class of the check, and says what has happened."""
+    xs, ones = np.random.default_rng(0).uniform(0.01, 0.99, 300), np.ones(300, int)
+
+    def value(x: Any, n: Any) -> Any:
+        y, k = x, 0
+        while k < n:
+            y, k = np.tan(np.exp(y)), k + 1
+        return y
+
+    alone = wend.function(value)
+    limits = np.array([alone(x, 1) for x in xs])
+    above = np.flatnonzero(wend.vmap(value)(xs, ones) > limits)
+    assert len(above) > 0
+
+    def fun(x: Any, n: Any, limit: Any) -> Any:
+        y = value(x, n)
+        if y > limit:
+            raise ValueError(f"{y} is above {limit}")
+        return y
+
+    with pytest.raises(ValueError, match="rounded in another way") as caught:
+        wend.vmap(fun)(xs, ones, limits)
+    assert caught.value.__notes__[-1] == f"in element {above[0]} of vmap"

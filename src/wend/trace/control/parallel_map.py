@@ -293,16 +293,13 @@ class MappedCall:
     def _otherwise(self) -> dict[str, Any]:
         """The error of an element whose checks pass once it is computed by itself."""
         nodes = [x for x in self.traced.graph.walk() if x.op in (raise_if, checked)]
-        errors = {e for x in nodes for e in x.attrs.get("errors", (x.attrs.get("error"),))}
-        (error,) = errors if len(errors) == 1 else ("",)
+        errors = [e for x in nodes for e in x.attrs.get("errors", (x.attrs.get("error"),))]
+        is_one = isinstance(errors[0], str) and all(e == errors[0] for e in errors)
         text = (
             f"{self.what}: a check failed where the elements were computed together, and passes "
             "where this one is computed alone: its numbers are rounded in another way"
         )
-        return {
-            "error": error if error and isinstance(error, str) else "RuntimeError",
-            "text": text,
-        }
+        return {"error": errors[0] if is_one else "RuntimeError", "text": text}
 
     def _stack_of_equal(self, number: int, items: Value, shapes: Tracer) -> Value:
         """Return a stack of items whose shapes must be equal, which only the run can tell."""
