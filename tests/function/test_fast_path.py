@@ -200,6 +200,34 @@ def test_functions_with_checks_come_by_no_python(monkeypatch: pytest.MonkeyPatch
     assert runs == []
 
 
+NUMBER, ZERO_DIM, VECTOR = np.float32(3), np.array(2.5), np.arange(3.0)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda n: n * NUMBER,
+        lambda n: n * ZERO_DIM,
+        lambda n: n * VECTOR,
+        lambda n: np.zeros(n, np.int64),
+        lambda n: np.full(n, 2.5).sum(),
+    ],
+)
+def test_captured_numbers_and_arrays_come_by_no_python(
+    fun: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = native(fun)
+    for _ in range(20):
+        compiled(4)
+    runs = count_runs(monkeypatch)
+    for n, zero_dim in ((4, 2.5), (7, -1.5)):
+        ZERO_DIM[...] = zero_dim  # it is read at each call
+        found, expected = compiled(n), fun(n)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    assert runs == []
+
+
 def test_arguments_that_are_changed_in_place() -> None:
     @native
     def fill(x: Any, value: Any) -> None:

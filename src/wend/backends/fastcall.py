@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+
 from wend.base.keys import Match
 
 FALLBACK: Final = object()
@@ -56,6 +58,11 @@ class CallConstant:
     """A param of the graph that is the same array at each call."""
 
     array: Any
+
+    @property
+    def is_zero_dim(self) -> bool:
+        """Whether it is a 0-d array, which is read at each call: NumPy's scalars are not."""
+        return isinstance(self.array, np.ndarray) and self.array.ndim == 0
 
 
 @dataclass(frozen=True, slots=True)

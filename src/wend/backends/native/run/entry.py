@@ -328,8 +328,7 @@ def _param_kind(type: Type, operand: CallOperand, symbol_numbers: dict[Symbol, i
         return [code.ARRAY, 0, id(dtype), dtype.itemsize, len(type.dims), *axes]
     if isinstance(operand, CallArgument) and operand.is_weak:
         return [_WEAK_KINDS[dtype], id(True), id(False), 0, 0]
-    is_zero_dim = isinstance(operand, CallArgument) and operand.is_zero_dim
-    kind = code.ZERO_DIM if is_zero_dim else code.SCALAR
+    kind = code.ZERO_DIM if operand.is_zero_dim else code.SCALAR
     return [kind, id(dtype.type), id(dtype), dtype.itemsize, 0]
 
 

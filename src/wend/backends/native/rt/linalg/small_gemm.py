@@ -25,9 +25,10 @@ PARAMS = (
 )
 TYPES = "ptr, i64, i64, ptr, i64, i64, ptr, i64, i64, i64"
 
-# The register block in rows and vectors of columns: eight sums, as many as a processor has in
-# flight. Leftover rows are computed one at a time.
-_ROW_BLOCK, _SINGLE_ROW = (4, 3), (1, 4)
+# The register block in rows and vectors of columns: as many sums as a processor has in flight.
+_ROW_BLOCK = (4, 3)
+# Leftover rows are computed one at a time, by so many vectors while there are as many
+_SINGLE_ROW_VECTORS = (8, 4)
 # Likewise of dot products, in rows and columns
 _DOT_BLOCK, _DOTS_OF_ROW = (4, 3), (1, 4)
 # The sums that a single dot product is split into, since each addition waits for the one before it
@@ -139,24 +140,27 @@ class _Kernels:
         def blocks(j: str, vectors: int, mask: str | None) -> None:
             self._each("0", in_blocks, rows, lambda i: self._block(i, j, rows, vectors, mask))
 
-        self._columns(vectors, blocks)
-        single, vectors = _SINGLE_ROW
-        self._each(
-            in_blocks,
-            "%rows",
-            single,
-            lambda i: self._columns(vectors, lambda j, n, mask: self._block(i, j, single, n, mask)),
-        )
+        self._columns((vectors,), blocks)
 
-    def _columns(self, vectors: int, body: Callable[[str, int, str | None], None]) -> None:
+        def single(i: str) -> None:
+            self._columns(_SINGLE_ROW_VECTORS, lambda j, n, mask: self._block(i, j, 1, n, mask))
+
+        self._each(in_blocks, "%rows", 1, single)
+
+    def _columns(self, widths: Sequence[int], body: Callable[[str, int, str | None], None]) -> None:
         """Emit loops that run `body` on blocks of so many vectors, and on masked single ones."""
         w, lanes = self.w, self.vector.lanes
-        whole = self._whole("%columns", vectors * lanes)
-        self._each("0", whole, vectors * lanes, lambda j: body(j, vectors, None))
+
+        def unmasked(vectors: int) -> Callable[[str], None]:
+            return lambda j: body(j, vectors, None)
 
         def masked(j: str) -> None:
             body(j, 1, self._mask(w.define(f"sub i64 %columns, {j}")))
 
+        whole = "0"
+        for vectors in widths:
+            start, whole = whole, self._whole("%columns", vectors * lanes)
+            self._each(start, whole, vectors * lanes, unmasked(vectors))
         self._each(whole, "%columns", lanes, masked)
 
     def _block(self, i: str, j: str, rows: int, vectors: int, mask: str | None) -> None:
