@@ -9,6 +9,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
+from wend.base.reporting.profile import Event, Span
 from wend.numpy import special
 
 
@@ -111,13 +112,48 @@ def test_the_timeline(tmp_path):
         wend.function(nested)(np.ones(1000), 5)
     p.save(tmp_path / "trace.json")
     bars = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert {bar["ph"] for bar in bars} == {"X"}
+    assert {bar["ph"] for bar in bars} == {"X", "C"}
     loop = next(bar for bar in bars if bar["name"].startswith("while"))
     assert loop["args"]["trips"] == 5
     run = next(bar for bar in bars if bar["name"] == "run nested")
     assert run["ts"] <= loop["ts"]
     assert loop["ts"] + loop["dur"] <= run["ts"] + run["dur"] + 1.0
     wend.profile().save(tmp_path / "empty.json")
+
+
+def test_counters_of_operations_grow_from_run_to_run(tmp_path):
+    fun = wend.function(nested)
+    with wend.profile() as p:
+        for _ in range(3):
+            fun(np.ones(1000), 5)
+    p.save(tmp_path / "trace.json")
+    bars = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    (name,) = {x["name"] for x in bars if x["ph"] == "C" and x["name"].startswith("sin")}
+    counts = [x["args"]["ms"] for x in bars if x["ph"] == "C" and x["name"] == name]
+    assert counts[0] == 0.0
+    assert counts == sorted(counts)
+    total = sum(line.seconds for line in p.lines() if name.startswith(f"{line.what} "))
+    assert counts[-1] == pytest.approx(1e3 * total)
+
+
+def test_spans_on_the_timeline(tmp_path):
+    """Bars of threads, and iterations that may overlap; at the times of the run."""
+    line = nested.__code__.co_firstlineno
+    source = wend.base.source.Source(__file__, line, "nested", "")
+    with wend.profile() as p:
+        p.events.append(Event("run", "nested", 10.0, 12.0))
+        p.spans.append(Span("dot_general", source, 10.5, 11.0, 1, 3))
+        p.spans.append(Span("while", source, 10.25, 11.5, None, 3))
+    p.save(tmp_path / "trace.json")
+    rows = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    bar = next(x for x in rows if x["name"].startswith("dot_general"))
+    assert (bar["ph"], bar["tid"], bar["ts"], bar["dur"]) == ("X", 2, 0.5e6, 0.5e6)
+    assert bar["args"]["trip"] == 3
+    begin, end = (x for x in rows if x["ph"] in "be")
+    assert (begin["ph"], begin["ts"], end["ph"], end["ts"]) == ("b", 0.25e6, "e", 1.5e6)
+    assert begin["id"] == end["id"]
+    assert begin["cat"] == "iteration"
+    assert [x["args"]["name"] for x in rows if x["ph"] == "M"] == ["thread 1"]
 
 
 def test_it_is_off_before_and_after():

@@ -32,6 +32,7 @@ KNOWN = {
     "trace/arrays/concrete_array.py:_BY_BASE": "weak: goes with the array",
     "backends/native/run/threads.py:_helpers": "one; has as many threads as were asked for",
     "backends/native/run/profiled.py:seconds_a_tick": "one number",
+    "backends/native/run/profiled.py:_clock": "one library",
     "backends/native/rt/linalg/blas_functions.py:_address": "one for each of its functions in use",
     "backends/native/rt/numpy_fft.py:_address": "one for each of its loops and dtypes",
     "backends/native/rt/numpy_loops.py:_pointers": "one for each loop in use",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator
 from contextvars import Token
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from wend.base.config import config
-from wend.base.reporting.profile import EVENTS, Event, ProfilePart
+from wend.base.reporting.profile import EVENTS, MAX_SPANS, SPANS, Event, ProfilePart, Span
 from wend.base.source import Source
 
 _MIN_SHOWN_FRACTION = 1e-3  # of the total time; faster operations are left out of the table
@@ -73,6 +73,8 @@ class profile:  # noqa: N801 - used like a function, as a context manager
 
     Attributes:
         events: what happened, in order: `trace`, `passes`, `native`, and each `run`.
+        spans: operations that ran at once and overlapping iterations, at their times: the last
+            million.
 
     Example:
         >>> import numpy as np, wend
@@ -89,13 +91,15 @@ class profile:  # noqa: N801 - used like a function, as a context manager
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.spans: deque[Span] = deque(maxlen=MAX_SPANS)
         self._config: config | None = None
         self._token: Token[list[Event] | None] | None = None
+        self._span_token: Token[deque[Span] | None] | None = None
 
     def __enter__(self) -> profile:
         self._config = config(profile=True)
         self._config.__enter__()
-        self._token = EVENTS.set(self.events)
+        self._token, self._span_token = EVENTS.set(self.events), SPANS.set(self.spans)
         return self
 
     def __exit__(
@@ -104,9 +108,10 @@ class profile:  # noqa: N801 - used like a function, as a context manager
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._token is not None
+        assert self._token is not None and self._span_token is not None
         assert self._config is not None
         EVENTS.reset(self._token)
+        SPANS.reset(self._span_token)
         self._config.__exit__(kind, error, trace)
 
     def lines(self) -> list[ProfileLine]:
@@ -163,13 +168,52 @@ class profile:  # noqa: N801 - used like a function, as a context manager
         """Write a timeline as JSON, which `chrome://tracing` and ui.perfetto.dev show.
 
         Compilation steps and runs are at their actual times. Within a run each operation is one bar
-        of its total time, one after the other.
+        of its total time, one after the other, and a counter that grows from run to run.
+        Operations that ran at once are at their actual times, in a row for each thread, and so are
+        the iterations of loops that overlap.
         """
-        timeline = {"traceEvents": [*self._bars()], "displayTimeUnit": "ms"}
+        rows = [*self._bars(), *self._counters(), *self._span_bars()]
+        timeline = {"traceEvents": rows, "displayTimeUnit": "ms"}
         Path(path).write_text(json.dumps(timeline), encoding="utf-8")
 
+    @property
+    def _zero(self) -> float:
+        return min((event.start for event in self.events), default=0.0)
+
+    def _counters(self) -> Iterator[dict[str, object]]:
+        """Yield how many milliseconds each operation has taken, before and after each run."""
+        totals: defaultdict[str, float] = defaultdict(float)
+        for event in self.events:
+            before = totals.copy()
+            for part in event.parts:
+                if part.count and part.trips is None and not part.is_concurrent:
+                    totals[_named(part.what, part.source)] += 1e3 * part.seconds
+            for name, total in totals.items():
+                if total != before[name]:
+                    for time, value in ((event.start, before[name]), (event.stop, total)):
+                        at = {"ts": 1e6 * (time - self._zero), "pid": 0}
+                        yield {"name": name, "ph": "C", **at, "args": {"ms": value}}
+
+    def _span_bars(self) -> Iterator[dict[str, object]]:
+        for thread in sorted({x.thread for x in self.spans if x.thread is not None}):
+            row = {"name": "thread_name", "ph": "M", "pid": 0, "tid": thread + 1}
+            yield {**row, "args": {"name": f"thread {thread}"}}
+        for number, span in enumerate(self.spans):
+            name, start = _named(span.what, span.source), span.start - self._zero
+            details: dict[str, object] = {"line": str(span.source or "")}
+            if span.trip is not None:
+                details["trip"] = span.trip
+            if span.thread is not None:
+                seconds = span.stop - span.start
+                yield _timeline_event(name, start, seconds, details, row=span.thread + 1)
+                continue
+            # Iterations may overlap, so they are no bars of one row
+            for phase, time in (("b", start), ("e", span.stop - self._zero)):
+                at = {"ph": phase, "ts": 1e6 * time, "pid": 0, "cat": "iteration", "id": number}
+                yield {"name": f"{name} trip {span.trip}", **at, "args": details}
+
     def _bars(self) -> Iterator[dict[str, object]]:
-        zero = min((event.start for event in self.events), default=0.0)
+        zero = self._zero
         for event in self.events:
             yield _timeline_event(
                 f"{event.what} {event.name}", event.start - zero, event.stop - event.start
@@ -181,27 +225,51 @@ class profile:  # noqa: N801 - used like a function, as a context manager
                 start = ends[part.loop]
                 ends[part.loop] = start + part.seconds
                 ends[number] = start
-                where = "" if part.source is None else f" {part.source.with_scope()}"
                 details = {"times": part.count, "line": str(part.source or "")}
                 if part.trips is not None:
                     details["trips"] = part.trips
-                yield _timeline_event(part.what + where, start, part.seconds, details)
+                name = _named(part.what, part.source)
+                yield _timeline_event(name, start, part.seconds, details)
+
+
+def _named(what: str, source: Source | None) -> str:
+    return what if source is None else f"{what} {source.with_scope()}"
 
 
 def _timeline_event(
-    name: str, start: float, seconds: float, details: dict[str, object] | None = None
+    name: str,
+    start: float,
+    seconds: float,
+    details: dict[str, object] | None = None,
+    row: int = 0,
 ) -> dict[str, object]:
     times = {"ts": 1e6 * start, "dur": 1e6 * seconds}
-    return {"name": name, "ph": "X", "pid": 0, "tid": 0, **times, "args": details or {}}
+    return {"name": name, "ph": "X", "pid": 0, "tid": row, **times, "args": details or {}}
 
 
 def _exclusive_times(event: Event) -> Iterator[tuple[ProfilePart, int, float, Hashable]]:
-    """Yield each part of a run with its loop depth, its exclusive time, and its key."""
+    """Yield each part of a run with its loop depth, its exclusive time, and its key.
+
+    Parts that ran at once have taken longer together than what they are part of: they share its
+    time.
+    """
     parts = event.parts
-    exclusive = [part.seconds for part in parts]
+    inside = [0.0] * len(parts)
     for part in parts:
         if part.loop is not None:
-            exclusive[part.loop] -= part.seconds
+            inside[part.loop] += part.seconds
+    shares: list[float] = []
+    for part in parts:
+        share = 1.0
+        if part.loop is not None:
+            share, outer = shares[part.loop], parts[part.loop]
+            if outer.is_concurrent and inside[part.loop] > outer.seconds:
+                share *= outer.seconds / inside[part.loop]
+        shares.append(share)
+    exclusive = [part.seconds * share for part, share in zip(parts, shares, strict=True)]
+    for k, part in enumerate(parts):
+        if part.loop is not None:
+            exclusive[part.loop] -= part.seconds * shares[k]
     keys: list[tuple[Hashable, ...]] = []
     depths: list[int] = []
     seen: Counter[Hashable] = Counter()

@@ -12,7 +12,7 @@ from typing import Any
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import TensorType, Type
-from wend.ops import contracting, factors, linalg
+from wend.ops import contracting, decompositions, factors, linalg
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import trip_count
 
@@ -56,4 +56,5 @@ def seconds(op: Op, attrs: Any, shapes: Sequence[tuple[int, ...]]) -> float:
     return sum(sizes) * _PER_ELEMENT
 
 
-FACTORS = {op for op in {**vars(linalg), **vars(factors)}.values() if isinstance(op, Op)}
+_MODULES = (linalg, factors, decompositions)
+FACTORS = {op for module in _MODULES for op in vars(module).values() if isinstance(op, Op)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import random
 import signal
 import threading
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from tests.helpers.dataflow import shuffled
 from tests.helpers.graphs import traced
+from tests.helpers.threads import running
 
 import wend
 from wend.backends.dataflow.backend import DataflowBackend
@@ -79,15 +81,11 @@ def test_errors_of_other_threads_arrive():
         return (a @ b) @ np.linalg.inv(b)
 
     good, bad = np.eye(3), np.zeros((3, 3))
-    run = runner(fun, good, good, min_task=0.0)
+    run, before = runner(fun, good, good, min_task=0.0), _thread._count()
     np.testing.assert_array_equal(run(good, good), good)
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         run(good, bad)
-    assert not threads()
-
-
-def threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith("wend-dataflow")]
+    assert running(expected=before) == before
 
 
 @pytest.mark.parametrize("kind", ["interrupt", "host call", "task"])
@@ -110,7 +108,7 @@ def test_cancelled_runs_leave_no_thread(kind):
 
         return wend.fori_loop(0, 12, body, (a, b))
 
-    x = np.eye(4)
+    x, before = np.eye(4), _thread._count()
     run = runner(fun, x, x, min_task=0.0)
     error = {"interrupt": KeyboardInterrupt, "host call": ValueError}.get(kind)
     for number in range(1, 40):
@@ -126,7 +124,7 @@ def test_cancelled_runs_leave_no_thread(kind):
         else:
             run(x, x)
         assert time.monotonic() - start < PATIENCE
-        assert not threads()
+        assert running(expected=before) == before
 
 
 def run_interrupted(run: Any, args: Any, delay: float) -> bool:
@@ -138,6 +136,7 @@ def run_interrupted(run: Any, args: Any, delay: float) -> bool:
         timer.join()  # the signal comes now
         time.sleep(0.01)
     except KeyboardInterrupt:
+        timer.join()
         return True
     raise AssertionError("no signal came")
 
@@ -152,14 +151,14 @@ def test_interrupts_at_random_moments() -> None:
 
         return wend.fori_loop(0, 400, body, (a, b))
 
-    x = np.eye(32)
+    x, before = np.eye(32), _thread._count()
     run = runner(fun, x, x, min_task=0.0)
     rng = random.Random(0)
     for _ in range(15):
         start = time.monotonic()
         assert run_interrupted(run, (x, x), rng.uniform(0.0, 0.05))
         assert time.monotonic() - start < PATIENCE
-        assert not threads()
+        assert running(expected=before) == before
         assert 0 <= stored.value <= 400
     results = run(x, x)  # as if nothing had happened
     assert stored.value == 400

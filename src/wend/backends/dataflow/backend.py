@@ -9,8 +9,10 @@ from wend.backends.dataflow.executor import Executor, Take
 from wend.backends.dataflow.lower import lower_prepared
 from wend.backends.dataflow.normal_form import prepare
 from wend.backends.dataflow.plan import Plan
+from wend.backends.dataflow.recording import RecordingExecutor
 from wend.backends.dataflow.stages import MIN_TASK, collapse, gains
 from wend.backends.protocol import CompilesClusters, Executable
+from wend.base.config import config, settings
 from wend.ir.graph import Graph
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 
@@ -22,9 +24,10 @@ class DataflowExecutable:
 
     def __init__(self, plan: Plan, take: Take | None, min_task: float) -> None:
         self._plan, self._take, self._min_task = plan, take, min_task
+        self._executor = RecordingExecutor if settings().profile else Executor
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        return Executor(self._plan, self._take, self._min_task).run(arguments)
+        return self._executor(self._plan, self._take, self._min_task).run(arguments)
 
 
 class DataflowBackend(CompilesClusters):
@@ -62,7 +65,8 @@ class DataflowBackend(CompilesClusters):
         if self._collapse and self._compile_cluster is not None:
             if not gains(prepared):
                 return self._compile_cluster(graph)
-            prepared = collapse(prepared, self._compile_cluster)
+            with config(profile=False):  # a cluster is one operation of the profile
+                prepared = collapse(prepared, self._compile_cluster)
         plan = Plan(lower_prepared(prepared), self._parallel_iterations)
         return DataflowExecutable(plan, self._take, self._min_task)
 

@@ -11,6 +11,7 @@ import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,7 +36,7 @@ class _Dead:
 
 DEAD: Any = _Dead()
 # A node that is ready: its inputs, and whether one of them is dead
-_Ready: TypeAlias = tuple[NodePlan, Iteration, Sequence[Any], bool]
+Ready: TypeAlias = tuple[NodePlan, Iteration, Sequence[Any], bool]
 # Takes the next node off the queue; tests take a random one
 Take: TypeAlias = Callable[[deque[Any]], Any]
 
@@ -51,10 +52,10 @@ class Executor:
 
     def __init__(self, plan: Plan, take: Take | None = None, min_task: float = MIN_TASK) -> None:
         self.plan, self.take, self.min_task = plan, take, min_task
-        self.ready: deque[_Ready] = deque()
+        self.ready: deque[Ready] = deque()
         self.results: list[Any] = [DEAD] * len(plan.graph.results)
         self.error: tuple[tuple[int, ...], Exception] | None = None
-        self.done: queue.SimpleQueue[tuple[_Ready, Future[Any]]] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[tuple[Ready, Future[Any]]] = queue.SimpleQueue()
         self.running = 0
         self.threads = HelperThreads()
 
@@ -130,7 +131,7 @@ class Executor:
         self.ready.append((plan, to, inputs, is_dead))
 
     # Nodes that are ready
-    def _process(self, task: _Ready) -> None:
+    def _process(self, task: Ready) -> None:
         plan, iteration, inputs, is_dead = task
         if self.error is not None and order_key(plan, iteration) > self.error[0]:
             return  # the program has ended before it
@@ -141,9 +142,7 @@ class Executor:
                     return
                 if plan.kind is Action.STATE:
                     iteration.states[plan.node] = list(inputs)
-                kernel = plan.kernel
-                assert kernel is not None
-                self._finish(task, lambda: kernel(*inputs))
+                self._finish(task, partial(self.compute, task))
                 return
             case Action.SWITCH if not is_dead:
                 x, selector = inputs
@@ -165,7 +164,13 @@ class Executor:
                     self._send(consumers, DEAD, iteration)
         self._leave(iteration)
 
-    def _finish(self, task: _Ready, result: Callable[[], Any]) -> None:
+    def compute(self, task: Ready) -> Any:
+        """Run the kernel of an operation."""
+        plan, _, inputs, _ = task
+        assert plan.kernel is not None
+        return plan.kernel(*inputs)
+
+    def _finish(self, task: Ready, result: Callable[[], Any]) -> None:
         """Pass on what an operation gives, or note its error."""
         plan, iteration = task[:2]
         try:
@@ -188,11 +193,9 @@ class Executor:
     def _is_long(self, plan: NodePlan, inputs: Sequence[Any]) -> bool:
         return plan.work is not None and plan.work(inputs) >= self.min_task
 
-    def _start(self, task: _Ready) -> None:
+    def _start(self, task: Ready) -> None:
         """Run an operation on another thread."""
-        plan, _, inputs, _ = task
-        assert plan.kernel is not None
-        future = self.threads.submit(plan.kernel, inputs)
+        future = self.threads.submit(self.compute, task)
         self.running += 1
         future.add_done_callback(lambda future: self.done.put((task, future)))
 

@@ -78,6 +78,7 @@ from wend.backends.native.target.value_layout import (
     refuse_at,
     registers,
 )
+from wend.base.reporting.profile import MAX_SPANS
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import Symbol, TensorType, Type
@@ -99,7 +100,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     detached = detach_maps(graph)
     whole, tasks = detached.graph, list[ChunkedMapParts]()
     pipelined: list[PipelinedLoop] = []
-    if threads > 1 and not is_measured:
+    if threads > 1:
         whole, tasks = group_concurrent_nodes(pipeline_loops(whole, pipelined), len(detached.maps))
     parts_of_chunks = [*detached.maps, *tasks]
     # A function that runs beside others has one thread
@@ -112,9 +113,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     main = _ModuleFunction.of(prepare_for_emission(whole), threads, 0, own_words)
     low = main.low
     if is_measured:
-        table = instrument.new_table(main.graph)
-        low.instrumentation = instrument.Instrumentation(low.w, low.constant(table).pointer, table)
-        low.arrays.instrumentation = low.instrumentation
+        _instrument(main, chunks[len(detached.maps) :])
     programs: list[ChunkProgram] = []
     words = limit_at = main.layout.chunks
     for k, (chunk, p) in enumerate(zip(chunks, parts_of_chunks, strict=True)):
@@ -134,6 +133,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
                 limit_at,
                 words + SLOT_BYTES,
                 min(most, chunk.threads),
+                chunk.low.instrumentation,
             )
         )
         programs.append(
@@ -211,6 +211,20 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             *concurrent_remarks(whole, len(detached.maps), tasks),
         ),
     )
+
+
+def _instrument(main: _ModuleFunction, tasks: Sequence[_ModuleFunction]) -> None:
+    """Instrument a function, and those that run at once, with one table and one ring."""
+    low = main.low
+    table = instrument.new_table(x.graph for x in (main, *tasks))
+    name = low.constant(table).pointer
+    ring = instrument.new_ring(MAX_SPANS if tasks else 0)
+    ring_name = low.constant(ring).pointer if tasks else ""
+    own = instrument.Instrumentation(low.w, name, table, ring_name, ring)
+    for function in (main, *tasks):
+        w, measures = function.low.w, own if function is main else None
+        measures = measures or replace(own, w=w, own_rows=[], _loops=[], _active=[])
+        function.low.instrumentation = function.low.arrays.instrumentation = measures
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -18,6 +18,7 @@ from wend.backends.native.backend import BACKEND
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.rt import python_callbacks
 from wend.backends.native.run import threads
+from wend.numpy import special
 from wend.passes.pipeline import run_passes
 
 SIZE = 120  # a product of such matrices takes long, and BLAS computes it on the calling thread
@@ -41,6 +42,20 @@ def in_levels(a: Any, b: Any) -> Any:
 
 def systems(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b), np.linalg.solve(b, a).sum(), np.linalg.det(a + b)
+
+
+def decompositions(a: Any, b: Any) -> Any:
+    return np.linalg.svd(a)[1], np.linalg.eigh(b + b.T)[0], np.linalg.qr(a)[1]
+
+
+def host_calls(a: Any, b: Any) -> Any:
+    """Python runs what is in the loops, and SciPy releases its lock."""
+    x, y = np.abs(a[:8]) + 1.0, np.abs(b[:8]) + 2.0
+    for _ in range(120):
+        x = special.polygamma(1, x) + 1.0
+    for _ in range(120):
+        y = special.polygamma(2, y) + 5.0
+    return x, y
 
 
 def loops(a: Any, b: Any) -> Any:
@@ -78,7 +93,10 @@ def gradient(a: Any, b: Any) -> Any:
     return wend.grad(lambda a, b: (np.tanh(a @ b) * (b @ a)).sum(), argnums=(0, 1))(a, b)
 
 
-PROGRAMS = [products, of_views, in_levels, systems, loops, loop_and_product, inside_a_loop]
+PROGRAMS = [
+    *(products, of_views, in_levels, systems, decompositions, host_calls),
+    *(loops, loop_and_product, inside_a_loop),
+]
 
 
 def text(fun: Callable[..., Any], *args: Any, count: int = 2) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.codegen.arrays import Array
+from wend.backends.native.codegen.instrument import Instrumentation
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import CHUNK
 from wend.backends.native.emit.control.host import store_slots
@@ -48,6 +49,7 @@ class ChunkFunction:
         limit: where the block of its caller has the limit.
         blocks: where that has the addresses of its workspaces.
         threads: how many threads may run it at once.
+        measures: its instrumentation, if the program is profiled.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ChunkFunction:
     limit: int
     blocks: int
     threads: int
+    measures: Instrumentation | None = None
 
 
 def header_words(p: ChunkedMapParts) -> int:

@@ -54,12 +54,17 @@ def emit_concurrent_call(
         w.define(f"getelementptr i8, ptr %block, i64 {function.blocks}") for function in functions
     ]
 
-    def run(number: int) -> None:
+    measures = low.instrumentation
+
+    def run(number: int, thread: str) -> None:
         function = functions[number]
         block = w.define(f"load ptr, ptr {blocks_at[number]}")
         shared = [passed[k] for k in takes[number]]
         pass_arguments(low, function, block, (), shared, "0", "1")
+        start = measures.read() if measures else ""
         run_function(low, function, block, str(number), limit)()
+        if measures:
+            measures.end_task(number, thread, start)
 
     def emit_calls(start: str, size: str, thread: str) -> None:
         def emit_call(k: str) -> None:
@@ -67,10 +72,14 @@ def emit_concurrent_call(
             w.when(
                 ("task", "next"),
                 lambda: is_below_limit(low, limit, number),
-                lambda: _choose(low, number, [partial(run, k) for k in range(len(takes))]),
+                lambda: _choose(low, number, [partial(run, k, thread) for k in range(len(takes))]),
             )
 
         w.loop(size, emit_call)
+
+    for function in functions:
+        if measures and function.measures:
+            measures.add_task(function.parts.body.name, function.parts.source, function.measures)
 
     part = outlined(low, str(len(takes)), emit_calls)
     if part is not None:

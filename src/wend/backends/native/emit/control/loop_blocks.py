@@ -202,6 +202,7 @@ def _emit_trips(
         predicate = w.define(f"icmp ult i64 {trip}, {trips}")
     w.branch(predicate, body, done)
     w.start(body)
+    start_ticks = low.instrumentation.start_trip(parts.after) if low.instrumentation else None
     forwarded_params = low.coerce_all(node, forwarded, parts.forwarded, parts.after_forwarded)
     after_params = [*forwarded_params, *loop.invariants(parts.after_invariants)]
     owns_reference = [True] * len(forwarded_params) + [False] * len(parts.invariants)
@@ -212,7 +213,7 @@ def _emit_trips(
     low.traps.node = node
     next_slots = low.coerce_all(node, next_carry, parts.next_carry, parts.before_carry)
     if low.instrumentation:
-        low.instrumentation.count_trip()
+        low.instrumentation.count_trip(start_ticks)
     end_trip(next_slots)
     close_carry(next_slots)
     if close_buffered:
