@@ -75,7 +75,7 @@ from wend.capture.state.assignments import (
     store_item,
     store_item_in_place,
 )
-from wend.capture.state.special_methods import iterated, proxied
+from wend.capture.state.special_methods import proxied, proxied_items
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import check_bound, is_maybe_bound, require_bound, unwrap
 from wend.capture.state.unbound_attributes import deleted_from
@@ -182,7 +182,7 @@ vars(RUNTIME_FUNCTIONS).update(
     filtered_list=filtered_list,
     for_=for_,
     get_item=get_item,
-    gone_through=lambda value: iterated(entered_items(one_shot_iterators.consume(value))),
+    gone_through=lambda value: proxied_items(entered_items(one_shot_iterators.consume(value))),
     load_closure=load_closure,
     imported=imported,
     load_global=load_global,

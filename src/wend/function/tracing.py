@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wend.backends.compiled_graph import CompiledGraph
-from wend.base.errors import NestingError, StructureError, explain, listed
+from wend.base.errors import NestingError, StructureError, WendError, explain, listed
 from wend.base.gc_pause import gc_paused
 from wend.base.keys import ByIdentity
 from wend.base.refusals import refusal
@@ -24,6 +24,7 @@ from wend.capture.guards.guards import (
     guard_argument,
     guard_restored,
     guard_uncaptured,
+    is_of_outside,
     restart_guards,
 )
 from wend.capture.heap.trace_log import trace_log
@@ -110,7 +111,13 @@ class Tracing:
             SideEffectError: the second trace changes what outlives it once more.
         """
         with trace_log() as writes:
-            first = self._trace(arguments, creation)
+            try:
+                first = self._trace(arguments, creation)
+            except WendError:
+                raise
+            except Exception:
+                writes.refuse_lost(self.name, is_of_outside)
+                raise
             initializes = writes.settle(self.name, first.captured)
             if not creation.created and not initializes:
                 guard_restored(writes.restored(self.name, first.graph))

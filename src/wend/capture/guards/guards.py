@@ -36,6 +36,12 @@ def record_guards(
         yield recorder
 
 
+def is_of_outside(value: Any) -> bool:
+    """Return whether the active trace has found an object outside, which outlives it."""
+    recorder = recorder_of_trace.get()
+    return recorder is not None and recorder.is_of_outside(value)
+
+
 def restart_guards() -> None:
     """Drop the guards of the active trace, which is made again."""
     recorder = recorder_of_trace.get()

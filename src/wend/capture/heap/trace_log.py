@@ -163,6 +163,18 @@ class TraceLog:
         if writes:
             raise refusal(writes, name)
 
+    def refuse_lost(self, name: str, is_of_outside: Callable[[Any], bool]) -> None:
+        """Refuse a trace that an error ends, if traced values would be taken back from outside."""
+        lost = [
+            entry
+            for entry in self.entries.values()
+            if (is_of_outside(entry.place.owner) or not entry.place.may_be_local())
+            and entry.is_write()
+            and _reaches_traced(entry.place.read())
+        ]
+        if lost:
+            raise refusal(lost, name)
+
     @contextmanager
     def explaining_failure(self, name: str) -> Iterator[None]:
         """Refuse the writes that `settle` has found if the second trace, in this block, fails."""

@@ -289,7 +289,9 @@ def _items(iterable: Iterable[Any], broken: Thunk | None) -> Iterator[Any]:
     Raises:
         StagedRaiseError: an error of the iterator, where only the run knows whether it gets there.
     """
-    iterator, where = iter(iterated(iterable)), f"for{at(user_source())}"
+    iterator, where = iterated(iterable), f"for{at(user_source())}"
+    if iterator is iterable:
+        iterator = iter(iterable)
     while True:
         is_unsure = broken is not None and is_traced(broken())
         if is_unsure:

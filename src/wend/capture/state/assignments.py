@@ -94,7 +94,7 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
         set_item_at(target, key, value)
         return target
     check_identity(key)
-    key = positions(key) if _is_array(target) else key
+    key = _position(target, key)
     target = _writable(target, (value, key))
     operands.set_item(target, key, value)
     return target
@@ -103,7 +103,7 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
 def store_item(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value` for an owner that is no local name; `value` is evaluated first."""
     check_listed(owner)
-    key = positions(key) if _is_array(owner) else key
+    key = _position(owner, key)
     if is_at_traced_index(owner, key):
         set_item_at(owner, key, value)
     else:
@@ -135,7 +135,7 @@ class ItemBefore:
     __slots__ = ("array", "item", "key", "target")
 
     def __init__(self, target: Any, key: Any) -> None:
-        key = positions(key) if _is_array(target) else key
+        key = _position(target, key)
         self.target, self.key, self.item, self.array = target, key, MISSING, None
         recording, traced = current(), _as_traced(target, key)
         if traced is not None and recording is not None:
@@ -163,6 +163,17 @@ class ItemBefore:
         return target[self.key] if is_view else item
 
 
+def _position(owner: Any, key: Any) -> Any:
+    """Return the key of an array or sequence with what Python takes for it: an array of a range."""
+    if _is_array(owner):
+        parts_of_key = map(operands.position, key) if type(key) is tuple else None
+        return positions(operands.position(key) if parts_of_key is None else (*parts_of_key,))
+    return operands.position(key) if type(owner) in _SEQUENCES else key
+
+
+_SEQUENCES = (list, tuple, str, bytes, range)
+
+
 def _is_array(x: Any) -> bool:
     return isinstance(x, (Staged, np.ndarray))
 
@@ -184,7 +195,7 @@ def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     """Run `target[key] += value`, or another in-place operator; `key` may be an `ItemBefore`."""
     before = key if type(key) is ItemBefore else None
     key = key if before is None else before.key
-    key = positions(key) if _is_array(target) else key
+    key = _position(target, key)
     target = _writable(target, (value, key))
     if before is None:
         before = ItemBefore(target, key) if type(target) is list else None
@@ -202,7 +213,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if type(array) is np.ndarray:
         array = entered_items(array)
     kind = type(array)
-    key = positions(key) if _is_array(array) else key
+    key = _position(array, key)
     if issubclass(kind, Staged):
         return array[key]
     take: Callable[[Any, Any], Any] | None = None

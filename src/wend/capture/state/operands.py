@@ -98,6 +98,15 @@ def unary(name: str, x: Any) -> Any:
     return ask(x, method)
 
 
+def position(key: Any) -> Any:
+    """Return the key of a sequence or array with the integers that users' objects stand for."""
+    if type(key) in _PLAIN_KINDS:
+        return key
+    if isinstance(key, slice):
+        return slice(*map(position, (key.start, key.stop, key.step)))
+    return operator.index(ask(key, "__index__")) if defines(key, "__index__") else key
+
+
 def get_item(owner: Any, key: Any) -> Any:
     """Return `owner[key]`."""
     if type(owner) in _PLAIN_KINDS or not defines(owner, "__getitem__"):
@@ -161,6 +170,7 @@ def _binary(left: Any, name: str, right: Any, suffix: str) -> Any:
     if is_joined:
         if name == "Mult" and not hasattr(other_kind, "__index__"):
             raise TypeError(f"can't multiply sequence by non-int of type {_name_of_class(right)!r}")
+        right = position(right) if name == "Mult" else right
         return (_IN_PLACE[name] if suffix else _BINARY[name][2])(left, right)
     symbol = symbol.split()[0] + "=" if suffix else symbol
     kinds = f"{_name_of_class(left)!r} and {_name_of_class(right)!r}"

@@ -107,6 +107,30 @@ def iterated(x: Any) -> Any:
     return iter(proxy) if proxy is not x and is_iterable else x
 
 
+def proxied_items(x: Any) -> Any:
+    """Return a user's object as code gets it that asks for an iterator as Python does."""
+    return proxied(x, _OF_ITEMS)
+
+
+def items_of(x: Any) -> Any:
+    """Return what code that asks for an iterator takes the items of a user's object from."""
+    items = iterated(x)
+    return _EnteredItems(items) if isinstance(items, _Proxy) else items
+
+
+class _EnteredItems:
+    """The items of a user's iterator, whose `__iter__` has been called: it is not called again."""
+
+    def __init__(self, items: Any) -> None:
+        self._items = items
+
+    def __iter__(self) -> _EnteredItems:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._items)
+
+
 def _class_of_proxies(kind: type, names: frozenset[str]) -> type | None:
     """Return the class of proxies; None if there is no need of one, or a base is written in C."""
     classes = _classes[names]
@@ -201,7 +225,8 @@ def _call_with_items(which: slice, fun: Any, callee: Any, /, *args: Any, **kwarg
     """Call a function that takes the items of some of its arguments."""
     items = list(args)
     if not ((fun is min or fun is max) and len(args) > 1):
-        items[which] = map(iterated, args[which])
+        asks_later = fun is itertools.chain  # for the iterator of each argument when it begins
+        items[which] = map(proxied_items if asks_later else items_of, args[which])
     return callee(*items, **kwargs)
 
 
