@@ -139,6 +139,8 @@ def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
             row = stack_if_list(xs[0])
             return _extreme_of_some(name, row, lambda row: _extreme_of_row(reduce, row), default)
+        if not xs:
+            return original(**default)  # which raises
         items = stack_if_list(xs[0]) if len(xs) == 1 else xs
         if key is None and isinstance(items, _COLLECTIONS) and not _needs_trace(items):
             return original(items, **default)

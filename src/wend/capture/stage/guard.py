@@ -213,7 +213,9 @@ def refuse_foreign_error(error: Exception, callers: Container[CodeType]) -> None
 _FOREIGN_CURE = "do it before the call and pass the result, or make the argument static."
 
 # How messages of others name what stands for a value
-_STAND_IN = re.compile(r"\b(Tracer|TensorList|TracedRange|ZippedIterable)\b|<traced ")
+_STAND_IN = re.compile(
+    r"\b(Tracer|TracedArray|TracedNumber|TensorList|TracedRange|ZippedIterable)\b|<traced "
+)
 
 
 def _is_about_traced(error: BaseException) -> bool:

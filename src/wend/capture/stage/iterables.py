@@ -23,7 +23,7 @@ from wend.numpy import ranges
 from wend.numpy.shaping import stack
 from wend.numpy.slices import as_position
 from wend.ops import lists, shaping
-from wend.trace.arrays.attributes import class_name, class_of
+from wend.trace.arrays.attributes import class_name, class_of, not_iterable
 from wend.trace.arrays.decided_integers import decided_integer
 from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.tracer import Tracer
@@ -292,6 +292,9 @@ class ZippedIterable:
         strict: whether `zip` requires equal lengths.
         function: the function of `map`.
         kind: the class that it stands for.
+
+    Raises:
+        TypeError: a part is no iterable.
     """
 
     def __init__(
@@ -302,6 +305,11 @@ class ZippedIterable:
         function: Callable[..., Any] | None = None,
         kind: type = zip,
     ) -> None:
+        for part in parts:
+            if isinstance(part, Staged) and not part.type.rank:
+                raise TypeError(not_iterable(part))
+            if not (hasattr(type(part), "__iter__") or hasattr(type(part), "__getitem__")):
+                iter(part)  # Python's error
         self.parts = parts
         self.enumerate_from = None if enumerate_from is None else _as_bound(enumerate_from)
         self.strict, self.function, self.kind = strict, function, kind

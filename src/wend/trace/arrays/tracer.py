@@ -451,7 +451,9 @@ class Tracer(Operators, Methods, InPlaceMethods):
         if self.type.shape == ():
             advice = self._static_advice()
             cure = advice and f"if a number is needed here, {advice}."
-            raise TypeError(explain(not_iterable(self), f"it is {self!r}", cure=cure))
+            error = TypeError(not_iterable(self))  # the text is Python's: a handler may print it
+            error.add_note(explain(f"it is {self!r}", cure=cure))
+            raise error
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
