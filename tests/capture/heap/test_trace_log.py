@@ -560,7 +560,22 @@ def test_variables_are_made_by_the_first_call():
 
 
 # Errors
-def test_an_error_of_the_user_undoes_nothing_but_traced_values():
+def test_an_error_of_the_user_undoes_nothing():
+    log, last = [], [None]
+
+    @wend.function
+    def fun(x):
+        log.append("called")
+        made = [x]
+        last[0] = len(made)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fun(1.0)
+    assert (log, last) == (["called"], [1])
+
+
+def test_an_error_of_the_user_is_refused_where_traced_values_would_be_taken_back():
     log, last = [], [None]
 
     @wend.function
@@ -569,9 +584,9 @@ def test_an_error_of_the_user_undoes_nothing_but_traced_values():
         last[0] = x
         raise ValueError("no")
 
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(SideEffectError, match="`last` is changed"):
         fun(1.0)
-    assert (log, last) == (["called"], [None])
+    assert (log, last) == ([], [None])
 
 
 def test_a_function_that_is_not_captured_changes_what_it_likes_at_each_trace():

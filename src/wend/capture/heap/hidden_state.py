@@ -73,6 +73,13 @@ def looks(fun: Any) -> bool:
     return fun.__name__ in (_looking_methods(kind) or ())
 
 
+def takes_lock(fun: Any) -> bool:
+    """Return whether a method takes or gives back a lock by its name, not by `with`."""
+    kind = type(getattr(fun, "__self__", None))
+    is_of_lock = kind.__module__ == "_thread" and kind.__name__ in _LOCKS
+    return is_of_lock and fun.__name__ in ("acquire", "release")
+
+
 def changes(fun: Any) -> bool:
     """Return whether a method changes such a state."""
     if not isinstance(fun, types.BuiltinMethodType | types.MethodType):

@@ -229,7 +229,7 @@ def trace_log() -> Iterator[TraceLog]:
     """Log the writes of a trace.
 
     They are undone if wend refuses it. An error of the user's own undoes nothing in Python; only
-    traced values are taken back then.
+    traced values are taken back then, from what the trace has made (see `refuse_lost`).
     """
     log = TraceLog()
     with scoped(_logs, (*_logs.get(), log)):

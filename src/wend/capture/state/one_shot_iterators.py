@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from wend.base.context_values import scoped
 from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
-from wend.capture.heap.hidden_state import changes, has_hidden_state
+from wend.capture.heap.hidden_state import changes, has_hidden_state, takes_lock
 from wend.capture.heap.places import PositionPlace, named
 from wend.capture.heap.trace_log import HOLDERS, is_trace_logged, note_write
 from wend.capture.state import unsure_iterators
@@ -118,7 +118,8 @@ def check_change(method: Any) -> None:
     Raises:
         StructureError: the object is from outside the loop or branch that is recorded.
     """
-    if changes(method) and _is_from_outside(method.__self__):
+    takes = takes_lock(method) and current_region() is not None
+    if takes or (changes(method) and _is_from_outside(method.__self__)):
         what = f"{type(method.__self__).__name__}.{method.__name__}"
         raise StructureError(
             explain(
