@@ -25,12 +25,14 @@ PARAMS = (
 )
 TYPES = "ptr, i64, i64, ptr, i64, i64, ptr, i64, i64, i64"
 
-# The register block in rows and vectors of columns: as many sums as a processor has in flight.
+# The register block in rows and vectors of columns: twelve sums, as many as there are registers for
+# beside their operands. The last columns are computed two vectors at a time, where that leaves
+# fewer.
 _ROW_BLOCK = (4, 3)
 # Leftover rows are computed one at a time, by so many vectors while there are as many
 _SINGLE_ROW_VECTORS = (8, 4)
-# Likewise of dot products, in rows and columns
-_DOT_BLOCK, _DOTS_OF_ROW = (4, 3), (1, 4)
+# Likewise of dot products, in rows and columns, and the others of a row
+_DOT_BLOCK, _DOTS_OF_ROW = (4, 3), 4
 # The sums that a single dot product is split into, since each addition waits for the one before it
 _PARTIAL_SUMS = 4
 
@@ -134,22 +136,32 @@ class _Kernels:
     # Rows of x times vectors of y
     def _rows(self) -> None:
         """Emit blocks of rows for each block of columns, which stays in the cache meanwhile."""
-        rows, vectors = _ROW_BLOCK
+        w, lanes, (rows, vectors) = self.w, self.vector.lanes, _ROW_BLOCK
         in_blocks = self._whole("%rows", rows)
 
         def blocks(j: str, vectors: int, mask: str | None) -> None:
             self._each("0", in_blocks, rows, lambda i: self._block(i, j, rows, vectors, mask))
 
-        self._columns((vectors,), blocks)
+        whole = w.define(f"udiv i64 %columns, {lanes}")
+        pairs = w.define(f"urem i64 {self._times(whole, '2')}, {vectors}")
+        most_pairs = w.define(f"udiv i64 {whole}, 2")
+        pairs = w.define(f"call i64 @llvm.umin.i64(i64 {pairs}, i64 {most_pairs})")
+        in_pairs = self._times(pairs, str(2 * lanes))
+        start = self._whole(w.define(f"sub i64 %columns, {in_pairs}"), vectors * lanes)
+        end = w.define(f"add i64 {start}, {in_pairs}")
+        self._columns([(vectors, start), (2, end)], blocks)
+        ends = [(width, self._whole("%columns", width * lanes)) for width in _SINGLE_ROW_VECTORS]
 
         def single(i: str) -> None:
-            self._columns(_SINGLE_ROW_VECTORS, lambda j, n, mask: self._block(i, j, 1, n, mask))
+            self._columns(ends, lambda j, n, mask: self._block(i, j, 1, n, mask))
 
         self._each(in_blocks, "%rows", 1, single)
 
-    def _columns(self, widths: Sequence[int], body: Callable[[str, int, str | None], None]) -> None:
-        """Emit loops that run `body` on blocks of so many vectors, and on masked single ones."""
-        w, lanes = self.w, self.vector.lanes
+    def _columns(
+        self, ends: Sequence[tuple[int, str]], body: Callable[[str, int, str | None], None]
+    ) -> None:
+        """Emit loops that run `body` on so many vectors up to each end, then on masked ones."""
+        w, lanes, start = self.w, self.vector.lanes, "0"
 
         def unmasked(vectors: int) -> Callable[[str], None]:
             return lambda j: body(j, vectors, None)
@@ -157,11 +169,10 @@ class _Kernels:
         def masked(j: str) -> None:
             body(j, 1, self._mask(w.define(f"sub i64 %columns, {j}")))
 
-        whole = "0"
-        for vectors in widths:
-            start, whole = whole, self._whole("%columns", vectors * lanes)
-            self._each(start, whole, vectors * lanes, unmasked(vectors))
-        self._each(whole, "%columns", lanes, masked)
+        for vectors, end in ends:
+            self._each(start, end, vectors * lanes, unmasked(vectors))
+            start = end
+        self._each(start, "%columns", lanes, masked)
 
     def _block(self, i: str, j: str, rows: int, vectors: int, mask: str | None) -> None:
         w, lanes = self.w, self.vector.lanes
@@ -190,19 +201,20 @@ class _Kernels:
     # Dot products along the depth
     def _rows_of_dots(self) -> None:
         rows, columns = _DOT_BLOCK
-        in_blocks = self._whole("%rows", rows)
-        self._split(
-            "%columns",
-            columns,
-            lambda j, n: self._each("0", in_blocks, rows, lambda i: self._dots(i, j, rows, n)),
-        )
-        rows, columns = _DOTS_OF_ROW
+        in_rows, in_columns = self._whole("%rows", rows), self._whole("%columns", columns)
         self._each(
-            in_blocks,
-            "%rows",
-            rows,
-            lambda i: self._split("%columns", columns, lambda j, n: self._dots(i, j, rows, n)),
+            "0",
+            in_columns,
+            columns,
+            lambda j: self._each("0", in_rows, rows, lambda i: self._dots(i, j, rows, columns)),
         )
+
+        def others(i: str) -> None:
+            is_in_block = self.w.define(f"icmp ult i64 {i}, {in_rows}")
+            start = self.w.define(f"select i1 {is_in_block}, i64 {in_columns}, i64 0")
+            self._split(start, "%columns", _DOTS_OF_ROW, lambda j, n: self._dots(i, j, 1, n))
+
+        self.w.loop("%rows", others)
 
     def _dots(self, i: str, j: str, rows: int, columns: int) -> None:
         w = self.w
@@ -299,11 +311,14 @@ class _Kernels:
         return sums[0]
 
     # Helpers
-    def _split(self, count: str, block_size: int, body: Callable[[str, int], None]) -> None:
+    def _split(
+        self, start: str, end: str, block_size: int, body: Callable[[str, int], None]
+    ) -> None:
         """Emit loops that run `body` on blocks of indices, then on single ones."""
-        whole = self._whole(count, block_size)
-        self._each("0", whole, block_size, lambda k: body(k, block_size))
-        self._each(whole, count, 1, lambda k: body(k, 1))
+        count = self._whole(self.w.define(f"sub i64 {end}, {start}"), block_size)
+        whole = self.w.define(f"add i64 {start}, {count}")
+        self._each(start, whole, block_size, lambda k: body(k, block_size))
+        self._each(whole, end, 1, lambda k: body(k, 1))
 
     def _whole(self, count: str, block_size: int) -> str:
         """Return where the last whole block ends."""
