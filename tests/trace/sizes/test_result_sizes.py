@@ -85,6 +85,34 @@ def test_sizes_that_are_kept(name: str) -> None:
     assert ("broadcast_shapes" in ops) == (name == "eye")  # which compares two lines
 
 
+# In narrow dtypes sums wrap, and casts to them cut: their results are sizes of their own.
+WRAPPED = {
+    "cast": lambda n: (wnp.zeros(n.astype(np.uint8)), wnp.ones(n)),
+    "mul": lambda n: (wnp.zeros(np.uint8(n) * np.uint8(2)), wnp.ones(2 * n)),
+    "add": lambda n: (wnp.zeros(n.astype(np.int8) + 1), wnp.ones(n + 1)),
+    "sub": lambda n: (wnp.arange(600)[np.uint8(n) - np.uint8(n + 1) :], wnp.ones(601)[: n + 1]),
+    "neg": lambda n: (wnp.arange(600)[: -n.astype(np.int8)], wnp.ones(600)[:-n]),
+    "of 32 bits": lambda n: (wnp.zeros(np.int32(n) * np.int32(2**30) // 2**29), wnp.ones(2 * n)),
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("name", WRAPPED)
+def test_sizes_in_narrow_dtypes(name: str, backend: str) -> None:
+    """Native code that took them for equal would read beyond the shorter array."""
+    pair = WRAPPED[name]
+    fun = wend.function(lambda n: wnp.add(*pair(n)), backend=backend)
+    for n in map(np.int64, (1, 3, 127, 128, 255, 256, 300)):
+        with np.errstate(over="ignore"):
+            try:
+                expected = np.add(*pair(n))
+            except ValueError:
+                with pytest.raises(ValueError, match=r"broadcast|negative"):
+                    fun(n)
+                continue
+        np.testing.assert_array_equal(fun(n), expected)
+
+
 def test_masks_of_one_array_are_one_size() -> None:
     @wend.function(input_signature=[wend.TensorSpec([None])] * 2, backend="numpy")
     def fun(x, y):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.ir.builder import new_symbol
+from wend.ir.dtypes import INT64
 from wend.ir.graph import Value
 from wend.ir.op import Op
 from wend.ir.types import Dim, Symbol, Type, substitute, symbols
@@ -104,14 +105,17 @@ class SizeTable:
         if node.op is creating.constant:
             return constant(int(node.attrs["value"]))
         if node.op is elementwise.cast:
-            # Casts between integers keep every number that can be a size.
+            # Wider integers keep every number that can be a size.
             (operand,) = node.operands
-            is_integer = operand.tensor.dtype.kind in "iu"
-            return self.of_value(operand) if is_integer else self._opaque(value)
+            known = operand.tensor.dtype
+            is_kept = known.kind in "iu" and known.itemsize <= value.tensor.dtype.itemsize
+            return self.of_value(operand) if is_kept else self._opaque(value)
         if node.op is shaping.dim_of and node.operands[0].tensor.shape is not None:
             return self.of_dim(node.operands[0].tensor.dims[node.attrs["axis"]])
         if node.op is creating.nonnegative:
             return self.of_value(node.operands[0])
+        if value.tensor.dtype != INT64:  # arithmetic that may wrap
+            return self._opaque(value)
         if node.op is elementwise.neg:
             return ZERO.minus(self.of_value(node.operands[0]))
         if node.op not in _ARITHMETIC:
