@@ -1,4 +1,4 @@
-"""Python's numbers of the run that a dtype cannot hold, wherever one becomes an element."""
+"""Numbers of the run that a dtype cannot hold, wherever one becomes an element."""
 
 from __future__ import annotations
 
@@ -111,3 +111,66 @@ def test_numbers_fit_or_raise(name: str, dtype: str) -> None:
             assert not isinstance(result, Exception), f"{v!r}: {result!r}, not {expected!r}"
             assert result.dtype == expected.dtype, v
             np.testing.assert_allclose(result, expected, rtol=1e-3, err_msg=repr(v))
+
+
+# NumPy's scalars: it makes Python numbers of those that are assigned to elements of signed dtypes.
+SCALARS = [
+    *map(np.int64, INTEGERS),
+    *map(np.float64, (*FLOATS, *EXTREMES)),
+    *(np.uint8(254), np.int16(-129), np.uint64(2**63), np.uint64(7), np.uint32(2**31)),
+    *(np.float32(-1e5), np.float16(200.0), np.float32(np.nan), np.True_, np.array(300)),
+]
+# How it casts scalars there depends on the function, and so does what it makes of NaN.
+MADE_OF_SCALARS = CALLS.keys() - {
+    *("arange", "arange of two", "arange of one", "arange of none", "arange with a step"),
+    *("linspace", "eye"),
+}
+
+
+def is_listed_cast(v: Any, dtype: str) -> bool:
+    """Return whether a cast in C is undefined: see *Corners* in docs/from-numpy.md."""
+    if v.dtype.kind != "f" or dtype == "f2":
+        return False
+    limits = np.iinfo(dtype)
+    return not limits.min - 1 < float(v) < limits.max + 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", sorted(MADE_OF_SCALARS))
+def test_scalars_of_numpy_fit_or_raise_where_they_are_assigned(name: str, dtype: str) -> None:
+    call = CALLS[name]
+    with wend.config(backend="numpy"):
+        compiled = wend.function(lambda v: call(v, dtype))
+        for v in SCALARS:
+            expected, result = outcome(call, v, dtype), outcome(compiled, v)
+            if isinstance(expected, Exception):
+                kind = next(c for c in type(expected).__mro__ if c.__module__ == "builtins")
+                assert isinstance(result, kind), f"{v!r}: {result!r}, not {expected!r}"
+                continue
+            assert not isinstance(result, Exception), f"{v!r}: {result!r}, not {expected!r}"
+            assert result.dtype == expected.dtype, v
+            if not is_listed_cast(v, dtype):
+                np.testing.assert_array_equal(result, expected, err_msg=repr(v))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("v", [np.int64(300), np.float64(np.nan), np.uint8(254)])
+def test_a_scalar_that_is_known_has_to_fit_as_well(v: Any, backend: str) -> None:
+    def in_a_loop(x: Any) -> Any:
+        out = np.zeros(3, np.int8)
+        for i in range(3):
+            out[i] = x[i]
+        return out
+
+    def known(x: Any) -> Any:
+        out = np.zeros(3, np.int8)
+        out[1] = v
+        return out
+
+    x = np.array([1, 2, v])
+    for fun in (in_a_loop, known):
+        with pytest.raises((OverflowError, ValueError)) as expected:
+            fun(x)
+        with pytest.raises(expected.type) as raised:
+            wend.function(fun, backend=backend)(x)
+        assert str(raised.value) == str(expected.value)

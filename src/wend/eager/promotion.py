@@ -52,6 +52,14 @@ def is_weak(x: Any) -> bool:
     return x.weak if isinstance(x, Staged) else type(x) in PYTHON_SCALARS
 
 
+def is_scalar(x: Any) -> bool:
+    """Return whether an operand is a scalar of NumPy, plain or staged, and no 0-d array."""
+    if not isinstance(x, Staged):
+        return isinstance(x, np.generic)
+    is_array = x.zero_dim is not False  # perhaps in some runs only
+    return x.type.shape == () and not x.weak and not is_array
+
+
 def promotion_kinds(xs: Sequence[Any]) -> list[Any]:
     """Return the operands of NumPy's promotion: dtypes, or the Python types of scalars.
 
@@ -101,15 +109,27 @@ def cast(x: Any, dtype: np.dtype) -> Any:
     return _convert_operand(elementwise.cast, x, dtype=dtype)
 
 
-def as_element(x: Any, dtype: np.dtype) -> Any:
+def as_element(x: Any, dtype: np.dtype, *, is_assigned: bool = False) -> Any:
     """Return the operand as an element of this dtype: Python's floats, too, have to fit integers.
 
-    A whole array of floats is cast by `cast`, which raises nothing.
+    A whole array is cast by `cast`, which raises nothing, and so is a scalar of NumPy, unless it
+    is assigned to elements of a signed dtype, or stands in their list: NumPy makes a Python number
+    of it there.
     """
     dtype = np.dtype(dtype)
-    is_number = isinstance(x, Staged) and is_weak(x) and tensor_type(x).dtype.kind == "f"
+    is_number = is_weak(x) or (is_assigned and dtype.kind == "i" and is_scalar(x))
     if not is_number or dtype.kind not in "iu":
         return cast(x, dtype)
+    if not isinstance(x, Staged):
+        return np.array([x], dtype)[0] if is_assigned else cast(x, dtype)
+    kind = tensor_type(x).dtype.kind
+    if kind != "f":
+        return cast(_in_range(x, dtype) if kind in "iu" else x, dtype)
+    return _truncated_in_range(cast(x, np.dtype(np.float64)), dtype)
+
+
+def _truncated_in_range(x: Any, dtype: np.dtype) -> Any:
+    """Return a Python float as an integer; if it does not fit, NumPy's error is raised."""
     limits = np.iinfo(dtype)
     number = apply(elementwise.trunc, x)
     is_low = apply(elementwise.lt, number, np.float64(limits.min))
@@ -145,11 +165,15 @@ def wrapped(x: Any, dtype: np.dtype) -> Any:
 
 def _in_range(x: Any, dtype: np.dtype) -> Any:
     """Return a Python integer; if it does not fit a dtype, NumPy's OverflowError is raised."""
-    limits = np.iinfo(dtype)
-    is_out = apply(elementwise.lt, x, np.int64(limits.min))
-    if limits.max < 2**63:
-        is_above = apply(elementwise.gt, x, np.int64(limits.max))
-        is_out = apply(elementwise.bit_or, is_out, is_above)
+    limits, own = np.iinfo(dtype), np.iinfo(tensor_type(x).dtype)
+    outside = []
+    if own.min < limits.min:
+        outside.append(apply(elementwise.lt, x, own.dtype.type(limits.min)))
+    if limits.max < own.max:
+        outside.append(apply(elementwise.gt, x, own.dtype.type(limits.max)))
+    if not outside:
+        return x
+    is_out = outside[0] if len(outside) == 1 else apply(elementwise.bit_or, *outside)
     return apply(
         effects.checked,
         x,

@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import cast, is_weak, result_dtype, tensor_type
+from wend.eager.promotion import cast, is_scalar, is_weak, result_dtype, tensor_type
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
@@ -168,7 +168,7 @@ def _cast(x: Any, array: Any, casting: Any) -> Any:
 
 def _cast_values(values: Any, array: Any) -> Any:
     """Cast array values under the safe rule; numbers and lists are cast later."""
-    is_array = isinstance(values, (Staged, np.ndarray)) and shaping.rank_of(values)
+    is_array = isinstance(values, (Staged, np.ndarray)) and not is_scalar(values)
     values = put_operand(values, dtype_of(array))
     if is_weak(values):
         return cast(values, dtype_of(array))

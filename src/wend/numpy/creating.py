@@ -50,6 +50,14 @@ def full_like(
     return _full_like(fill_value, x, dtype, shape)
 
 
+def _item(x: Any, dtype: Any) -> Any:
+    """Return an item of a list, cast by itself: integers of the run have to fit the dtype."""
+    if not any_staged([x]):
+        return np.asarray([x], dtype)[0]
+    is_cast = isinstance(x, Staged) and dtype is not None
+    return as_element(x, np.dtype(dtype), is_assigned=True) if is_cast else asarray(x, dtype)
+
+
 @implements(np.asarray)
 def asarray(
     x: Any,
@@ -63,9 +71,7 @@ def asarray(
     check_device(device)
     original = x
     if not isinstance(x, Staged):
-        # Each item is cast by itself: Python's integers of the run have to fit the dtype.
-        items = [(asarray if any_staged([item]) else np.asarray)(item, dtype) for item in x]
-        x = shaping.stack(items)
+        x = shaping.stack([_item(item, dtype) for item in x])
     x = x if dtype is None else as_element(x, np.dtype(dtype))
     if copy is False and x is not original:
         raise ValueError("asarray cannot do without a copy here")

@@ -17,6 +17,7 @@ from wend.eager.promotion import (
     as_array,
     as_element,
     cast,
+    is_scalar,
     is_weak,
     result_dtype,
     tensor_type,
@@ -32,8 +33,11 @@ def operand(x: Any) -> Any:
     return creating.asarray(x) if isinstance(x, (list, tuple)) and any_staged(x) else as_array(x)
 
 
-def put_operand(x: Any, dtype: np.dtype) -> Any:
+def put_operand(x: Any, dtype: np.dtype, *, is_assigned: bool = False) -> Any:
     """Return an operand that is put into an array; NumPy casts what is no number to its dtype.
+
+    A scalar of NumPy that is assigned has to fit a signed dtype, as Python's numbers have to fit
+    any.
 
     Raises:
         TypeMismatchError: it is an array that holds no numbers, or complex ones for real ones.
@@ -54,12 +58,10 @@ def put_operand(x: Any, dtype: np.dtype) -> Any:
         raise TypeMismatchError(f"cannot put {tensor_type(array)} into an array of {dtype}")
     if dtype.kind not in "iu":
         return array
-    # Python's numbers have to fit the dtype, in a list, too.
-    return creating.asarray(x, dtype) if is_list else _fitting(array, dtype)
-
-
-def _fitting(x: Any, dtype: np.dtype) -> Any:
-    return as_element(x, dtype) if is_weak(x) and dtype_of(x).kind == "f" else x
+    if is_list:  # whose numbers have to fit, too
+        return creating.asarray(x, dtype)
+    is_number = is_weak(array) or (is_assigned and is_scalar(array))
+    return as_element(array, dtype, is_assigned=is_assigned) if is_number else array
 
 
 def put_rank(x: Any) -> int:

@@ -231,7 +231,7 @@ def _fit_count(value: Any, part: Any) -> Any:
 def _fit_value(value: Any, x: Any, target: Any, key: Any) -> Any:
     """Cast the value to the dtype of the array and broadcast it to the shape of `target`."""
     dtype = tensor_type(x).dtype
-    value = cast(put_operand(value, dtype), dtype)
+    value = cast(put_operand(value, dtype, is_assigned=parts.is_basic(key)), dtype)
     target_dims, whole_dims = tensor_type(target).dims, tensor_type(value).dims
     while shaping.rank_of(value) > len(target_dims) and tensor_type(value).dims[0] == 1:
         value = shaping.squeeze(value, 0)

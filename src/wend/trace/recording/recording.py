@@ -31,7 +31,7 @@ from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownField
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_transforms import may_copy, view_transform_of
-from wend.trace.recording.arguments import LeafType
+from wend.trace.recording.arguments import LeafType, is_zero_dim
 from wend.trace.recording.captures import Captures
 from wend.trace.recording.carry_type_cache import CarryTypeCache
 from wend.trace.recording.frames import FrameStates
@@ -227,6 +227,7 @@ class Recording(Recorder):
     def captured(self, array: np.ndarray) -> Tracer:
         """Return the traced array that stands for an array of outside: one for each array."""
         tracer: Tracer = self.captures.tracer(array, self.wrap)
+        tracer.zero_dim = is_zero_dim(array)
         return tracer
 
     def param(self, type: Type, *, weak: bool = False, name: str | None = None) -> Tracer:
