@@ -130,6 +130,26 @@ def test_types_that_a_ufunc_does_not_take_are_named_by_numpy(method: Any) -> Non
     assert str(found.value).partition(",")[0] == str(expected.value).partition(",")[0]
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract])
+@pytest.mark.parametrize("dtype", "i1 u1 i4 u4 i8 f4".split())
+@pytest.mark.parametrize("key", [(0, [0, 0, 1]), 1, slice(None)], ids=str)
+def test_at_takes_pythons_numbers_in_the_dtype_of_the_array(
+    ufunc: Any, dtype: str, key: Any
+) -> None:
+    def run(x: Any, n: Any) -> Any:
+        ufunc.at(x, key, 3)
+        ufunc.at(x, key, n)
+        ufunc.at(x, key, -300)
+        return x
+
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    expected = run(x.copy(), 2)
+    for backend in ("numpy", "native"):
+        found = wend.function(run, backend=backend)(x.copy(), 2)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
 # Positions that only the run knows
 NUMBERS, PLACES = np.array([0.3, -1.2, 2.5, 0.7, -0.4, 1.9, 1.1]), np.array([0, 3, 0, 2, -2, 1, 0])
 COMBINED = [np.maximum, np.minimum, np.multiply, np.fmax, np.hypot, np.logaddexp, np.logical_or]

@@ -30,13 +30,19 @@ QRResult = type(np.linalg.qr(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))
 
 
+def check_matrix(a: Any) -> None:
+    """Raise NumPy's error unless the array is a matrix or a stack of them."""
+    rank = shaping.rank_of(a)
+    if rank < 2:
+        raise np.linalg.LinAlgError(
+            f"{rank}-dimensional array given. Array must be at least two-dimensional"
+        )
+
+
 def check_square(a: Any) -> None:
     """Raise NumPy's error unless the array is a square matrix or a stack of them."""
+    check_matrix(a)
     dims = tensor_type(a).dims
-    if len(dims) < 2:
-        raise np.linalg.LinAlgError(
-            f"{len(dims)}-dimensional array given. Array must be at least two-dimensional"
-        )
     if isinstance(dims[-1], int) and isinstance(dims[-2], int) and dims[-1] != dims[-2]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
 
@@ -111,6 +117,7 @@ def svd(
     derivative.
     """
     (a,) = promote_dtypes_inexact(a)
+    check_matrix(a)
     a = hermitian_of_lower(a) if hermitian else a
     if not compute_uv:
         return apply_all(ops.svd, a, full=False)[1]
@@ -143,6 +150,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
             )
         )
     (a,) = promote_dtypes_inexact(a)
+    check_matrix(a)
     results = apply_all(factors.qr, a, complete=mode == "complete")
     return results[1] if mode == "r" else QRResult(*results)
 
@@ -157,6 +165,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNS
     Its derivative assumes that the rank is locally constant.
     """
     a = staged(a)
+    check_matrix(a)
     *stack, rows, columns = tensor_type(a).dims
     if 0 in (rows, columns):
         return creating.zeros_like(shaping.reshape(a, (*stack, columns, rows)))

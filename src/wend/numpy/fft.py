@@ -271,8 +271,8 @@ def _shift(x: Any, axes: Any, sign: int) -> Any:
     sizes = shaping.shape(x)
     if axes is None:
         axes = tuple(range(len(sizes)))
-    elif not isinstance(axes, (tuple, list)):
-        axes = (axes,) if isinstance(axes, (int, np.integer)) else tuple(axes)
+    else:
+        axes = (operator.index(axes),) if shaping.is_single_number(axes) else tuple(axes)
     return roll(x, tuple(sign * (sizes[axis] // 2) for axis in axes), tuple(axes))
 
 

@@ -297,6 +297,8 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
         x, axis = shaping.ravel(x), 0
     axis = normalize_axis_index(as_axis(axis), shaping.rank_of(x))
     indices = operand(indices)
+    if tensor_type(indices).dtype.kind not in "iu":
+        indices = shaping.cast_as(indices, INT64, "safe")  # bools are positions, too
     indices = apply_index_mode(indices, shaping.shape(x)[axis], mode)
     return _gather(x, [_WHOLE] * axis + [indices] + [_WHOLE] * (shaping.rank_of(x) - axis - 1))
 

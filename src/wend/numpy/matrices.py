@@ -15,6 +15,7 @@ from wend.numpy.operands import all_staged, dtype_of, staged, strong
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import arange
 from wend.numpy.shaping import known_size
+from wend.numpy.slices import as_wide
 
 
 def _diagonal_offset(x: Any) -> Any:
@@ -60,6 +61,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError("axis1 and axis2 cannot be the same")
     front = shaping.moveaxis(a, (first, second), (0, 1))
     rows, columns = shaping.shape(front)[:2]
+    offset = ew.maximum(-rows, ew.minimum(as_wide(offset), columns))  # whose negative fits
     row, column = max(0, -offset), max(0, offset)
     count = ew.maximum(ew.minimum(rows - row, columns - column), 0)
     index = arange(count)
@@ -70,7 +72,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 @implements(np.diag)
 def diag(v: Any, k: int = 0) -> Any:
     """Extract a diagonal or construct a diagonal array; see `numpy.diag`."""
-    v = staged(v)
+    v, k = staged(v), as_wide(k)
     match shaping.rank_of(v):
         case 1:
             return _diagonal_matrix(v, k)
@@ -107,6 +109,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     if shaping.rank_of(x) != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
     count = known_size(x, 0, "vander without N") if N is None else N
+    if count < 0:
+        raise ValueError("negative dimensions are not allowed")
     dtype = np.promote_types(tensor_type(x).dtype, int)
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
     column = shaping.expand_dims(cast(x, dtype), 1)

@@ -110,7 +110,9 @@ def polyfit(
 @implements(np.polyder)
 def polyder(p: Any, m: int = 1) -> Any:
     """Return the derivative of the specified order of a polynomial; see `numpy.polyder`."""
-    p = staged(p)
+    p, m = staged(p), int(m)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
     for _ in range(m):
         powers = np.arange(known_size(p, 0, "polyder") - 1, 0, -1)
         p = p[:-1] * powers
@@ -120,7 +122,9 @@ def polyder(p: Any, m: int = 1) -> Any:
 @implements(np.polyint)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """Return an antiderivative (indefinite integral) of a polynomial; see `numpy.polyint`."""
-    p = staged(p)
+    p, m = staged(p), int(m)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
     constants = [0.0] * m if k is None else [k] if np.ndim(k) == 0 else list(k)
     constants = constants * m if len(constants) == 1 else constants
     for constant in constants[:m]:

@@ -35,10 +35,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Roll array elements along a given axis; see `numpy.roll`."""
     a = staged(a)
     if axis is None:
-        rolled = _roll_axis(shaping.ravel(a), shift, 0)
-        return shaping.reshape(rolled, shaping.shape(a))
+        return shaping.reshape(roll(shaping.ravel(a), shift, 0), shaping.shape(a))
     axes = normalize_axis_tuple(axis, shaping.rank_of(a), allow_duplicate=True)
-    shifts = shift if isinstance(shift, (tuple, list)) else [shift] * len(axes)
+    shifts = [shift] if shaping.is_single_number(shift) else [*shift]
+    shifts = shifts * len(axes) if len(shifts) == 1 else shifts
     axes = axes * len(shifts) if len(axes) == 1 else axes
     for axis_shift, k in zip(shifts, axes, strict=True):
         a = _roll_axis(a, axis_shift, k)
@@ -107,7 +107,7 @@ def _repeat_positions(size: Any, repeats: Any) -> Any:
         count = cast(repeats, INT64)
         is_too_big = ew.greater(count, _MAX_ELEMENTS // ew.maximum(size, 1))
         total = require(size * count, is_too_big, MemoryError, _TOO_BIG)
-        return ew.floor_divide(arange(total), ew.maximum(repeats, 1))
+        return ew.floor_divide(arange(total), ew.maximum(count, 1))
     counts = _check_count_of(cast(repeats, INT64), size)
     counts, _ = broadcast(counts, arange(size))
     ends = reducing.cumsum(staged(counts))
@@ -197,6 +197,8 @@ def resize(a: Any, new_shape: Any) -> Any:
             )
         )
     shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (int(new_shape),)
+    if min(shape, default=0) < 0:
+        raise ValueError("all elements of `new_shape` must be non-negative")
     flat = shaping.ravel(staged(a))
     size, total = shaping.size(flat), math.prod(shape)
     if tensor_type(flat).dims[0] == 0:

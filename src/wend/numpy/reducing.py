@@ -17,6 +17,7 @@ from wend.numpy import creating, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.operands import as_axis
 from wend.numpy.public import STAGED, implements
+from wend.numpy.slices import as_wide
 from wend.ops import reducing as ops
 from wend.ops import searching
 from wend.ops.build import Axes
@@ -64,7 +65,7 @@ def _from_initial(combine: Callable[..., Any], result: Any, initial: Any) -> Any
     """Return the result of a reduction that starts from `initial=`."""
     if initial is None:
         return result
-    return combine(result, as_element(initial, tensor_type(result).dtype))
+    return combine(result, as_element(initial, tensor_type(result).dtype, is_assigned=True))
 
 
 @implements(np.sum)
@@ -186,7 +187,7 @@ def degrees_of_freedom(ddof: float, correction: float | None) -> float:
     """Return `ddof=`, which is called `correction=` in the array API standard."""
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
-    return ddof if correction is None else correction
+    return as_wide(ddof if correction is None else correction)  # type: ignore[no-any-return]
 
 
 _mean = mean
@@ -311,8 +312,7 @@ def _make_sort_function(
     ) -> Any:
         if not any_staged([x]) and not descending:
             return original(x, axis, kind, order, stable=stable)
-        if order is not None:
-            raise ValueError("Cannot specify order when the array has no fields.")
+        original(np.zeros(0), -1, kind, order, stable=stable)  # NumPy's errors
         return compute(as_array(x), axis, descending)
 
     function.__name__ = function.__qualname__ = original.__name__

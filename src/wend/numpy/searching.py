@@ -28,6 +28,7 @@ from wend.numpy.operands import (
 from wend.numpy.public import implements
 from wend.numpy.ranges import linspace, zeros
 from wend.numpy.shaping import known_size
+from wend.numpy.slices import as_wide
 from wend.ops import elementwise
 from wend.ops import indexing as indexing_ops
 from wend.ops import searching as ops
@@ -158,6 +159,9 @@ def histogram(
     if not any_staged([bins]):
         np.histogram_bin_edges(np.zeros(1), bins, (0, 1))  # NumPy's errors
     is_number = not np.ndim(bins)
+    if is_number:
+        text = "`bins` must be positive, when an integer"
+        bins = require(as_wide(bins), ew.less(bins, 1), ValueError, text)
     edges = _bin_edges(a, bins, range) if is_number else staged(bins)
     if not is_number:
         falls = reducing.any(ew.less(edges[1:], edges[:-1]))

@@ -104,6 +104,13 @@ def as_position(index: Any, *, of_list: bool = False) -> Any:
     return cast(index, INT64)
 
 
+def as_wide(number: Any) -> Any:
+    """Return a whole number of NumPy in 64 bits, whose negative does not wrap; others unchanged."""
+    if isinstance(number, Staged):
+        return as_position(number) if number.type.dtype.kind in "iu" else number
+    return int(number) if isinstance(number, np.integer) else number
+
+
 def _backward_bound(bound: Any, size: Any) -> Any:
     """Return the position of a bound of a backward slice, with −1 before the first element."""
     bound = _as_int64(bound)

@@ -319,7 +319,7 @@ def cov(
     rows = [_variables_as_rows(cast(x, compute_dtype), rowvar) for x in samples]
     x = rows[0] if y is None else shaping.concatenate(rows, axis=0)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    weights = [staged(w) for w in (fweights, aweights) if w is not None]
+    weights = _weights_of_samples(fweights, aweights, x)
     if not weights:
         centred = x - reducing.mean(x, axis=1, keepdims=True)
         weighted, scale = centred, shaping.shape(x)[1] - ddof
@@ -336,6 +336,27 @@ def cov(
     covariance = contracting.matmul(centred, shaping.transpose(ew.conjugate(weighted)))
     factor = 1 / cast(ew.maximum(scale, 0), dtype_of(covariance))
     return shaping.squeeze(covariance * factor)
+
+
+def _weights_of_samples(fweights: Any, aweights: Any, x: Any) -> list[Any]:
+    """Return the weights of `cov` that there are, checked as NumPy checks them."""
+    found = []
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        weights = staged(weights)
+        if name == "fweights":
+            is_whole = reducing.all(ew.equal(weights, ew.rint(weights)))
+            text = "fweights must be integer"
+            weights = require(weights, ew.logical_not(is_whole), TypeError, text)
+        if shaping.rank_of(weights) > 1:
+            raise RuntimeError(f"cannot handle multidimensional {name}")
+        differ = ew.not_equal(shaping.shape(weights)[0], shaping.shape(x)[1])
+        text = f"incompatible numbers of samples and {name}"
+        weights = require(weights, differ, RuntimeError, text)
+        is_negative = reducing.any(ew.less(weights, 0))
+        found.append(require(weights, is_negative, ValueError, f"{name} cannot be negative"))
+    return found
 
 
 def _variables_as_rows(x: Any, rowvar: bool) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from wend.base.errors import AliasError, explain
 from wend.base.refusals import refusal
 from wend.eager.dispatch import any_staged
-from wend.eager.promotion import as_array, cast, tensor_type
+from wend.eager.promotion import as_array, cast, is_weak, tensor_type, wrapped
 from wend.numpy import calculus, indexing, parts, reducing, shaping, special, updating
 from wend.numpy import elementwise as ew
 from wend.numpy.operands import dtype_of, normalize_axes, require, slice_axis, staged, strong
@@ -251,9 +251,12 @@ def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
     values = tuple(map(as_array, values))
     if ufunc in (np.add, np.subtract):
         (value,) = values
+        value = -value if ufunc is np.subtract else value
+        if is_weak(value) and dtype_of(value).kind == "i" and dtype_of(x).kind in "iu":
+            value = wrapped(value, dtype_of(x))  # sums wrap, too
         if not np.can_cast(tensor_type(value).dtype, tensor_type(x).dtype, "same_kind"):
             raise TypeError(f"cannot put {tensor_type(value)} into {tensor_type(x)} in place")
-        x.replace(updating.add_at(x, key, -value if ufunc is np.subtract else value))
+        x.replace(updating.add_at(x, key, value))
         return
     is_mask = hasattr(key, "dtype") and dtype_of(key) == np.bool
     if ufunc in _ASSOCIATIVE and parts.is_staged_key(key):
