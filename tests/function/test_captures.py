@@ -34,6 +34,24 @@ def test_one_param_for_each_through_all_levels():
     assert not np.array_equal(before, concrete(1.0))
 
 
+ZERO_DIM, SCALAR = np.array(300), np.int64(300)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_one_without_axes_is_an_array_as_in_python(backend):
+    def kinds(x):
+        out = np.zeros(2, np.int8)
+        out[0] = ZERO_DIM  # which cuts it, as casts of arrays do; a scalar would have to fit
+        for known in (ZERO_DIM, SCALAR):
+            is_exact = 2.0 if type(known) is np.ndarray else 3.0
+            x = x * is_exact + isinstance(known, np.ndarray) + known
+        return x, out
+
+    result, expected = wend.function(kinds, backend=backend)(1.0), kinds(1.0)
+    assert result[0] == expected[0]
+    np.testing.assert_array_equal(result[1], expected[1])
+
+
 def test_equal_arrays_are_two_captures():
     a, b = np.ones(3), np.ones(3)
     concrete = wend.function(lambda x: x * a * b * a).get_concrete_function(F64)

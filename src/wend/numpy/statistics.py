@@ -340,7 +340,7 @@ def cov(
 
 def _weights_of_samples(fweights: Any, aweights: Any, x: Any) -> list[Any]:
     """Return the weights of `cov` that there are, checked as NumPy checks them."""
-    found = []
+    checked = []
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is None:
             continue
@@ -355,8 +355,8 @@ def _weights_of_samples(fweights: Any, aweights: Any, x: Any) -> list[Any]:
         text = f"incompatible numbers of samples and {name}"
         weights = require(weights, differ, RuntimeError, text)
         is_negative = reducing.any(ew.less(weights, 0))
-        found.append(require(weights, is_negative, ValueError, f"{name} cannot be negative"))
-    return found
+        checked.append(require(weights, is_negative, ValueError, f"{name} cannot be negative"))
+    return checked
 
 
 def _variables_as_rows(x: Any, rowvar: bool) -> Any:
