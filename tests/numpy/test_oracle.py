@@ -291,6 +291,8 @@ LISTED: list[tuple[str, Callable[..., Any], tuple[Any, ...], Any]] = [
         (np.array([-INF, 4.0]), np.float64(0.5)),
         np.array([NAN, 2.0]),
     ),
+    ("leaves out what it scales by 0", np.dot, (0.0, np.array([INF, NAN, 1.0])), [NAN, NAN, 0]),
+    ("leaves out what it scales by 0", np.inner, (0.0, np.array([INF, NAN, 1.0])), [NAN, NAN, 0]),
     ("`polymul` keeps leading zeros", np.polymul, (np.array([0.0, 1]), np.ones(2)), [0, 1, 1]),
     ("`keepdims=np.True_`", lambda x: np.sum(x, keepdims=np.True_), (np.ones(2),), [2]),
     ("`arange` counts", np.arange, (np.uint8(2), np.uint8(0)), []),

@@ -103,6 +103,20 @@ def _are_complex_infinities(call: Call, result: Any, reference: Any) -> bool:
     return np.iscomplexobj(x) and np.allclose(*(np.where(is_number, z, 0) for z in (x, y)))
 
 
+def _is_scaled_by_zero(call: Call, result: Any, reference: Any) -> bool:
+    """Products of infinities or NaN with the number 0, which BLAS leaves out."""
+    if isinstance(result, Exception) or isinstance(reference, Exception):
+        return False
+    is_zero = any(np.asarray(x).size == 1 and not np.any(x) for x in call.operands)
+    (x,), (y,) = result, reference
+    return is_zero and not np.any(y[np.isnan(x)]) and np.allclose(np.nan_to_num(x), y)
+
+
+def _are_products_with_infinities(call: Call, result: Any, reference: Any) -> bool:
+    checks = (_are_complex_infinities, _is_scaled_by_zero)
+    return any(check(call, result, reference) for check in checks)
+
+
 def _is_singular(call: Call, result: Any, reference: Any) -> bool:
     return isinstance(result, np.linalg.LinAlgError)
 
@@ -120,6 +134,7 @@ _LISTED: dict[str, Callable[[Call, Any, Any], bool]] = {
     **dict.fromkeys(
         "quantile percentile nanquantile nanpercentile".split(), _is_listed_of_quantiles
     ),
-    **dict.fromkeys("square multiply divide power inner".split(), _are_complex_infinities),
+    **dict.fromkeys("square multiply divide power".split(), _are_complex_infinities),
+    **dict.fromkeys(("dot", "inner"), _are_products_with_infinities),
     **dict.fromkeys("clip maximum minimum fmax fmin".split(), _are_signs_of_zero),
 }
