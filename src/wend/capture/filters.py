@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from contextvars import ContextVar
-from enum import Enum, auto
 from typing import Any
 
 from wend.base import refusals
@@ -25,14 +24,9 @@ from wend.trace.recording.recording import current
 _MAX_DECIDED_ITEMS = 4  # of which each may have a trace of its own: what they are is known then
 
 
-class _Fallback(Enum):
-    """The loop that can take the place of a comprehension."""
-
-    POSSIBLE = auto()
-    PREFERRED = auto()
-
-
-_loop: ContextVar[_Fallback | None] = ContextVar("wend_loop_of_comprehension", default=None)
+# Whether a loop takes the place of the comprehension at once, or only where the outcome of its
+# filter cannot be part of the trace; None where no loop can
+_loops_at_once: ContextVar[bool | None] = ContextVar("wend_loops_at_once", default=None)
 
 
 class _FilterIsTraced(BaseException):
@@ -41,10 +35,10 @@ class _FilterIsTraced(BaseException):
 
 def filtered_item(test: Any) -> Any:
     """Return the truth of the filter of a comprehension that may become a loop."""
-    test, loop = as_test(test), _loop.get()
-    if loop is None or not is_traced(test):
+    test, at_once = as_test(test), _loops_at_once.get()
+    if at_once is None or not is_traced(test):
         return check_filter(test)
-    if loop is _Fallback.PREFERRED:
+    if at_once:
         raise _FilterIsTraced
     try:
         with refusals.tentative():
@@ -69,7 +63,7 @@ def filtered_list(
     outer = current()
     again = None if outer is None or outer.runs_now() else _repeatable(source)
     if outer is None or again is None:
-        with scoped(_loop, None):
+        with scoped(_loops_at_once, None):
             return comprehension(source)
     result = _staged_list(StagingAttempt(outer, state, "comprehension"), again, comprehension, loop)
     if type(source) is ZippedIterable:
@@ -123,7 +117,7 @@ def _staged_list(
         ):
             source = again()
             is_short = isinstance(source, (list, tuple)) and len(source) <= _MAX_DECIDED_ITEMS
-            with scoped(_loop, _Fallback.POSSIBLE if is_short else _Fallback.PREFERRED):
+            with scoped(_loops_at_once, not is_short):
                 return comprehension(source)
     except _FilterIsTraced:
         attempt.rewind()
@@ -133,14 +127,14 @@ def _staged_list(
         if not isinstance(error, StructureError):
             raise refusals.noted_again(error) from None
         attempt.rewind()  # it may advance an iterator, which could not go back for the loop
-        with scoped(_loop, None):
+        with scoped(_loops_at_once, None):
             return comprehension(again())
     try:
         with (
             refusals.tentative(),
             refusals.final(),
             write_log(attempt.log),
-            scoped(_loop, None),
+            scoped(_loops_at_once, None),
         ):
             return loop(again())
     except Exception as failure:
@@ -153,7 +147,7 @@ def _staged_list(
 def _decided_list(failure: Exception, comprehension: Callable[[], Any]) -> Any:
     """Return the list where the outcomes of the filter are part of the trace."""
     try:
-        with refusals.tentative(), scoped(_loop, None):
+        with refusals.tentative(), scoped(_loops_at_once, None):
             return comprehension()
     except ConcreteValueError as error:
         if deciding_test(error) is None:

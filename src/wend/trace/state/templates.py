@@ -78,6 +78,8 @@ class Text(ShownText):
     @staticmethod
     def joined(separator: str, texts: Sequence[str]) -> str:
         """Return the texts joined by a separator; a `Text` if one of them is."""
+        if not all(isinstance(text, str) for text in texts):
+            return str.join(separator, texts)  # which raises
         return Text.adopted(str.join(separator, map(str.__str__, texts)))
 
 
