@@ -22,7 +22,7 @@ from typing import Any
 
 from bench.environments import first_with, in_a_process
 
-ROUNDS = 7
+ROUNDS, MIN_SECONDS = 7, 4.0  # at least
 SIZE, TRIPS = 400, 60  # of the pipeline
 PRODUCT_SIZE, NODES, SCALAR_TRIPS, TOKEN_TRIPS = 600, 1_000, 100_000, 500
 TINY_CALLS = 200
@@ -76,8 +76,7 @@ def of_wend(fun: Callable[..., Any], args: tuple[Any, ...], threads: int) -> Cal
 
     with wend.config(threads=threads):
         compiled = wend.function(fun, backend="native")
-        for _ in range(12):
-            compiled(*args)
+        compiled(*args)
 
     def call() -> Any:
         with wend.config(threads=threads):
@@ -167,8 +166,6 @@ def tokens() -> dict[str, Call]:
     backend = DataflowBackend(collapse=False)
     execute, args = backend.compile(concrete.graph), [np.asarray(0.0), np.asarray(TOKEN_TRIPS)]
     args[1] = args[1].astype(float)
-    for _ in range(12):
-        cluster(0.0, float(SCALAR_TRIPS))
     return {
         "dataflow, a compiled loop": lambda: cluster(0.0, float(SCALAR_TRIPS)),
         "dataflow, tokens": lambda: concrete.traced.run(execute, args, backend.boundary),
@@ -223,12 +220,14 @@ def measure(name: str) -> Times:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     calls = make()
     taken: dict[str, list[float]] = {row: [] for row in calls}
-    for round in range(ROUNDS + 1):
+    begun = time.perf_counter()
+    rounds = 0
+    while rounds < ROUNDS or time.perf_counter() < begun + MIN_SECONDS:
+        rounds += 1
         for row, call in calls.items():
             start = time.perf_counter()
             call()
-            if round:  # the first is a first call
-                taken[row].append(1e3 * (time.perf_counter() - start))
+            taken[row].append(1e3 * (time.perf_counter() - start))
     return {row: (statistics.median(times), min(times)) for row, times in taken.items()}
 
 

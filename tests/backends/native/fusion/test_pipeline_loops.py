@@ -229,6 +229,48 @@ def test_explain_says_that_sizes_are_unknown() -> None:
         assert f"parallel_iterations=4: {loop_stages.UNKNOWN_SIZES}" in str(f.explain())
 
 
+def test_lists_that_loops_shorten() -> None:
+    def run(h: Any, g: Any, n: Any) -> Any:
+        kept = [h]
+        for _ in range(n):
+            kept.append(h)
+            h = np.tanh(h @ A)
+            g = np.tanh((g + h) @ B + kept.pop())
+            kept.append(g)
+        return kept[-1]
+
+    graph = run_passes(traced(run, A, B, 8), passes_of("native"))
+    (loop,) = (node for node in graph.nodes if node.op is while_)
+    assert loop_stages.stages_of(WhileParts.of(loop)) == loop_stages.LISTS
+
+
+@pytest.mark.parametrize("given", [2, 10])
+def test_memory_does_not_depend_on_trips(given: int) -> None:
+    """One record is between the stages, whatever `parallel_iterations` is."""
+
+    def run(h: Any, g: Any, n: Any) -> Any:
+        def body(carry: Any) -> Any:
+            k, h, g = carry
+            h = np.tanh(h @ A)
+            return k + 1, h, np.tanh((g + h) @ B)
+
+        start = (0, h, g)
+        return wend.while_loop(lambda c: c[0] < n, body, start, parallel_iterations=given)[2]
+
+    assert len(pipelined(run, A, B, 8)) == 1
+    with wend.config(threads=2):
+        f = wend.function(run, backend="native")
+        f(A, B, 8)
+        (execute,) = f.get_concrete_function(A, B, 8).compiled.executables()
+        held = []
+        for trips in (4, 40):
+            f(A, B, trips)
+            held.append(execute.held_memory()["arrays"])
+    assert held[0] == held[1]
+    # Of each stage a carry, what is next, and what crosses, in the pools of three functions
+    assert held[1] < 16 * A.nbytes
+
+
 def test_loops_that_did_not_ask_are_not_mentioned() -> None:
     def run(h: Any, g: Any) -> Any:
         for _ in range(8):

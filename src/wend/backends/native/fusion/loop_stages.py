@@ -25,6 +25,7 @@ EFFECT = "it has an effect"
 CHECK_IN_TEST = "its test may fail"
 CHECK_IN_BOTH = "both stages may fail"
 UNKNOWN_SIZES = "sizes are unknown"
+LISTS = "it does more with a list than push to it"
 ONE_STAGE = "all long operations are in one strongly connected stage"
 LITTLE_WORK = "fewer than two operations take long enough"
 INDEPENDENT = "its long operations do not need each other in a trip"
@@ -69,7 +70,9 @@ def _why_not_split(w: WhileParts) -> str | None:
         return CHECK_IN_TEST
     nodes = (*w.before.nodes, *w.after.nodes)
     for x in (*w.before_carry, *(x for node in nodes for x in node.results)):
-        if isinstance(x.type, ListType) and (x.node is None or x.node.op is lists.list_push):
+        if isinstance(x.type, ListType):
+            if x.node is not None and x.node.op is not lists.list_push:
+                return LISTS
             is_known = _is_static(x.type.element)
         else:
             is_known = isinstance(x.type, TensorType) and (x.node is not None or x.type.is_static)
