@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.helpers.drawn import ALL, FLOATS, REAL, check, drawn, few, spread
 
 WHOLE = ["i1", "i4", "i8", "u1"]
-ONE = "signbit fabs deg2rad radians rad2deg degrees modf isposinf isneginf"
+ONE = "signbit fabs deg2rad radians rad2deg degrees modf frexp isposinf isneginf"
 TWO = "copysign nextafter heaviside fmod fmax fmin float_power logaddexp2 divmod"
 
 

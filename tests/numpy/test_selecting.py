@@ -78,6 +78,26 @@ def test_bincount(x: np.ndarray, least: int) -> None:
     check(lambda m, x, w: m.bincount(x, w, least), x, np.arange(len(x)) / 2)
 
 
+HISTOGRAMS_OF_TWO = [
+    {},
+    {"bins": 4, "density": True},
+    {"bins": [2, 5], "range": [[-5, 5], [-2.0, 20]]},
+    {"bins": [-10.0, 0, 1, 10]},
+    {"bins": [[-1.0, 0, 3], 3]},
+]
+
+
+@pytest.mark.parametrize("options", HISTOGRAMS_OF_TWO, ids=str)
+@few
+@given(xs=spread(2, FLOATS))
+def test_histogram2d(xs: Any, options: dict[str, Any]) -> None:
+    x, y = (x.ravel() for x in xs)
+    count = min(len(x), len(y))
+    check(lambda m, x, y: m.histogram2d(x, y, **options), x[:count], y[:count])
+    options = options | {"weights": np.arange(float(count))}
+    check(lambda m, x, y: m.histogram2d(x, y, **options), x[:count], y[:count])
+
+
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_bincount_of_any_number(backend: str) -> None:
     spec = wend.TensorSpec([None], np.int64)

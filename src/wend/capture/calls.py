@@ -28,7 +28,9 @@ from wend.capture.attributes import (
     run_getter,
     run_setter,
 )
-from wend.capture.builtins.along_axis import apply_along_axis, call_vectorized
+from wend.capture.builtins.along_axis import apply_along_axis, apply_over_axes, call_vectorized
+from wend.capture.builtins.conversions import call_with_integers
+from wend.capture.builtins.refused_calls import array_refusal
 from wend.capture.builtins.world import check_arguments, check_uncaptured
 from wend.capture.conversion import (
     captured,
@@ -257,7 +259,7 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     if isinstance(fun, (types.FunctionType, type)):
         check_uncaptured(fun)
     try:
-        result = callee(*args, **kwargs)
+        result = call_with_integers(callee, args, kwargs)
     except Exception as error:
         if fun is not getattr and any_staged((*args, *kwargs.values())):
             guard.refuse_foreign_error(error, _CALLERS)
@@ -334,8 +336,12 @@ def _resolve_callee(fun: Any) -> Any:
         return check_seterr
     if fun is np.apply_along_axis:
         return apply_along_axis(call)
+    if fun is np.apply_over_axes:
+        return apply_over_axes(call)
     if type(fun) is np.vectorize:
         return functools.partial(call_vectorized, call, fun)
+    if (refusing := array_refusal(fun)) is not None:
+        return refusing
     replacement = replacement_of(fun)
     if is_higher_order(fun):
         return functools.partial(_call_higher_order, replacement, fun.__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import inspect
 from collections.abc import Callable
@@ -66,6 +67,7 @@ from wend.capture.state.assignments import (
     ItemBefore,
     change_item,
     get_item,
+    get_row,
     in_place,
     mutated,
     note_attribute_write,
@@ -182,6 +184,7 @@ vars(RUNTIME_FUNCTIONS).update(
     filtered_list=filtered_list,
     for_=for_,
     get_item=get_item,
+    get_row=get_row,
     gone_through=lambda value: proxied_items(entered_items(one_shot_iterators.consume(value))),
     load_closure=load_closure,
     imported=imported,
@@ -193,6 +196,7 @@ vars(RUNTIME_FUNCTIONS).update(
     deleted_from=deleted_from,
     item_owner=proxied,
     items_by_get=patterns.items_by_get,
+    is_builtin=lambda fun, name: fun is getattr(builtins, name),
     is_mapping=patterns.is_mapping,
     is_of_class=patterns.is_of_class,
     is_perhaps=is_maybe_bound,

@@ -100,7 +100,7 @@ class _Result:
         self.value = value
 
 
-_EAGER = (list, max, min, sorted, sum)
+_EAGER = (list, max, min, sorted, sum, tuple)
 
 
 def _staged_list(

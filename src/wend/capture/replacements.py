@@ -19,9 +19,11 @@ from wend.base import refusals
 from wend.base.errors import UnsupportedError, explain
 from wend.base.instances import stored_attribute
 from wend.base.source import at, user_source
-from wend.capture.builtins import bisection, eigenvalues, math_module, namespaces, strings
 from wend.capture.builtins import builtins as standard
+from wend.capture.builtins import eigenvalues, math_module, namespaces, strings
 from wend.capture.builtins.conversions import as_weak
+from wend.capture.builtins.library import bisection, heaps
+from wend.capture.builtins.library.statistics_module import statistics_function
 from wend.capture.builtins.sequence_methods import sequence_method
 from wend.capture.builtins.streams import print_in_run
 from wend.capture.builtins.world import replacement_of_call
@@ -279,6 +281,7 @@ _REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 _REPLACEMENTS |= {dtype.type: _scalar_type(dtype.type) for dtype in SHORT_NAMES}
 _REPLACEMENTS |= strings.REPLACED | namespaces.REPLACEMENTS | eigenvalues.REPLACED
+_REPLACEMENTS |= heaps.REPLACED
 _REPLACEMENTS |= {
     builtins.all: _all,
     builtins.any: _any,
@@ -344,7 +347,11 @@ def replacement_of(fun: Any) -> Any:
     # The `__hash__` and `__eq__` of other objects may be the user's
     replacement = _REPLACEMENTS.get(fun) if type(fun) in _REPLACED_TYPES else None
     replacement = (
-        replacement or strings.text_method(fun) or sequence_method(fun) or replacement_of_call(fun)
+        replacement
+        or strings.text_method(fun)
+        or sequence_method(fun)
+        or statistics_function(fun)
+        or replacement_of_call(fun)
     )
     if replacement is not None:
         return replacement

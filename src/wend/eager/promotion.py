@@ -10,7 +10,7 @@ import numpy as np
 from wend.base.errors import ShapeError, TypeMismatchError, explain
 from wend.eager.dispatch import Staged, apply, recorder, type_of
 from wend.ir.builder import new_symbol
-from wend.ir.dtypes import BOOL, INT64, is_supported
+from wend.ir.dtypes import BOOL, INT64, is_supported, unsupported
 from wend.ir.op import Op
 from wend.ir.types import Dim, Shape, Symbol, TensorType, shape_as_tuple_text
 from wend.ops import effects, elementwise, shaping
@@ -42,8 +42,10 @@ def tensor_type(x: Any) -> TensorType:
     if isinstance(x, Staged):
         return x.type
     type = type_of(x)
-    if not isinstance(type, TensorType) or not is_supported(type.dtype):
+    if not isinstance(type, TensorType) or type.dtype.kind not in "biufcV":
         raise TypeMismatchError(f"expected an array of numbers, found {x!r:.60}")
+    if not is_supported(type.dtype):
+        raise unsupported(type.dtype)
     return type
 
 

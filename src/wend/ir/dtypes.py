@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from wend.base.errors import TypeMismatchError, explain
+
 SHORT_NAMES: dict[np.dtype, str] = {
     np.dtype(np.bool_): "bool",
     np.dtype(np.int8): "i8",
@@ -54,3 +56,12 @@ def real_of(dtype: np.dtype) -> np.dtype:
 def complex_of(dtype: np.dtype) -> np.dtype:
     """Return the complex dtype with parts of this real dtype."""
     return np.dtype(np.complex64) if dtype.itemsize <= 4 else np.dtype(np.complex128)
+
+
+def unsupported(dtype: np.dtype) -> TypeMismatchError:
+    """Return the error for arrays of a dtype that graphs do not have."""
+    what = f"arrays of dtype {dtype} cannot be used in a graph"
+    if dtype.names is None:
+        return TypeMismatchError(what)
+    cure = "keep an array for each field, in a dict or an object with attributes."
+    return TypeMismatchError(explain(f"{what}.", cure=cure))

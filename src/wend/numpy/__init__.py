@@ -227,6 +227,7 @@ from wend.numpy.numbers import float_power as float_power
 from wend.numpy.numbers import fmax as fmax
 from wend.numpy.numbers import fmin as fmin
 from wend.numpy.numbers import fmod as fmod
+from wend.numpy.numbers import frexp as frexp
 from wend.numpy.numbers import gcd as gcd
 from wend.numpy.numbers import heaviside as heaviside
 from wend.numpy.numbers import iscomplex as iscomplex
@@ -250,6 +251,7 @@ from wend.numpy.orders import insert as insert
 from wend.numpy.orders import lexsort as lexsort
 from wend.numpy.orders import partition as partition
 from wend.numpy.padding import pad as pad
+from wend.numpy.polynomials import poly as poly
 from wend.numpy.polynomials import polyadd as polyadd
 from wend.numpy.polynomials import polyder as polyder
 from wend.numpy.polynomials import polyfit as polyfit
@@ -296,6 +298,7 @@ from wend.numpy.reducing import var as var
 from wend.numpy.searching import bincount as bincount
 from wend.numpy.searching import digitize as digitize
 from wend.numpy.searching import histogram as histogram
+from wend.numpy.searching import histogram2d as histogram2d
 from wend.numpy.searching import interp as interp
 from wend.numpy.searching import searchsorted as searchsorted
 from wend.numpy.selecting import argwhere as argwhere

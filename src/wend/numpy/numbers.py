@@ -128,6 +128,25 @@ def _ldexp(x: Any, n: Any) -> Any:
 ldexp = composed(np.ldexp, _ldexp)
 
 
+def _frexp(x: Any) -> tuple[Any, Any]:
+    """Return mantissas of magnitude in [0.5, 1), and exponents of 2."""
+    dtype, x = dtype_of(x), cast(x, FLOAT64)
+    is_regular = ew.logical_and(x != 0, ew.isfinite(x))
+    is_tiny = ew.absolute(x) < 2.0**-1000  # the power that scales it would overflow
+    scaled = ew.where(is_tiny, x * 2.0**200, x)
+    magnitude = ew.where(is_regular, ew.absolute(scaled), 1.0)
+    exponent = ew.floor(ew.log2(magnitude)) + 1.0
+    mantissa = magnitude * ew.exp2(-exponent)
+    # The logarithm may be off by one at powers of 2.
+    exponent = exponent + ew.where(mantissa >= 1.0, 1.0, ew.where(mantissa < 0.5, -1.0, 0.0))
+    mantissa = ew.where(is_regular, scaled * ew.exp2(-exponent), x)
+    exponent = ew.where(is_regular, exponent - ew.where(is_tiny, 200.0, 0.0), 0.0)
+    return cast(mantissa, dtype), cast(exponent, np.dtype(np.int32))
+
+
+frexp = composed(np.frexp, _frexp)
+
+
 def _logaddexp2(x: Any, y: Any) -> Any:
     dtype = np.promote_types(dtype_of(x), np.float32)  # as NumPy computes with float16
     x, y = (cast(v, dtype) * math.log(2) for v in (x, y))

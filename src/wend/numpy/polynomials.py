@@ -10,14 +10,16 @@ import numpy as np
 from wend.base.errors import UnsupportedError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
+from wend.eager.promotion import cast
+from wend.ir.dtypes import FLOAT64
+from wend.numpy import decompositions, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy import reducing, shaping
 from wend.numpy.calculus import convolve
 from wend.numpy.creating import zeros_like
 from wend.numpy.decompositions import lstsq
 from wend.numpy.joining import atleast_1d
 from wend.numpy.matrices import vander
-from wend.numpy.operands import all_staged, staged, strong
+from wend.numpy.operands import all_staged, dtype_of, staged, strong
 from wend.numpy.public import implements
 from wend.numpy.shaping import known_size
 
@@ -105,6 +107,43 @@ def polyfit(
         if (shaping.rank_of(y) == 2)
         else fitted / scale
     )
+
+
+@implements(np.poly)
+def poly(seq_of_zeros: Any) -> Any:
+    """Find the coefficients of a polynomial with given roots; see `numpy.poly`.
+
+    For a matrix of real numbers, of its characteristic polynomial.
+
+    Raises:
+        UnsupportedError: the roots are complex: only the run knows whether NumPy's result is real.
+    """
+    roots = atleast_1d(staged(seq_of_zeros))
+    shape = shaping.shape(roots)
+    dtype = dtype_of(roots)
+    if dtype.kind == "c":
+        raise refusal(
+            UnsupportedError(
+                explain(
+                    f"np.poly{at(user_source())} of complex numbers gives real coefficients if "
+                    "the roots are pairs of conjugates, which only the run knows.",
+                    cure="multiply in a loop: c = np.convolve(c, np.array([1, -root])).",
+                )
+            )
+        )
+    if len(shape) == 2 and shape[0] == shape[1] != 0:
+        roots = decompositions.eigvals(roots)
+    elif len(shape) != 1:
+        raise ValueError("input must be 1d or non-empty square 2d array.")
+    elif dtype != np.float32:
+        roots = cast(roots, FLOAT64)
+    result = staged(np.ones(1, dtype_of(roots)))
+    for k in range(known_size(roots, 0, "poly")):
+        moved = shaping.pad(result * roots[k], (1, 0))
+        result = shaping.pad(result, (0, 1)) - moved
+    if len(shape) == 2:  # eigenvalues of a real matrix are pairs of conjugates
+        result = result.real
+    return result if known_size(roots, 0, "poly") else 1.0
 
 
 @implements(np.polyder)

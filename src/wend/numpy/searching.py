@@ -177,6 +177,51 @@ def histogram(
     return counts, edges
 
 
+@implements(np.histogram2d)
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: Any = None,
+) -> Any:
+    """Compute the bi-dimensional histogram of two datasets; see `numpy.histogram2d`.
+
+    For traced arrays, `bins` has for each a number of bins or an array of increasing edges.
+    """
+    if np.shape(x)[:1] != np.shape(y)[:1]:
+        raise ValueError("x and y must have the same length.")
+    count = len(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else 0
+    if count == 1:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    bins = bins if count == 2 else (bins, bins)
+    x, y = promote_dtypes(strong(staged(x)), strong(staged(y)))
+    limits = (None, None) if range is None else range
+    edges, places = [], []
+    for k, (a, of_axis, limit) in enumerate(zip((x, y), bins, limits, strict=True)):
+        if np.ndim(of_axis) == 0 and of_axis < 1:
+            raise ValueError(f"`bins[{k}]` must be positive, when an integer")
+        if np.ndim(of_axis):
+            along = staged(of_axis)
+        else:
+            along = _bin_edges(a if limit is None else cast(a, FLOAT64), of_axis, limit)
+        falls = reducing.any(ew.less(along[1:], along[:-1]))
+        text = f"`bins[{k}]` must be monotonically increasing, when an array"
+        along = require(along, falls, ValueError, text)
+        count = known_size(along, 0, "histogram2d") - 1
+        edges.append(along)
+        places.append(ew.where(ew.equal(a, along[-1]), count, searchsorted(along, a, "right")))
+    columns, rows = (known_size(along, 0, "histogram2d") + 1 for along in edges)
+    amounts = None if weights is None else cast(staged(weights), FLOAT64)
+    counts = _count(places[0] * rows + places[1], amounts, columns * rows)
+    counts = cast(shaping.reshape(counts, (columns, rows))[1:-1, 1:-1], FLOAT64)
+    if density:
+        areas = diff(edges[0])[:, None] * diff(edges[1])
+        counts = counts / areas / reducing.sum(counts)
+    return counts, *edges
+
+
 def _bin_edges(a: Any, count: Any, limits: Any) -> Any:
     low, high = _limits(a) if limits is None else limits
     origin = "autodetected" if limits is None else "supplied"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ShapeError, TypeMismatchError
-from wend.ir.dtypes import INTEGERS, is_supported
+from wend.base.errors import ShapeError
+from wend.ir.dtypes import INTEGERS, is_supported, unsupported
 from wend.ir.graph import Value
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type, fresh
@@ -17,7 +17,7 @@ from wend.ops.shapes import check_dtype, check_same, check_scalar_index, tensor_
 
 def _infer_constant(*, value: np.ndarray) -> TensorType:
     if not is_supported(value.dtype):
-        raise TypeMismatchError(f"arrays of dtype {value.dtype} cannot be used in a graph")
+        raise unsupported(value.dtype)
     return TensorType(value.dtype, value.shape)
 
 

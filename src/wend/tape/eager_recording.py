@@ -15,11 +15,11 @@ import numpy as np
 
 from wend.backends.compiled_graph import CompiledGraph
 from wend.base.config import settings
-from wend.base.errors import TypeMismatchError, explain
+from wend.base.errors import explain
 from wend.base.source import user_source
 from wend.eager.dispatch import Staged
 from wend.ir.builder import as_tuple
-from wend.ir.dtypes import is_supported
+from wend.ir.dtypes import is_supported, unsupported
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import NoGradient, Op
 from wend.ir.types import TOKEN, MaybeType, TensorType, Type, is_differentiable
@@ -238,7 +238,7 @@ class EagerRecording(Recording):
         value = self._held_values.get(id(x))
         if value is None or value.concrete is not x:
             if not is_supported(x.dtype):
-                raise TypeMismatchError(f"arrays of dtype {x.dtype} cannot be used in a graph")
+                raise unsupported(x.dtype)
             value = HeldValue(TensorType(x.dtype, x.shape), x, self)
             self._held_values[id(x)] = value
         return value

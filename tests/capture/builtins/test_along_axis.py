@@ -33,6 +33,17 @@ def test_apply_along_axis(fun, axis):
     np.testing.assert_allclose(result, expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("axes", [0, -1, (0, 2), [2, -2]])
+@pytest.mark.parametrize("fun", [np.sum, np.max, lambda a, axis: a.mean(axis) if a.sum() else a])
+def test_apply_over_axes(fun, axes):
+    def program(x):
+        return np.apply_over_axes(fun, x, axes)
+
+    expected, result = program(ARRAY), wend.function(program)(ARRAY)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-13)
+
+
 def test_further_arguments():
     def program(x, w):
         return np.apply_along_axis(lambda row, w, power: row @ w**power, 1, x, w, power=2)

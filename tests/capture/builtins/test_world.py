@@ -132,3 +132,49 @@ def test_plain_python_is_left_alone():
     with wend.config(eager=True):
         fun = wend.function(lambda x: x + RNG.normal() + len(io.StringIO("abc").read()))
         assert fun(1.0) != fun(1.0)
+
+
+TABLE = np.zeros(4, [("a", float), ("b", int)])
+REFUSED_WITH_CURES = [
+    (lambda x: np.lib.stride_tricks.as_strided(x, (3, 2), (8, 8)), "sliding_window_view"),
+    (lambda x: np.ma.masked_array(x, mask=x > 2).mean(), "keep the mask as an array of bools"),
+    (lambda x: np.ma.masked_where(x > 2, x).sum(), "keep the mask as an array of bools"),
+    (lambda x: x.view(np.int64), r"x\.astype\(dtype\)"),
+    (lambda x: np.zeros(2, [("a", float)]) * x[0], "an array for each field"),
+    (lambda x: x[0] * TABLE, "an array for each field"),
+]
+
+
+@pytest.mark.parametrize(("program", "cure"), REFUSED_WITH_CURES)
+def test_functions_of_memory_are_refused_with_a_cure(program, cure):
+    with pytest.raises(wend.WendError, match=cure):
+        wend.function(program)(np.array([1.0, 2.0, 3.0, 4.0]))
+
+
+class CodedError(ValueError):
+    def __init__(self, text, code):
+        super().__init__(text)
+        self.code = code
+
+
+def set_after(x):
+    if x > 0:
+        error = ValueError("positive")
+        error.code = 3
+        raise error
+    return x
+
+
+def set_by_the_class(x):
+    if x > 0:
+        raise CodedError("positive", 3)
+    return x
+
+
+def test_attributes_of_exceptions():
+    with pytest.raises(wend.WendError, match=r"(?s)`error\.code` is set.*let the class") as refused:
+        wend.function(set_after)(1.0)
+    assert "changed" not in str(refused.value)
+    with pytest.raises(CodedError) as raised:
+        wend.function(set_by_the_class)(1.0)
+    assert raised.value.code == 3

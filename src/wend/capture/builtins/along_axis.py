@@ -1,4 +1,4 @@
-"""`np.apply_along_axis` and `np.vectorize` of functions on traced arrays: one recorded loop."""
+"""`np.apply_along_axis`, `apply_over_axes` and `np.vectorize` of functions on traced arrays."""
 
 from __future__ import annotations
 
@@ -35,6 +35,28 @@ def apply_along_axis(capture: Callable[[Call], Call]) -> Call:
         first = axis % (len(lead) + 1)
         sources = range(len(lead), len(lead) + len(tail))
         return shaping.moveaxis(results, [*sources], [first + k for k in range(len(tail))])
+
+    return run
+
+
+def apply_over_axes(capture: Callable[[Call], Call]) -> Call:
+    """Return `np.apply_over_axes` for functions that `capture` captures."""
+
+    def run(func: Call, a: Any, axes: Any) -> Any:
+        if not any_staged((a,)):
+            return np.apply_over_axes(func, a, axes)
+        function, result = capture(func), as_array(a)
+        rank = len(shaping.shape(result))
+        for axis in [axes] if np.ndim(axes) == 0 else axes:
+            axis = axis + rank if axis < 0 else axis
+            reduced = function(result, axis)
+            if len(shaping.shape(reduced)) != rank:
+                reduced = shaping.expand_dims(reduced, axis)
+                if len(shaping.shape(reduced)) != rank:
+                    text = "function is not returning an array of the correct shape"
+                    raise ValueError(text)
+            result = reduced
+        return result
 
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,14 +16,14 @@ from wend.base.source import at, user_source
 from wend.capture.builtins.rounding import rounded
 from wend.capture.stage.truth import truth
 from wend.eager.checking import checked, unhandled
-from wend.eager.dispatch import Staged, apply
+from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import cast, is_weak, tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import numbers, shaping
 from wend.ops import elementwise
 from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.provenance import static_advice, with_sources
-from wend.trace.arrays.tracer import Tracer
+from wend.trace.arrays.tracer import TracedNumber, Tracer
 
 _INT_END = 2.0**63  # the first float above all 64-bit integers
 
@@ -145,3 +146,17 @@ def trunc(x: Any) -> Any:
     """Return `math.trunc(x)`."""
     math.trunc(_example(x) if isinstance(x, Staged) else x)  # Python's error, if it has none
     return _integer(ew.trunc(as_scalar(x)))
+
+
+def call_with_integers(callee: Any, args: Any, kwargs: Any) -> Any:
+    """Call what may be code in C that takes only Python's integers; a path knows traced ones."""
+    try:
+        return callee(*args, **kwargs)
+    except TypeError as error:
+        if str(error) != "an integer is required" or not any_staged((*args, *kwargs.values())):
+            raise
+    return callee(*map(_as_integer, args), **{k: _as_integer(x) for k, x in kwargs.items()})
+
+
+def _as_integer(x: Any) -> Any:
+    return operator.index(x) if isinstance(x, TracedNumber) else x

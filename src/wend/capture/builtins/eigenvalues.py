@@ -1,4 +1,4 @@
-"""`np.linalg.eig` and `eigvals`, whose results are real or complex as the values are.
+"""`np.linalg.eig`, `eigvals` and `real_if_close`: real or complex as the values are.
 
 Whether all eigenvalues are real is part of the trace, where it can be. In loops, branches and the
 elements of a `vmap`, and after effects, the results are complex.
@@ -16,7 +16,7 @@ from wend.base.source import at, user_source
 from wend.capture.state.paths import decided_truth, is_mapped
 from wend.eager.dispatch import any_staged
 from wend.eager.promotion import tensor_type
-from wend.numpy import decompositions, reducing
+from wend.numpy import creating, decompositions, reducing
 from wend.numpy import elementwise as ew
 from wend.trace.arrays.concrete_array import adopt_result
 
@@ -64,7 +64,32 @@ def _is_complex(name: str, a: Any, values: Any) -> bool:
     raise error
 
 
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    """Return `np.real_if_close(a, tol)`."""
+    if not any_staged([a]):
+        return adopt_result(np.real_if_close(a, tol))
+    array = creating.asarray(a)
+    dtype = tensor_type(array).dtype
+    if dtype.kind != "c":
+        return array
+    limit = tol * np.finfo(dtype).eps if tol > 1 else tol
+    is_far = reducing.any(ew.logical_not(ew.less(ew.absolute(array.imag), limit)))
+    outcome, site = decided_truth(is_far)
+    if site is None and outcome is not None:
+        return array if outcome else array.real
+    error = ConcreteValueError(
+        explain(
+            f"np.real_if_close{at(user_source())} gives a real array if all imaginary parts are "
+            "small, and a complex one if not; which of both is only known when it runs.",
+            cure="take its .real, or leave it complex.",
+        )
+    )
+    error.deciding_test = site  # type: ignore[attr-defined]
+    raise error
+
+
 REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
     np.linalg.eig: eig,
     np.linalg.eigvals: eigvals,
+    np.real_if_close: real_if_close,
 }

@@ -126,20 +126,8 @@ def _factorial(n: Any) -> Any:
 
 def _frexp(x: Any) -> tuple[Any, Any]:
     """Return a mantissa in [0.5, 1) and the exponent of 2."""
-    is_tiny = ew.absolute(x) < 2.0**-1000  # the power that scales it would overflow
-    x = ew.where(is_tiny, x * 2.0**200, x)
-    magnitude = ew.where(ew.logical_and(x != 0, ew.isfinite(x)), ew.absolute(x), 1.0)
-    exponent = _to_int(ew.floor(ew.log2(magnitude))) + 1
-    mantissa = magnitude * ew.exp2(_to_float(-exponent))
-    # The logarithm may be off by one at powers of 2.
-    exponent = ew.where(
-        mantissa >= 1.0, exponent + 1, ew.where(mantissa < 0.5, exponent - 1, exponent)
-    )
-    mantissa = x * ew.exp2(_to_float(-exponent))
-    is_regular = ew.logical_and(x != 0, ew.isfinite(x))
-    exponent = exponent - ew.where(is_tiny, 200, 0)
-    parts = ew.where(is_regular, mantissa, x), ew.where(is_regular, exponent, 0)
-    return conversions.as_weak(parts[0]), conversions.as_weak(parts[1])
+    mantissa, exponent = wnp.frexp(x)
+    return conversions.as_weak(mantissa), conversions.as_weak(_to_int(exponent))
 
 
 def _dist(p: Any, q: Any) -> Any:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
+from wend.eager.dispatch import any_staged
 
 Call: TypeAlias = Callable[..., Any]
 # What a call does, and what to write instead
@@ -70,6 +73,36 @@ def name_of(fun: Any) -> str:
     """Return the name of what is called, for messages."""
     return str(getattr(fun, "__qualname__", type(fun).__name__))
 
+
+def array_refusal(fun: Any) -> Call | None:
+    """Return what is called in place of a function that takes no traced arrays, by NumPy's rules.
+
+    NumPy asks no `__array_function__` here: the function would want the numbers.
+    """
+    module = str(getattr(fun, "__module__", ""))
+    if fun is np.lib.stride_tricks.as_strided:
+        name, cure = "np.lib.stride_tricks.as_strided", _WINDOWS
+    elif module.startswith("numpy.ma"):
+        name, cure = f"np.ma.{name_of(fun)}", _MASKS
+    else:
+        return None
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if any_staged((*args, *kwargs.values())):
+            what = f"{name}{at(user_source())} is not known for traced arrays."
+            raise UnsupportedError(explain(what, cure=cure))
+        return fun(*args, **kwargs)
+
+    return run
+
+
+_WINDOWS = (
+    "use np.lib.stride_tricks.sliding_window_view, or take the elements by their positions: "
+    "x[np.arange(n)[:, None] + np.arange(width)]."
+)
+_MASKS = (
+    "keep the mask as an array of bools: np.where(mask, 0.0, x).sum() / (~mask).sum() is the mean."
+)
 
 _OS_FILES = frozenset(
     {

@@ -203,6 +203,12 @@ def refusal(writes: Sequence[_LoggedWrite], name: str) -> SideEffectError:
     elif isinstance(place, ElementsPlace):
         what = f"{subject} is changed in place{where}, and is an array of outside"
         cure = "pass it as an argument, change a copy of it, or keep it in a wend.Variable."
+    elif isinstance(place.owner, BaseException):
+        what = f"{subject} is set{where}, and the exception outlives the call"
+        cure = (
+            "let the class of the exception set it: class OwnError(ValueError), with an __init__ "
+            "that takes the value."
+        )
     else:
         what = f"{subject} is changed{where}, and outlives the call"
         cure = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
@@ -27,7 +27,10 @@ _RESULT = f"{PREFIX}list"
 _SUSPENDING_OR_BINDING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 # Builtins that take all items of a generator expression before they return
-_EAGER = frozenset({"list", "max", "min", "sorted", "sum"})
+_EAGER = frozenset({"list", "max", "min", "sorted", "sum", "tuple"})
+
+# Functions of the runtime that store an item, or read it before: the argument that is the owner
+_OWNERS = {"store_item": 1, "item_before": 0}
 
 
 class Expressions(Transformer):
@@ -286,13 +289,21 @@ class Expressions(Transformer):
 
     def subscript(self, node: ast.Subscript, *is_base: ast.expr) -> ast.expr:
         """Rewrite `x[k]`."""
-        node.value, node.slice = self.base(node.value), self.rewritten(node.slice)
+        base = self.row if isinstance(node.ctx, ast.Load) else self.base
+        node.value, node.slice = base(node.value), self.rewritten(node.slice)
         if isinstance(node.ctx, ast.Del) and not isinstance(node.value, ast.Name):
             node.value = runtime("mutated", node.value)
         if not isinstance(node.ctx, ast.Load):
             return node
         load = runtime("get_item", node.value, key_expression(node.slice), *is_base)
         return ast.copy_location(load, node)
+
+    def row(self, node: ast.expr) -> ast.expr:
+        """Rewrite a value of which only an item is read or stored."""
+        if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice):
+            return self.base(node)
+        value, key = self.row(node.value), self.rewritten(node.slice)
+        return ast.copy_location(runtime("get_row", value, key_expression(key)), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         return self.attribute(node)
@@ -331,7 +342,9 @@ class Expressions(Transformer):
             node.args = [name("__class__"), *map(name, self_name)]
             return node
         items = node.args[0] if node.args else None
-        if isinstance(items, ast.GeneratorExp) and self._takes_all_items(node, items):
+        if isinstance(items, ast.GeneratorExp) and self._searches(node, items):
+            node.args = [_searched(node.func, items)]
+        elif isinstance(items, ast.GeneratorExp) and self._takes_all_items(node, items):
             parts = self._by_python_or_loop(items)
             node.args = node.args[1:]
             self.generic_visit(node)
@@ -339,9 +352,14 @@ class Expressions(Transformer):
             node.func = runtime("filtered_call").func
             return node
         if isinstance(node.func, ast.Attribute):
-            if is_runtime(node.func.value):
-                self.generic_visit(node)
-                return node  # inserted by an earlier rewrite
+            if is_runtime(node.func.value):  # inserted by an earlier rewrite
+                position = _OWNERS.get(node.func.attr)
+                if position is None:
+                    self.generic_visit(node)
+                    return node
+                rewrites = [self.row if k == position else self.rewritten for k in range(3)]
+                node.args = [rewrite(x) for rewrite, x in zip(rewrites, node.args, strict=False)]
+                return node
             # The callee is a method; it is captured when it is called.
             owner = self.base(node.func.value)
             method = runtime("method", owner, ast.Constant(node.func.attr))
@@ -356,10 +374,22 @@ class Expressions(Transformer):
 
     def _takes_all_items(self, node: ast.Call, items: ast.GeneratorExp) -> bool:
         """Return whether a builtin may take all items of a generator expression with filters."""
-        if not isinstance(node.func, ast.Name) or node.func.id not in _EAGER:
-            return False
-        is_free = self.can_hoist and self.scope.origin(node.func.id) == "global"
+        is_free = self.can_hoist and self._is_builtin(node.func, _EAGER)
         return is_free and self.nested is not None and _is_filtered(items)
+
+    def _searches(self, node: ast.Call, items: ast.GeneratorExp) -> bool:
+        """Return whether it is `any` or `all` of a generator expression with filters at its end."""
+        *outer, last = items.generators
+        is_plain = not any(generator.ifs or generator.is_async for generator in outer)
+        is_alone = len(node.args) == 1 and not node.keywords
+        is_search = is_alone and self._is_builtin(node.func, ("any", "all"))
+        return is_search and is_plain and bool(last.ifs) and not last.is_async
+
+    def _is_builtin(self, node: ast.expr, names: Container[str]) -> bool:
+        """Return whether an expression is one of these names, which the function does not bind."""
+        if not isinstance(node, ast.Name) or node.id not in names:
+            return False
+        return self.scope.origin(node.id) == "global"
 
 
 def _is_filtered(node: ast.expr) -> bool:
@@ -370,6 +400,26 @@ def _is_filtered(node: ast.expr) -> bool:
         return False
     is_async = any(generator.is_async for generator in node.generators)
     return not is_async and not any(isinstance(part, _SUSPENDING_OR_BINDING) for part in walk(node))
+
+
+def _searched(function: ast.expr, items: ast.GeneratorExp) -> ast.expr:
+    """Build the items of `any` or `all` without filters, if they are those builtins.
+
+    any(e for t in items if c)   ->   c and e for t in items
+    all(e for t in items if c)   ->   not c or e for t in items
+    """
+    assert isinstance(function, ast.Name)
+    joined = cloned(items)
+    last = joined.generators[-1]
+    passes = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
+    if function.id == "any":
+        joined.elt = ast.BoolOp(ast.And(), [passes, joined.elt])
+    else:
+        joined.elt = ast.BoolOp(ast.Or(), [ast.UnaryOp(ast.Not(), passes), joined.elt])
+    last.ifs = []
+    is_builtin = runtime("is_builtin", name(function.id), ast.Constant(function.id))
+    result = ast.copy_location(ast.IfExp(is_builtin, joined, items), items)
+    return ast.fix_missing_locations(result)
 
 
 def _filter_function(function: str, node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:

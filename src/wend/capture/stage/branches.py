@@ -26,7 +26,7 @@ from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
-from wend.capture.state.paths import decided
+from wend.capture.state.paths import check_recursion, decided
 from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
 from wend.eager.promotion import as_array, tensor_type
@@ -219,6 +219,7 @@ class StagedIf:
     ) -> tuple[_ArmEnd, list[Location]]:
         """Record an arm; return its end, and the locations outside the state that it changes."""
         role = f"a branch of {self.where}"
+        check_recursion(role, self.outer)
         region = Recording(f"branch{index}", self.outer, is_region=True, role=role)
         end, handled = _ArmEnd(region), sys.exc_info()[1]
         with write_log() as log:

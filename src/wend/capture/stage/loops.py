@@ -10,7 +10,7 @@ from typing import Any
 
 from wend.base import refusals
 from wend.base.context_values import scoped
-from wend.base.errors import ConcreteValueError, WendError
+from wend.base.errors import ConcreteValueError, StagedRaiseError, WendError
 from wend.base.memory import Memory, memory_text, shown
 from wend.base.source import at, user_source
 from wend.capture.guards.outside import entered_items
@@ -414,8 +414,10 @@ class StagingAttempt:
                 elif predicate:
                     self._record_trips(test, body)
                 return True
-        except Exception:  # noqa: BLE001  # whatever went wrong, the first failure is reported
-            self.failure, self.needed_concrete_value = failure, needed
+        except Exception as error:  # noqa: BLE001  # whatever went wrong, a failure is reported
+            # What a first trip leaves tells more than what None would raise in its place
+            is_of_none = isinstance(failure, StagedRaiseError) and refusals.is_refusal(error)
+            self.failure, self.needed_concrete_value = error if is_of_none else failure, needed
             self.state.restore([*values, *self.state.get()[len(values) :]])
             self.rewind()
             return False

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import CarryError, StructureError, explain
+from wend.base.errors import CarryError, StagedRaiseError, StructureError, explain
 from wend.base.memory import Memory
 from wend.base.refusals import refusal
 from wend.capture.heap import container_phis
@@ -61,8 +61,8 @@ class StagedLoop:
         set_before, left_before: the values that `before` starts and ends with.
         tested: the same as `left_before`, which `after` continues with.
         set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
-        first_trip_may_differ: whether recording failed on a type, a structure or an unbound name,
-            which the first trip may have otherwise than the others.
+        first_trip_may_differ: whether recording failed on a type, a structure, an unbound name or
+            an error, which the first trip may have otherwise than the others.
         slots: what it carries for exceptions that end it.
         log: the heap writes of the last trace.
     """
@@ -101,7 +101,7 @@ class StagedLoop:
         except Exception as error:
             for array in self.promoted:
                 demote(array)
-            if isinstance(error, (CarryError, StructureError, NameError)):
+            if isinstance(error, (CarryError, StructureError, NameError, StagedRaiseError)):
                 self.first_trip_may_differ = True
             raise
         finally:

@@ -26,7 +26,13 @@ from wend.capture.heap.locations import (
     log_write_contents,
 )
 from wend.capture.state import one_shot_iterators, operands
-from wend.capture.state.traced_index import is_at_traced_index, item_at, set_item_at
+from wend.capture.state.traced_index import (
+    Row,
+    is_at_traced_index,
+    item_at,
+    row_at,
+    set_item_at,
+)
 from wend.eager.dispatch import Staged, any_staged
 from wend.ir.types import TensorType
 from wend.numpy import parts
@@ -102,6 +108,11 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
 
 def store_item(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value` for an owner that is no local name; `value` is evaluated first."""
+    if type(owner) is Row:
+        for row in owner.rows:
+            check_listed(row)
+        owner.set_item(key, value)
+        return
     check_listed(owner)
     key = _position(owner, key)
     if is_at_traced_index(owner, key):
@@ -144,7 +155,9 @@ class ItemBefore:
             return
         elif not isinstance(target, np.ndarray):
             self.item = (
-                item_at(target, key) if type(target) is list else operands.get_item(target, key)
+                item_at(target, key)
+                if type(target) in (list, Row)
+                else operands.get_item(target, key)
             )
         else:
             item = np.ndarray.__getitem__(target, key)
@@ -217,7 +230,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if issubclass(kind, Staged):
         return array[key]
     take: Callable[[Any, Any], Any] | None = None
-    if kind in (list, tuple):
+    if kind in (list, tuple, Row):
         take = item_at
     elif kind is not np.ndarray or array.dtype.hasobject:
         take = operands.get_item
@@ -241,6 +254,12 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
 
 
 templates.item_of = get_item
+
+
+def get_row(array: Any, key: Any) -> Any:
+    """Return `array[key]`, of which only an item is read or stored."""
+    row = row_at(array, key)
+    return get_item(array, key, True) if row is None else row
 
 
 # Targets in the value of an expression: `items[0].x = v`, `of()[0] += v`

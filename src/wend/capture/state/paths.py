@@ -167,6 +167,26 @@ def tracing_element() -> AbstractContextManager[object]:
     return scoped(_is_mapped, True)
 
 
+# In each of the traces for one path that follow, since one for all paths has had no end
+_MAX_RECURSION = 24
+
+
+def check_recursion(role: str, recording: Recording | None) -> None:
+    """Check that a recording for one path is not nested too deeply in others of the same role.
+
+    Raises:
+        RecursionError: it is.
+    """
+    path, depth = _path.get(), 0
+    if path is None or not path.decisions:
+        return  # Python's limit holds
+    while recording is not None and recording.is_region:
+        depth += recording.role == role
+        recording = recording.parent
+    if depth >= _MAX_RECURSION:
+        raise RecursionError(role)
+
+
 def is_mapped() -> bool:
     """Return whether each element of a `vmap` does what is traced: tests may differ in outcome."""
     return _is_mapped.get()

@@ -33,13 +33,69 @@ from wend.trace.state.variable import Variable
 python_may_run: ContextVar[bool] = ContextVar("wend_python_may_run", default=False)
 
 
-def item_at(items: Sequence[Any], index: Any) -> Any:
+class Row:
+    """A list of a list of lists, at a traced index: one of the rows, which are all of one length.
+
+    Attributes:
+        rows: the lists.
+        index: which of them.
+    """
+
+    def __init__(self, rows: list[list[Any]], index: Any) -> None:
+        self.rows, self.index = rows, index
+
+    def item(self, key: Any) -> Any:
+        """Return `rows[index][key]`."""
+        return item_at([item_at(row, key) for row in self.rows], self.index)
+
+    def set_item(self, key: Any, value: Any) -> None:
+        """Run `rows[index][key] = value`: each item of the column is the value or remains."""
+        if not _is_traced_integer(key):
+            column = [row[key] for row in self.rows]
+            set_item_at(column, self.index, value)
+            for row, item in zip(self.rows, column, strict=True):
+                row[key] = item
+            return
+        count, length = len(self.rows), len(self.rows[0])
+        items = [item for row in self.rows for item in row]
+        raising.may_raise("rows[k][l] = value", (IndexError,))
+        first = _inside(self.index, count, "list index out of range")
+        second = _inside(key, length, "list assignment index out of range")
+        set_item_at(items, first * length + second, value)
+        for k, row in enumerate(self.rows):
+            row[:] = items[k * length : (k + 1) * length]
+
+
+def row_at(rows: Any, index: Any) -> Row | None:
+    """Return a list of lists at a traced index; None if it is no list of rows of numbers."""
+    if not is_at_traced_index(rows, index) or not 0 < len(rows) <= _MAX_STORED:
+        return None
+    are_rows = all(type(row) is list for row in rows) and len({*map(id, rows)}) == len(rows)
+    if not are_rows or len({*map(len, rows)}) != 1 or not rows[0]:
+        return None
+    if not all(_is_array(item) and not leaf_type(item).type.dims for row in rows for item in row):
+        return None
+    counts_trips = python_may_run.get() and _depends_on_carry(read(index))
+    return None if counts_trips else Row(rows, index)
+
+
+def _inside(index: Any, count: int, text: str) -> Any:
+    """Return a position as one from the start, with a check that it is one of `count`."""
+    index = _position(index)
+    is_outside = ew.logical_or(index < -count, index >= count)
+    index = checked(index, (is_outside, IndexError, text))
+    return ew.where(index < 0, index + count, index)
+
+
+def item_at(items: Any, index: Any) -> Any:
     """Return the item at an index, which may be traced if all items have the same type.
 
     Items have the same type if they are arrays and numbers that fit one dtype and shape. They may
     not be containers: mutating the result would have to mutate one of the items.
     """
     recording = current()
+    if type(items) is Row:
+        return items.item(index)
     if recording is None or not _is_traced_integer(index):
         return items[index]
     if _are_tuples_of_one_length(items):  # immutable: the item may be a new one

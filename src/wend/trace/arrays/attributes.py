@@ -84,9 +84,16 @@ def attribute_of(x: Any, name: str) -> Any:
     raise TypeMismatchError(
         explain(
             f"`.{name}` of {x!r} is needed{at(user_source())}, and is not traced.",
-            cure="use functions of NumPy that are traced, or compute it outside the function.",
+            cure=_CURES.get(
+                name, "use functions of NumPy that are traced, or compute it outside the function."
+            ),
         )
     )
+
+
+_CURES = {
+    "view": "convert the numbers by x.astype(dtype); np.frexp and np.signbit tell of their bits.",
+}
 
 
 def missing(x: Any, name: str) -> AttributeError:

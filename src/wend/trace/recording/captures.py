@@ -9,7 +9,7 @@ import numpy as np
 
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
-from wend.ir.dtypes import is_supported
+from wend.ir.dtypes import is_supported, unsupported
 from wend.ir.graph import Graph, Value
 from wend.ir.types import TensorType, Type
 from wend.ops.build import Build
@@ -81,7 +81,7 @@ class Captures:
         check_no_subclass(array)
         type = boundary_of(array).type_of(array)
         if not is_supported(type.dtype):
-            raise TypeMismatchError(f"arrays of dtype {type.dtype} cannot be used in a graph")
+            raise unsupported(type.dtype)
         if self.frozen is not None:
             return self.frozen.array(to_host(array))
         key = array.identity if isinstance(array, ConcreteTracedArray) else id(array)

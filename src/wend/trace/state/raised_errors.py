@@ -95,6 +95,7 @@ class CarriedError(RaisedError):
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
         self.original = error
+        self._attributes = {**vars(error)}  # which the branch that raises it takes back
         note_raised(error)
 
     @staticmethod
@@ -116,6 +117,7 @@ class CarriedError(RaisedError):
     def remade(self, arrays: Sequence[Any]) -> BaseException:
         """Return the exception with other arrays in place of its own."""
         if all(new is old for new, old in zip(arrays, self.arrays, strict=True)):
+            vars(self.original).update(self._attributes)
             return self.original
         error: BaseException = self.run(arrays)
         error.__context__ = self.original.__context__

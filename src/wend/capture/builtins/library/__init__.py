@@ -1,0 +1,1 @@
+"""Functions of modules of the standard library on traced values."""
