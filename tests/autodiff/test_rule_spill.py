@@ -94,9 +94,9 @@ def test_a_tape_of_eight_limits(
 
     monkeypatch.setattr(spool_module, "Spool", KnownSpool)
     rng = np.random.default_rng(0)
-    size, limit = 32, 1 << 20
+    size, limit = 32, 1 << 21
     W, U = 0.1 * rng.normal(size=(2, size, 4 * size))
-    args = W, U, np.zeros(4 * size), rng.normal(size=(800, 8, size))
+    args = W, U, np.zeros(4 * size), rng.normal(size=(800, 16, size))
     slope = wend.grad(partial(lstm, memory="keep"), (0, 1, 2))
     if not are_sizes_known:
         signature = [wend.TensorSpec((None,) * x.ndim) for x in args]

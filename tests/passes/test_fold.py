@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from wend.backends.numpy.backend import BACKEND
-from wend.ir.types import TensorType
+from wend.ir.types import Symbol, TensorType
+from wend.ops import elementwise
 from wend.ops.build import Build
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
@@ -33,3 +34,19 @@ def test_other_constants_are_computed() -> None:
     b_sum = b.add(b.constant(1.0), b.constant(2.0))
     (node,) = run_passes(b.finish([b_sum]), OPTIMIZE).nodes
     assert node.attrs["value"] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("size", [30, None])
+def test_numbers_are_computed_before_they_are_broadcast(size: int | None) -> None:
+    b = Build("f")
+    x = b.param(TensorType(np.dtype("f8"), (size if size else Symbol("n"),)))
+    exponent = b.full_like(x, -1.5)
+    is_zero = b.eq(exponent, b.zeros_like(x))
+    slope = b.mul(exponent, b.pow(x, b.select(is_zero, x, b.sub(exponent, b.ones_like(x)))))
+    graph = run_passes(b.finish([slope]), OPTIMIZE)
+    constants = [float(x.attrs["value"]) for x in graph.nodes if x.op.name == "constant"]
+    assert sorted(constants) == [-2.5, -1.5]
+    assert graph.ops.isdisjoint({elementwise.eq, elementwise.select, elementwise.sub})
+    numbers = np.linspace(0.5, 2.0, 30)
+    (found,) = BACKEND.compile(graph)([numbers])
+    np.testing.assert_allclose(found, -1.5 * numbers**-2.5)

@@ -13,16 +13,18 @@ from wend.ir.op import Effect
 from wend.ir.printer import INLINE_ELEMENTS
 from wend.ir.rewrite import inline, rewrite_nodes, with_operands
 from wend.ir.types import MaybeType, TensorType
-from wend.ops import creating, effects
+from wend.ops import creating, effects, shaping
 from wend.ops.build import Build
 from wend.ops.control import IfParts, if_
 from wend.ops.shapes import size_of
+from wend.passes.lane_maps import is_elementwise
 
 
 def fold(graph: Graph) -> Graph:
     """Evaluate nodes whose operands are all constant, where the result is small.
 
-    A check that passes for them is dropped.
+    Elementwise nodes of constants that are broadcast are evaluated before the broadcast. A check
+    that passes is dropped.
     """
     if creating.constant not in graph.ops:
         return graph
@@ -51,9 +53,31 @@ def _rewrite_node(b: Build, node: Node, operands: list[Value]) -> tuple[Value, .
         value = _evaluate(node, operands)
         if value is not None:
             return (b.constant(value, node.results[0].type.dtype),)  # type: ignore[union-attr]
+    if is_elementwise(node):
+        spread = _evaluate_before_broadcast(b, node, operands)
+        if spread is not None:
+            return (spread,)
     copy = with_operands(node, operands, [fold(region) for region in node.regions])
     b.nodes.append(copy)
     return copy.results
+
+
+def _evaluate_before_broadcast(b: Build, node: Node, operands: list[Value]) -> Value | None:
+    """Return the broadcast of what a node gives for the numbers that its operands are broadcast of.
+
+    Without it `x ** -1.5` has a derivative with powers whose exponents are arrays.
+    """
+    numbers = []
+    for v in operands:
+        if v.node is None or v.node.op is not shaping.broadcast_to:
+            return None
+        numbers.append(v.node.operands[0])
+    if any(_constant(x) is None or x.tensor.shape != () for x in numbers):
+        return None
+    value = _evaluate(node, numbers)
+    if value is None:
+        return None
+    return b.broadcast_like(b.constant(value, node.results[0].tensor.dtype), operands[0])
 
 
 def _evaluate(node: Node, operands: list[Value]) -> Any:

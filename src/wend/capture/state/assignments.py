@@ -27,7 +27,7 @@ from wend.capture.heap.locations import (
 )
 from wend.capture.state import one_shot_iterators, operands
 from wend.capture.state.traced_index import (
-    Row,
+    TracedRow,
     is_at_traced_index,
     item_at,
     row_at,
@@ -108,7 +108,7 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
 
 def store_item(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value` for an owner that is no local name; `value` is evaluated first."""
-    if type(owner) is Row:
+    if type(owner) is TracedRow:
         for row in owner.rows:
             check_listed(row)
         owner.set_item(key, value)
@@ -156,7 +156,7 @@ class ItemBefore:
         elif not isinstance(target, np.ndarray):
             self.item = (
                 item_at(target, key)
-                if type(target) in (list, Row)
+                if type(target) in (list, TracedRow)
                 else operands.get_item(target, key)
             )
         else:
@@ -230,7 +230,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if issubclass(kind, Staged):
         return array[key]
     take: Callable[[Any, Any], Any] | None = None
-    if kind in (list, tuple, Row):
+    if kind in (list, tuple, TracedRow):
         take = item_at
     elif kind is not np.ndarray or array.dtype.hasobject:
         take = operands.get_item

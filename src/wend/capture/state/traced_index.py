@@ -33,7 +33,7 @@ from wend.trace.state.variable import Variable
 python_may_run: ContextVar[bool] = ContextVar("wend_python_may_run", default=False)
 
 
-class Row:
+class TracedRow:
     """A list of a list of lists, at a traced index: one of the rows, which are all of one length.
 
     Attributes:
@@ -66,7 +66,7 @@ class Row:
             row[:] = items[k * length : (k + 1) * length]
 
 
-def row_at(rows: Any, index: Any) -> Row | None:
+def row_at(rows: Any, index: Any) -> TracedRow | None:
     """Return a list of lists at a traced index; None if it is no list of rows of numbers."""
     if not is_at_traced_index(rows, index) or not 0 < len(rows) <= _MAX_STORED:
         return None
@@ -76,7 +76,7 @@ def row_at(rows: Any, index: Any) -> Row | None:
     if not all(_is_array(item) and not leaf_type(item).type.dims for row in rows for item in row):
         return None
     counts_trips = python_may_run.get() and _depends_on_carry(read(index))
-    return None if counts_trips else Row(rows, index)
+    return None if counts_trips else TracedRow(rows, index)
 
 
 def _inside(index: Any, count: int, text: str) -> Any:
@@ -94,7 +94,7 @@ def item_at(items: Any, index: Any) -> Any:
     not be containers: mutating the result would have to mutate one of the items.
     """
     recording = current()
-    if type(items) is Row:
+    if type(items) is TracedRow:
         return items.item(index)
     if recording is None or not _is_traced_integer(index):
         return items[index]

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, copy_nodes, keep_names, rewrite_nodes
-from wend.ops import shaping
+from wend.ops import creating, shaping
 from wend.ops.control import WhileParts, while_
 
 Computes: TypeAlias = Callable[[Node], bool]
@@ -74,7 +74,10 @@ def _sink_into(loop: Node, computes: Computes) -> Node:
 
 
 def _with_broadcasts(region: Graph, broadcasts: Mapping[Value, Node]) -> Graph:
-    """Return a region whose smaller params are broadcast inside to their former sizes."""
+    """Return a region whose smaller params are broadcast inside to their former sizes.
+
+    Constants are not params: nests are to see them, as exponents for example.
+    """
     params, nodes = [], []
     mapping: dict[Value, Value] = {}
     for param in region.params:
@@ -82,7 +85,12 @@ def _with_broadcasts(region: Graph, broadcasts: Mapping[Value, Node]) -> Graph:
         if param in broadcasts:
             broadcast = broadcasts[param]
             new_param = Value(broadcast.operands[0].type, name=param.name)
-            copy = copy_node(broadcast, [new_param])
+            number, source = new_param, broadcast.operands[0].node
+            if source is not None and source.op is creating.constant:
+                constant = copy_node(source, [])
+                nodes.append(constant)
+                (number,) = constant.results
+            copy = copy_node(broadcast, [number])
             nodes.append(copy)
             mapping[param] = copy.results[0]
         params.append(new_param)

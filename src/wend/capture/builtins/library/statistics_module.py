@@ -55,12 +55,12 @@ class _Data:
 def _taking_numbers(original: Call, staged: Call) -> Call:
     """Return a function of `statistics` that takes traced numbers as well, in `staged`."""
 
-    def run(data: Any, *rest: Any, **options: Any) -> Any:
+    def run(data: Any, *others: Any, **options: Any) -> Any:
         if not isinstance(data, (Staged, TensorList, list, tuple)):
             data = [*data]
         is_known = not isinstance(data, TensorList) and not any_staged((data,))
-        if is_known or rest or options:
-            return original(data, *rest, **options)
+        if is_known or others or options:
+            return original(data, *others, **options)
         return staged(original.__name__, data)
 
     return run

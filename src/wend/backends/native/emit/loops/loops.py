@@ -23,6 +23,9 @@ SUM_BLOCK_TERMS = 512
 # From this many trips on, interleaving several vectors pays off: for sums, and for math functions,
 # where four vectors take twice as long to compile.
 _MIN_INTERLEAVED_SUM_TRIPS, _MIN_INTERLEAVED_MATH_TRIPS = 128, 4096
+# Shorter loops are unrolled: LLVM would vectorize them with masks, and a processor without AVX-512
+# takes tens of cycles for a store with a mask.
+_MIN_VECTOR_TRIPS = 4
 # The side of the square tiles of loops over arrays that are contiguous along different axes
 TILE_SIDE = 64
 
@@ -273,6 +276,10 @@ class _FoldEmitter:
         def each(index: str, so_far: tuple[str, ...]) -> Sequence[str]:
             return self.body(advance(self.low, axis, offsets, index), so_far)
 
+        if is_literal(count) and int(count) < _MIN_VECTOR_TRIPS:
+            for k in range(int(count)):
+                initials = each(str(k), (*initials,))
+            return initials
         calls, metadata = self.low.calls, self.low.metadata
         calls_before = calls.vectorizable_count
 

@@ -52,6 +52,9 @@ class _Instructions:
     def absolute(self, x: str) -> str:
         return self._call("fabs", x)
 
+    def with_sign(self, x: str, other: str) -> str:
+        return self._call("copysign", x, other)
+
     def select(self, flag: str, yes: str, no: str) -> str:
         return self.w.define(f"select i1 {flag}, {self.kind.text} {yes}, {self.kind.text} {no}")
 
@@ -63,6 +66,9 @@ class _Instructions:
     def _call(self, name: str, *operands: str) -> str:
         arguments = ", ".join(f"{self.kind.text} {x}" for x in operands)
         return self.w.define(f"call {self.kind.text} @llvm.{name}.{self.kind.suffix}({arguments})")
+
+
+_Emit: TypeAlias = Callable[[_Instructions, str], str]
 
 
 def _cube(a: _Instructions, x: str) -> str:
@@ -90,31 +96,59 @@ def _three_halves(a: _Instructions, x: str) -> str:
     return a.times(a.absolute(x), a.root(x))
 
 
+def _five_halves(a: _Instructions, x: str) -> str:
+    return a.times(a.times(x, x), a.root(x))
+
+
 def _inverse_root(a: _Instructions, x: str) -> str:
     return a.reciprocal(a.root(x))
 
 
-def _inverse_three_halves(a: _Instructions, x: str) -> str:
-    inverse_root = _inverse_root(a, x)
-    inverse = a.times(inverse_root, inverse_root)
-    inverse_lost = a.fma(inverse_root, inverse_root, a.negated(inverse))
-    power = a.times(inverse, inverse_root)
-    power_lost = a.fma(inverse, inverse_root, a.negated(power))
-    power_lost = a.fma(inverse_lost, inverse_root, power_lost)
-    # The inverse is off by this part of it, hence the power by 3/2 of it.
+def _repeated_product(a: _Instructions, x: str, count: int) -> tuple[str, str]:
+    """Emit x to the power of a count ≥ 2, and what rounding has lost of it."""
+    power = a.times(x, x)
+    lost = a.fma(x, x, a.negated(power))
+    for _ in range(count - 2):
+        power, before = a.times(power, x), power
+        lost = a.fma(lost, x, a.fma(before, x, a.negated(power)))
+    return power, lost
+
+
+def _inverse_cube(a: _Instructions, x: str) -> str:
+    inverse = a.reciprocal(x)
+    power, lost = _repeated_product(a, inverse, 3)
+    # The inverse is off by this part of it, hence the power by three times that.
     error = a.fma(a.negated(inverse), x, a.number(1))
-    error = a.fma(a.negated(inverse_lost), x, error)
-    correction = a.fma(a.times(error, a.number(1.5)), power, power_lost)
-    return a.unless_nan(a.plus(power, correction), power)
+    correction = a.fma(a.times(error, a.number(3)), power, lost)
+    return a.with_sign(a.unless_nan(a.plus(power, correction), power), x)  # of zeros
 
 
-_Emit: TypeAlias = Callable[[_Instructions, str], str]
+def _inverse_halves(count: int) -> _Emit:
+    """Return what emits the inverse root to an odd power."""
+
+    def emit(a: _Instructions, x: str) -> str:
+        inverse_root = _inverse_root(a, x)
+        inverse, inverse_lost = _repeated_product(a, inverse_root, 2)
+        power, lost = _repeated_product(a, inverse_root, count)
+        # The inverse is off by this part of it, hence the power by `count / 2` times that.
+        error = a.fma(a.negated(inverse), x, a.number(1))
+        error = a.fma(a.negated(inverse_lost), x, error)
+        correction = a.fma(a.times(error, a.number(count / 2)), power, lost)
+        return a.unless_nan(a.plus(power, correction), power)
+
+    return emit
+
+
+# Those that programs have, and their derivatives
 _POWERS: Mapping[float, _Emit] = {
+    -3.0: _inverse_cube,
+    -2.5: _inverse_halves(5),
     -2.0: _inverse_square,
-    -1.5: _inverse_three_halves,
+    -1.5: _inverse_halves(3),
     -1.0: _Instructions.reciprocal,
     -0.5: _inverse_root,
     1.5: _three_halves,
+    2.5: _five_halves,
     3.0: _cube,
     4.0: _fourth,
 }
