@@ -8,7 +8,6 @@ import decimal
 import fractions
 import json
 import math
-import statistics
 import threading
 import warnings
 from collections.abc import Callable
@@ -290,7 +289,7 @@ def of_a_class_of_a_library(x):
 @case(SWALLOWED, 1.0, says="as_integer_ratio")
 def of_a_library(x):
     try:
-        return statistics.mean([x, 2.0])
+        return fractions.Fraction(x).denominator * 1.0
     except TypeError:
         return 7.0
 

@@ -10,6 +10,7 @@ from tests.trace.sizes.test_integers import N, value
 
 import wend
 import wend.numpy as wnp
+from wend.ir.types import symbols
 from wend.trace.sizes.integers import constant, symbolic
 from wend.trace.sizes.result_sizes import reshape_sizes, slice_size
 
@@ -144,3 +145,70 @@ def test_a_negative_size_stands_for_what_is_left(backend: str) -> None:
     for given_x in (x, x[:1], x[:0]):
         with pytest.raises(ValueError, match="can only specify one unknown dimension"):
             both(given_x, -1, -2)
+
+
+@pytest.mark.parametrize("size", [12, None])
+@given(
+    st.tuples(st.integers(-3, 12), st.integers(-3, 14), st.sampled_from([1, 2, 3, 5, -1, -2])),
+    st.tuples(st.integers(-2, 3), st.integers(-2, 6)),
+    st.sampled_from([0, 1]),
+)
+def test_slices_at_the_numbers_of_a_loop(
+    size: int | None, numbers: tuple[int, int, int], bounds: tuple[int, int], cut: int
+) -> None:
+    """Whatever is known of their sizes, they have the elements that Python's have."""
+    (start, stop, step), (first, last) = numbers, bounds
+
+    def fun(x, n):
+        total = 0.0
+        for i in range(start, stop, step) if n is None else range(start, n, abs(step)):
+            part = x[i + first : i + last]
+            total = total + np.sum(part * np.arange(len(part))) + len(part)
+        return total
+
+    spec = [wend.TensorSpec([size]), wend.TensorSpec([], int)]
+    known = wend.function(lambda x: fun(x, None), input_signature=spec[:1])
+    traced = wend.function(fun, input_signature=spec)
+    for count in (12,) if size else (0, 1, 5, 12):
+        x = np.arange(1.0, count + 1)
+        assert known(x) == fun(x, None)
+        for n in (0, stop, count - cut):
+            assert traced(x, n) == fun(x, n)
+
+
+def windows(x):
+    total = np.zeros(3)
+    for i in range(x.shape[0] - 2):
+        total = total + x[i : i + 3]
+    return total
+
+
+def blocks(x):
+    total = np.zeros(4)
+    for i in range(0, 24, 4):
+        total = total + x[i : i + 4]
+    return total
+
+
+def backwards(x):
+    total = np.zeros(3)
+    for i in range(22, 0, -1):
+        total = total + x[i - 1 : i + 2]
+    return total
+
+
+def inner_loop(x):
+    total = np.zeros(2)
+    for i in range(20):
+        for j in range(i, 20):
+            total = total + x[i : i + 2] * x[j + 2 : j + 4]
+    return total
+
+
+@pytest.mark.parametrize("fun", [windows, blocks, backwards, inner_loop])
+def test_sizes_that_loops_over_ranges_tell(fun) -> None:
+    compiled, x = wend.function(fun), np.arange(24.0)
+    np.testing.assert_allclose(compiled(x), fun(x))
+    (concrete,) = compiled.concrete_functions()
+    values = [value for node in concrete.graph.walk() for value in node.results]
+    assert not any(symbols(value.type) for value in values)

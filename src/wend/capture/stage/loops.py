@@ -179,11 +179,25 @@ class _IndexedFor:
 
     def step(self) -> None:
         position = self.position.value
+        self._note_range(position)
         item, increment = self.indexed.item(position), 1
         if self.indexed.numbers is not None:
             item, increment = position, self.indexed.numbers[2]
         self.position.value = position + increment
         self.body(item)
+
+    def _note_range(self, position: Any) -> None:
+        """Note which positions have an item, for the sizes of slices between them."""
+        if self.indexed.numbers is None:
+            current().note_range(position, 0, self.indexed.count)
+            return
+        start, stop, step = self.indexed.numbers
+        if self.is_known:
+            numbers = range(start, stop, step)
+            if numbers:
+                current().note_range(position, min(numbers), max(numbers) + 1)
+        elif step > 0:
+            current().note_range(position, start, stop)
 
     def run(self, iterable: Iterable[Any]) -> None:
         attempt = self.attempt

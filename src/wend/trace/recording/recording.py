@@ -332,6 +332,11 @@ class Recording(Recorder):
     def size_between(self, start: Any, stop: Any, size: Any) -> Dim:
         return self._sizes.size(slice_size(*map(self._polynomial, (start, stop, size))))
 
+    def note_range(self, x: Any, low: Any, high: Any) -> None:
+        """Note that an integer is at least `low` and below `high` in each run of this region."""
+        if isinstance(x, Tracer):
+            self._sizes.note_range(self.lift(x), self._polynomial(low), self._polynomial(high))
+
     def size_of_spread(self, sizes: Iterable[Dim]) -> Dim:
         numbers = map(self._sizes.of_dim, sorted(sizes, key=str))
         return self._sizes.size(symbolic(DerivedSize("spread", tuple(numbers))))

@@ -19,7 +19,8 @@ class DerivedSize:
     """An opaque atom: the result of an operation that is not a polynomial.
 
     Attributes:
-        op_name: the operation, for example `floor_divide`.
+        op_name: the operation, for example `floor_divide`; `offset`: a number from 0 to the first
+            operand.
         operands: its operands: polynomials, values or Python objects.
     """
 
@@ -214,7 +215,7 @@ def _lower_bound(
         if not all(_is_nonnegative_atom(factor) for p in upper for factor, _ in p):
             return None  # what is subtracted may be negative, too
         upper = {p: count for p, count in upper.items() if count > 0}
-    else:
+    elif atom.op_name != "offset":
         return None
     bound = Counter({p: by * count for p, count in terms.items() if p != monomial})
     for term, count in upper.items():
@@ -227,7 +228,7 @@ def _is_nonnegative_atom(atom: Atom) -> bool:
     match atom:
         case Symbol():
             return True
-        case DerivedSize(op_name="positive_part"):
+        case DerivedSize(op_name="positive_part" | "offset"):
             return True
         case DerivedSize(op_name="floor_divide", operands=(Polynomial() as dividend, int())):
             return dividend.is_nonnegative

@@ -14,8 +14,8 @@ from wend.ir.dtypes import INT64
 from wend.ir.graph import Value
 from wend.ir.op import Op
 from wend.ir.types import Dim, Symbol, Type, substitute, symbols
-from wend.ops import creating, elementwise, shaping
-from wend.trace.sizes.integers import ZERO, Polynomial, constant, symbolic
+from wend.ops import creating, effects, elementwise, shaping
+from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 from wend.trace.sizes.result_sizes import RULES
 
 
@@ -58,6 +58,13 @@ class SizeTable:
         if value not in self._of_value:
             self._of_value[value] = self._analyze(value)
         return self._of_value[value]
+
+    def note_range(self, value: Value, low: Polynomial, high: Polynomial) -> None:
+        """Note that an integer is at least `low` and below `high` in each run of the region."""
+        last = high.minus(low).minus(constant(1))
+        self._of_value[value] = low.plus(
+            symbolic(DerivedSize("offset", (last, self.source(value))))
+        )
 
     def of_dim(self, dim: Dim) -> Polynomial:
         """Return a dimension as a polynomial."""
@@ -112,7 +119,7 @@ class SizeTable:
             return self.of_value(operand) if is_kept else self._opaque(value)
         if node.op is shaping.dim_of and node.operands[0].tensor.shape is not None:
             return self.of_dim(node.operands[0].tensor.dims[node.attrs["axis"]])
-        if node.op is creating.nonnegative:
+        if node.op in (creating.nonnegative, effects.checked):
             return self.of_value(node.operands[0])
         if value.tensor.dtype != INT64:  # arithmetic that may wrap
             return self._opaque(value)
