@@ -188,16 +188,19 @@ class _IndexedFor:
 
     def _note_range(self, position: Any) -> None:
         """Note which positions have an item, for the sizes of slices between them."""
+        recording, (low, high) = current(), self._bounds()
+        if recording is not None and low is not None:
+            recording.note_range(position, low, high)
+
+    def _bounds(self) -> tuple[Any, Any]:
+        """Return the lowest position with an item and the end of those; None where not told."""
         if self.indexed.numbers is None:
-            current().note_range(position, 0, self.indexed.count)
-            return
+            return 0, self.indexed.count
         start, stop, step = self.indexed.numbers
-        if self.is_known:
-            numbers = range(start, stop, step)
-            if numbers:
-                current().note_range(position, min(numbers), max(numbers) + 1)
-        elif step > 0:
-            current().note_range(position, start, stop)
+        if not self.is_known:
+            return (start, stop) if step > 0 else (None, None)
+        numbers = range(start, stop, step)
+        return (min(numbers), max(numbers) + 1) if numbers else (None, None)
 
     def run(self, iterable: Iterable[Any]) -> None:
         attempt = self.attempt
