@@ -55,7 +55,7 @@ for fun, first, arrays in [(loss, w, (xs, ys)), (total, 2.0, (np.linspace(1.0, 9
     found = wend.value_and_grad(fun)(first, *map(placed, arrays))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(np.asarray(a), b, rtol=1e-12, atol=1e-15)
-print(f"process {jax.process_index()} agrees", flush=True)
+print(f"process {jax.process_index()} agrees\\n", end="", flush=True)  # in one write
 """
 
 FIT = """

@@ -18,6 +18,9 @@ from wend.numpy.shaping import known_size
 from wend.numpy.slices import as_wide
 
 
+_BEYOND_ANY_SIZE = 1 << 62  # differences of sizes and such a number have 64 bits
+
+
 def _diagonal_offset(x: Any) -> Any:
     """Return column minus row for each element of a matrix."""
     rows, columns = shaping.shape(x)[-2:]
@@ -61,7 +64,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError("axis1 and axis2 cannot be the same")
     front = shaping.moveaxis(a, (first, second), (0, 1))
     rows, columns = shaping.shape(front)[:2]
-    offset = ew.maximum(-rows, ew.minimum(as_wide(offset), columns))  # whose negative fits
+    offset = max(-_BEYOND_ANY_SIZE, min(int(as_wide(offset)), _BEYOND_ANY_SIZE))
     row, column = max(0, -offset), max(0, offset)
     count = ew.maximum(ew.minimum(rows - row, columns - column), 0)
     index = arange(count)

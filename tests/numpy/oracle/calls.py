@@ -221,6 +221,10 @@ def _polyfit(draw: Draw) -> Call:
     return Call("polyfit", lambda x, y: np.polyfit(x, y, degree), (x, y))
 
 
+def _poly(draw: Draw) -> Call:
+    return call("poly", draw.array("iuf", [(0,), (1,), (3,), (4,)], extreme=0))
+
+
 def _trapezoid(draw: Draw) -> Call:
     y = draw.array("biufc")
     options = draw.maybe(0.6, axis=draw.axis(y.ndim, none=False))
@@ -303,6 +307,7 @@ MAKERS: dict[str, Maker] = {
     "polyder": on("polyder", shapes=VECTORS, m=[1, 2]),
     "polyint": on("polyint", shapes=VECTORS, m=[1, 2]),
     "polyfit": _polyfit,
+    "poly": _poly,
     "linalg.norm": _norm,
     "linalg.solve": _solve,
     **{f"linalg.{n}": on(f"linalg.{n}", shapes=SQUARES) for n in "det slogdet".split()},

@@ -267,6 +267,15 @@ def _histogram(draw: Draw) -> Call:
     return call("histogram", x, **options)
 
 
+def _histogram2d(draw: Draw) -> Call:
+    x = draw.array("iuf", [(5,), (8,)], extreme=0.0)
+    y = draw.array("iuf", [x.shape], extreme=0.0)
+    options: dict[str, Any] = {"bins": draw.choice([1, 3, (2, 4)])}
+    options |= draw.maybe(0.3, range=draw.choice([((0, 3), (-1.5, 2)), ((-5, 5), (-5, 5))]))
+    options |= draw.maybe(0.2, density=True)
+    return call("histogram2d", x, y, **options)
+
+
 def _bincount(draw: Draw) -> Call:
     x = draw.array("biuf" if draw.flip(0.1) else "iu", VECTORS, extreme=0.0)
     return call("bincount", x, **draw.maybe(0.4, minlength=draw.choice([0, 3, 9, -1])))
@@ -365,6 +374,7 @@ MAKERS: dict[str, Maker] = {
     "fill_diagonal": _changed("fill_diagonal", lambda draw, x: (draw.array("biuf", [(), (2,)]),)),
     "put_along_axis": _put_along,
     "histogram": _histogram,
+    "histogram2d": _histogram2d,
     "bincount": _bincount,
     "digitize": _digitize,
     "lexsort": _lexsort,
