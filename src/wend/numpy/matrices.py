@@ -17,7 +17,6 @@ from wend.numpy.ranges import arange
 from wend.numpy.shaping import known_size
 from wend.numpy.slices import as_wide
 
-
 _BEYOND_ANY_SIZE = 1 << 62  # differences of sizes and such a number have 64 bits
 
 
