@@ -33,6 +33,7 @@ class ProfileLine:
         own_seconds: the exclusive time, without nested parts that were measured themselves.
         is_python: whether compiled code calls Python for it.
         bytes: the memory of arrays that it allocated or overwrote as a whole, in native code.
+        is_concurrent: whether the operations in it run at once.
     """
 
     function: str
@@ -45,6 +46,12 @@ class ProfileLine:
     own_seconds: float = 0.0
     is_python: bool = False
     bytes: int = 0
+    is_concurrent: bool = False
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether other lines are of operations in it."""
+        return self.trips is not None or self.is_concurrent
 
     def row(self, total: float) -> tuple[str, ...]:
         """Return the cells of the table; `total` is the time of all runs, in seconds."""
@@ -124,7 +131,12 @@ class profile:  # noqa: N801 - used like a function, as a context manager
                 line = lines_by_key.get(key)
                 if line is None:
                     line = lines_by_key[key] = ProfileLine(
-                        event.name, part.what, part.source, depth, is_python=part.is_python
+                        event.name,
+                        part.what,
+                        part.source,
+                        depth,
+                        is_python=part.is_python,
+                        is_concurrent=part.is_concurrent,
                     )
                 line.count += part.count
                 line.seconds += part.seconds
@@ -137,7 +149,8 @@ class profile:  # noqa: N801 - used like a function, as a context manager
     def __str__(self) -> str:
         """Return the table.
 
-        Operations that take less than a thousandth of the time are left out, unless they are loops.
+        Operations that take less than a thousandth of the time are left out, unless they are loops
+        or what runs at once.
         """
         runs = [event for event in self.events if event.what == "run"]
         total = sum(event.stop - event.start for event in runs)
@@ -147,7 +160,7 @@ class profile:  # noqa: N801 - used like a function, as a context manager
         for name in dict.fromkeys(event.name for event in runs):
             rows.append((f"{name}:", "", "", "", "", "", ""))
             for line in lines:
-                is_shown = line.trips is not None or line.own_seconds > _MIN_SHOWN_FRACTION * total
+                is_shown = line.has_parts or line.own_seconds > _MIN_SHOWN_FRACTION * total
                 if line.function == name and is_shown:
                     rows.append(line.row(total))
         remainder = total - sum(line.own_seconds for line in lines)

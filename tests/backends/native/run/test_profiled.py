@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from wend.backends.native import module
 from wend.backends.native.codegen import instrument
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.run import profiled
-from wend.base.reporting.profile import MAX_SPANS, Span
+from wend.base.reporting.profile import MAX_SPANS, ProfilePart, Span
 
 TRIPS = 6
 SMALL = np.sqrt(1.0 / SIZE)
@@ -61,6 +63,33 @@ def test_the_table_knows_what_runs_at_once() -> None:
     roots = sum(x.seconds for x in p.lines() if x.depth == 0)
     assert own == pytest.approx(roots)  # elapsed time, although two threads took it
     assert all(x.own_seconds >= 0.0 for x in p.lines())
+
+
+@pytest.mark.parametrize("fun", [loops, pipeline])
+def test_each_row_stands_below_what_it_is_part_of(fun: Any) -> None:
+    """Also where both threads are busy all the time: that leaves a group no time of its own."""
+    with wend.config(threads=2):
+        f = wend.function(fun, backend="native")
+        f(A, B)
+        with wend.profile() as p:
+            f(A, B)
+    (event,) = (x for x in p.events if x.what == "run")
+    p.events = [replace(event, parts=[_busy(x, event.parts) for x in event.parts])]
+    rows = str(p).splitlines()
+    place = rows[1].index("what")
+    texts = [row[place:] for row in rows[3:-1]]
+    depths = [(len(x) - len(x.lstrip())) // 2 for x in texts]
+    assert any("at once" in x for x in texts)
+    assert all(after <= before + 1 for before, after in zip([-1, *depths], depths, strict=False))
+
+
+def _busy(part: ProfilePart, parts: Sequence[ProfilePart]) -> ProfilePart:
+    """A group, with the time that its parts take together."""
+    if not part.is_concurrent:
+        return part
+    return replace(
+        part, seconds=sum(x.seconds for x in parts if x.loop is not None and parts[x.loop] is part)
+    )
 
 
 def test_the_ring_keeps_the_last_spans(monkeypatch: pytest.MonkeyPatch) -> None:
