@@ -405,21 +405,28 @@ def _is_filtered(node: ast.expr) -> bool:
 def _searched(function: ast.expr, items: ast.GeneratorExp) -> ast.expr:
     """Build the items of `any` or `all` without filters, if they are those builtins.
 
-    any(e for t in items if c)   ->   c and e for t in items
-    all(e for t in items if c)   ->   not c or e for t in items
+    any(e for t in items if c)   ->   bool(c) and bool(e) for t in items
+    all(e for t in items if c)   ->   not c or bool(e) for t in items
+
+    `bool` is written as two `not`: both parts need one type where the run decides between them.
     """
     assert isinstance(function, ast.Name)
     joined = cloned(items)
     last = joined.generators[-1]
     passes = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
+    fails, holds = _negated(passes), _negated(_negated(joined.elt))
     if function.id == "any":
-        joined.elt = ast.BoolOp(ast.And(), [passes, joined.elt])
+        joined.elt = ast.BoolOp(ast.And(), [_negated(fails), holds])
     else:
-        joined.elt = ast.BoolOp(ast.Or(), [ast.UnaryOp(ast.Not(), passes), joined.elt])
+        joined.elt = ast.BoolOp(ast.Or(), [fails, holds])
     last.ifs = []
     is_builtin = runtime("is_builtin", name(function.id), ast.Constant(function.id))
     result = ast.copy_location(ast.IfExp(is_builtin, joined, items), items)
     return ast.fix_missing_locations(result)
+
+
+def _negated(test: ast.expr) -> ast.expr:
+    return ast.UnaryOp(ast.Not(), test)
 
 
 def _filter_function(function: str, node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:

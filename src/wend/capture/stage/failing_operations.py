@@ -24,15 +24,20 @@ def _positions(
     """Yield the failures of positions along axes of the first operand of a node."""
     array = recording.wrap(node.operands[0])
     for axis, position in pairs:
-        yield _Position(recording.wrap(position), axis, array.shape[axis]).failure()
+        yield _Position(recording.wrap(position), axis, array).failure()
 
 
 class _Position(NamedTuple):
-    """Positions along an axis of a size."""
+    """Positions along an axis of an array."""
 
     index: Any
     axis: int
-    size: Any
+    array: Any
+
+    @property
+    def size(self) -> Any:
+        """The size of the axis, which is recorded only where a handler asks for it."""
+        return self.array.shape[self.axis]
 
     def failure(self) -> Failure:
         return self.any_outside, IndexError, self.text

@@ -108,13 +108,13 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
 
 def store_item(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value` for an owner that is no local name; `value` is evaluated first."""
+    key = _position(owner, key)
     if type(owner) is TracedRow:
         for row in owner.rows:
             check_listed(row)
         owner.set_item(key, value)
         return
     check_listed(owner)
-    key = _position(owner, key)
     if is_at_traced_index(owner, key):
         set_item_at(owner, key, value)
     else:
@@ -184,7 +184,7 @@ def _position(owner: Any, key: Any) -> Any:
     return operands.position(key) if type(owner) in _SEQUENCES else key
 
 
-_SEQUENCES = (list, tuple, str, bytes, range)
+_SEQUENCES = (list, tuple, str, bytes, range, TracedRow)
 
 
 def _is_array(x: Any) -> bool:
@@ -258,6 +258,7 @@ templates.item_of = get_item
 
 def get_row(array: Any, key: Any) -> Any:
     """Return `array[key]`, of which only an item is read or stored."""
+    key = _position(array, key)
     row = row_at(array, key)
     return get_item(array, key, True) if row is None else row
 

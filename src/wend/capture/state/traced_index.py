@@ -12,7 +12,7 @@ from wend.base.errors import ConcreteValueError, listed
 from wend.eager import raising
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, read
-from wend.eager.promotion import PYTHON_SCALARS, cast, result_dtype
+from wend.eager.promotion import PYTHON_SCALARS, cast, is_scalar, is_weak, result_dtype
 from wend.ir.graph import Value
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
@@ -37,7 +37,7 @@ class TracedRow:
     """A list of a list of lists, at a traced index: one of the rows, which are all of one length.
 
     Attributes:
-        rows: the lists.
+        rows: the lists, as they are when the row is read.
         index: which of them.
     """
 
@@ -73,18 +73,26 @@ def row_at(rows: Any, index: Any) -> TracedRow | None:
     are_rows = all(type(row) is list for row in rows) and len({*map(id, rows)}) == len(rows)
     if not are_rows or len({*map(len, rows)}) != 1 or not rows[0]:
         return None
-    if not all(_is_array(item) and not leaf_type(item).type.dims for row in rows for item in row):
+    if not all(is_weak(item) or is_scalar(item) for row in rows for item in row):
         return None
     counts_trips = python_may_run.get() and _depends_on_carry(read(index))
-    return None if counts_trips else TracedRow(rows, index)
+    return None if counts_trips else TracedRow([*rows], index)
 
 
 def _inside(index: Any, count: int, text: str) -> Any:
     """Return a position as one from the start, with a check that it is one of `count`."""
+    index = _checked_position(index, count, text)
+    return ew.where(index < 0, index + count, index)
+
+
+def _checked_position(index: Any, count: int, text: str) -> Any:
+    """Return a position, with a check that it is one of `count`; Python's error has this text."""
     index = _position(index)
     is_outside = ew.logical_or(index < -count, index >= count)
-    index = checked(index, (is_outside, IndexError, text))
-    return ew.where(index < 0, index + count, index)
+    if raising.divert(lambda: is_outside, IndexError, lambda: text):
+        return index
+    raising.may_raise("items[k]", (IndexError,))
+    return checked(index, (is_outside, IndexError, text))
 
 
 def item_at(items: Any, index: Any) -> Any:
@@ -99,7 +107,8 @@ def item_at(items: Any, index: Any) -> Any:
     if recording is None or not _is_traced_integer(index):
         return items[index]
     if _are_tuples_of_one_length(items):  # immutable: the item may be a new one
-        return tuple(item_at(column, index) for column in zip(*items, strict=True))
+        columns = map(type(items), zip(*items, strict=True))
+        return tuple(item_at(column, index) for column in columns)
     index_value = read(index)
     is_of_arrays = bool(items) and all(map(_is_array, items))
     if not is_of_arrays or (python_may_run.get() and _depends_on_carry(index_value)):
@@ -109,12 +118,9 @@ def item_at(items: Any, index: Any) -> Any:
     if not all(_fits(type, types[0], dtype) for type in types):
         return _concrete_lookup(items, index, types)
     weak = all(type.weak for type in types)
-    index, count = _position(index), len(items)
-    text = f"{type(items).__name__} index out of range"
-    if raising.divert(lambda: (index < -count) | (index >= count), IndexError, lambda: text):
-        with raising.checked():
-            return _item_at(items, index, dtype, weak=weak)
-    return _item_at(items, index, dtype, weak=weak)
+    index = _checked_position(index, len(items), f"{type(items).__name__} index out of range")
+    with raising.checked():
+        return _item_at(items, index, dtype, weak=weak)
 
 
 def is_at_traced_index(items: Any, index: Any) -> bool:

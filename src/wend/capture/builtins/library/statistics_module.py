@@ -10,6 +10,7 @@ from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.builtins import stack_if_list
 from wend.capture.builtins.conversions import as_weak
+from wend.eager import raising
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import cast, is_weak
 from wend.ir.dtypes import FLOAT64
@@ -32,13 +33,15 @@ class _Data:
 
     def __init__(self, name: str, items: Any, least: str, fewest: int = 1) -> None:
         vector = creating.asarray(stack_if_list(items))
-        self.is_weak = not isinstance(items, Staged) and all(map(is_weak, items))
+        self.is_weak = _are_weak(items)
         self.is_whole = dtype_of(vector).kind in "biu"
         self.count = shaping.shape(vector)[0]
-        text = f"{name} requires at least {least}"
-        vector = require(
-            vector, self.count < fewest, sys.modules["statistics"].StatisticsError, text
+        error = sys.modules["statistics"].StatisticsError
+        text, is_short = _EMPTY.get(name, f"{name} requires at least {least}"), self.count < fewest
+        is_handled = isinstance(is_short, Staged) and raising.divert(
+            lambda: is_short, error, lambda: text
         )
+        vector = vector if is_handled else require(vector, is_short, error, text)
         self.dtype = FLOAT64 if self.is_whole else dtype_of(vector)
         self.numbers = cast(vector, FLOAT64)
 
@@ -50,6 +53,16 @@ class _Data:
         """Return the variance of a population of at least 1, or of a sample of at least 2."""
         offsets = self.numbers - reducing.mean(self.numbers)
         return reducing.sum(offsets * offsets) / (self.count - (fewest - 1))
+
+
+_EMPTY = {"median": "no median for empty data"}
+
+
+def _are_weak(items: Any) -> bool:
+    """Return whether all items are Python's numbers."""
+    if isinstance(items, TensorList):
+        return all(type.weak for type in items.types)
+    return not isinstance(items, Staged) and all(map(is_weak, items))
 
 
 def _taking_numbers(original: Call, staged: Call) -> Call:
