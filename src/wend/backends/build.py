@@ -16,7 +16,7 @@ from wend.ops.spilling import spill
 from wend.ops.state import store
 from wend.passes.pipeline import (
     OPTIMIZE,
-    OPTIMIZE_BITS,
+    REORDERS_SUMS,
     LazyOptimized,
     Transform,
 )
@@ -95,7 +95,7 @@ def passes_of(backend: str) -> Sequence[Transform]:
     """Return the passes before a run; what compares or measures nodes has them in one piece."""
     options = settings()
     if options.strict:
-        return OPTIMIZE_BITS
+        return tuple(x for x in OPTIMIZE if x not in REORDERS_SUMS)
     is_whole, chosen = options.compare or options.nans or options.profile, choose(backend)
     if is_whole:
         return OPTIMIZE

@@ -1,8 +1,7 @@
 """Algebraic simplification: identities of arithmetic, logic and data movement that change no bit.
 
 Excluded are x + 0.0 (it turns −0.0 into 0.0), a sum over no axes (it adds such a zero), and x·0
-and x − x (NaN, inf). Nothing is reassociated: the result is what the graph says (D21), but for the
-last bits of products.
+and x − x (NaN, inf). Nothing is reassociated: the result is what the graph says (D21).
 """
 
 from __future__ import annotations
@@ -24,42 +23,24 @@ from wend.ops.build import Build
 # (builder, node, operands) -> an existing value, the result of a node just appended to the
 # builder, or None where the rule does not apply.
 RewriteRule: TypeAlias = Callable[[Build, Node, Sequence[Value]], Value | None]
-Rules: TypeAlias = Mapping[Op, RewriteRule]
 
 _MAX_UNROLLED_EXPONENT = 64  # beyond it a loop is shorter than the unrolled product
 
 
 def algebra(graph: Graph) -> Graph:
-    """Replace nodes by simpler ones of equal value, in regions too.
-
-    Products of transposes are read as other products, which BLAS may round in another way.
-    """
-    return _simplify(graph, RULES)
-
-
-def exact_algebra(graph: Graph) -> Graph:
-    """Likewise, but leave products as they are: no bit changes."""
-    return _simplify(graph, EXACT_RULES)
-
-
-def _simplify(graph: Graph, rules: Rules) -> Graph:
-    if shaping.transpose not in graph.ops and graph.ops.isdisjoint(rules):
+    """Replace nodes by simpler ones of equal value, in regions too."""
+    if shaping.transpose not in graph.ops and graph.ops.isdisjoint(RULES):
         return graph
     b, uses = Build(graph.name), _uses(graph)
 
     def simplify(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        b.nodes, b.source = nodes, node.source
-        has_products = contracting.dot_general in rules
-        if has_products and node.op is shaping.transpose and uses[node.operands[0]] == 1:
+        b.nodes = nodes
+        if node.op is shaping.transpose and uses[node.operands[0]] == 1:
+            b.source = node.source
             transposed = _transposed_product(b, operands[0], node.attrs["perm"])
             if transposed is not None:
                 return (transposed,)
-        copy = with_operands(node, operands, [_simplify(x, rules) for x in node.regions])
-        result = _apply_rules(b, copy, rules)
-        if result is not None:
-            return (result,)
-        nodes.append(copy)
-        return copy.results
+        return _simplify_node(b, node, operands)
 
     return rewrite_nodes(graph, simplify)
 
@@ -70,9 +51,20 @@ def _uses(graph: Graph) -> Counter[Value]:
     return Counter(chain(chain.from_iterable(operand_lists), graph.results))
 
 
-def _apply_rules(b: Build, node: Node, rules: Rules) -> Value | None:
+def _simplify_node(b: Build, node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
+    """Append the simplified form of a node and return its results."""
+    b.source = node.source
+    copy = with_operands(node, operands, [algebra(region) for region in node.regions])
+    result = _apply_rules(b, copy)
+    if result is not None:
+        return (result,)
+    b.nodes.append(copy)
+    return copy.results
+
+
+def _apply_rules(b: Build, node: Node) -> Value | None:
     """Return the value that the rules give for a node, repeatedly applied; None if none applies."""
-    rule, start = rules.get(node.op), len(b.nodes)
+    rule, start = RULES.get(node.op), len(b.nodes)
     replacement = None if rule is None else rule(b, node, node.operands)
     if replacement is None:
         return None
@@ -82,7 +74,7 @@ def _apply_rules(b: Build, node: Node, rules: Rules) -> Value | None:
         return None
     if not new:
         return replacement
-    simpler = _apply_rules(b, b.nodes.pop(), rules)
+    simpler = _apply_rules(b, b.nodes.pop())
     if simpler is None:
         b.nodes.append(new[-1])
     return replacement if simpler is None else simpler
@@ -366,7 +358,7 @@ def _dim_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     return None if source is operands[0] else b.emit(shaping.dim_of, source, **node.attrs)
 
 
-EXACT_RULES: Rules = {
+RULES: Mapping[Op, RewriteRule] = {
     elementwise.add: _add,
     elementwise.sub: _sub,
     elementwise.mul: _mul,
@@ -392,5 +384,5 @@ EXACT_RULES: Rules = {
     updating.set_slice: _set_slice,
     shaping.shape_of: _shape_of,
     shaping.dim_of: _dim_of,
+    contracting.dot_general: _dot_general,
 }
-RULES: Rules = {**EXACT_RULES, contracting.dot_general: _dot_general}

@@ -14,7 +14,7 @@ from wend.base.reporting.log import step
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
-from wend.passes.algebra import algebra, exact_algebra
+from wend.passes.algebra import algebra
 from wend.passes.batch_maps import batch_maps, batch_maps_around_lanes
 from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.chunk_maps import chunk_maps
@@ -75,11 +75,8 @@ OPTIMIZE: Sequence[Transform] = (
 OPTIMIZE_AROUND_MAPS: Sequence[Transform] = tuple(
     lower_maps_of_lists if x is lower_parallel_maps else x for x in OPTIMIZE if x is not batch_maps
 )
-# The same without what computes sums in another order: no pass changes a bit.
-_REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)
-OPTIMIZE_BITS: Sequence[Transform] = tuple(
-    exact_algebra if x is algebra else x for x in OPTIMIZE if x not in _REORDERS_SUMS
-)
+# Of these, those after which sums may be computed in another order.
+REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)
 
 
 def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
