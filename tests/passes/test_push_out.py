@@ -21,10 +21,10 @@ from wend.ir.types import TOKEN, ListType
 from wend.ops import contracting, elementwise, reducing
 from wend.ops.control import while_
 from wend.passes import push_out_blocks, push_out_sums
+from wend.passes.algebra import algebra
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.lower_parallel_maps import lower_parallel_maps
-from wend.passes.algebra import algebra
 from wend.passes.pipeline import OPTIMIZE, LazyOptimized, run_passes
 
 ROWS, WIDTH = 7, 5
