@@ -24,7 +24,7 @@ from wend.backends.native.target.writer import Writer
 MAX_SMALL_FMAS, MAX_SMALL_STRIDED_FMAS = 32**3, 8**3
 # So is the product of a vector and a matrix of up to so many numbers, which fits into the cache of
 # one core.
-MAX_CACHED_MATRIX = 1 << 18
+MAX_CACHED_MATRIX = 1 << 17
 # OpenBLAS computes up to so many multiply-adds in the calling thread. Beyond that it waits for its
 # other threads to wake up: some microseconds, or milliseconds on a busy machine. So products up to
 # the second size are split into tiles that it computes serially.
