@@ -8,6 +8,7 @@ faster or its integers are too short.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -231,16 +232,8 @@ class _BlasCalls:
         is_dense = w.define(f"and i1 {is_row}, {w.define(f'or i1 {dense}, {y_is_plain}')}")
         fits = w.define(f"icmp ule i64 {pairs}, {MAX_CACHED_MATRIX}")
         is_small = w.define(f"or i1 {is_small}, {w.define(f'and i1 {is_dense}, {fits}')}")
-        has_few_rows = w.define(f"or i1 {dense}, {y_is_plain}")
-        max_rows = _MAX_FEW_ROWS_BYTES // self.kind.dtype.itemsize
-        for comparison in (
-            f"uge i64 %rows, {_MIN_FEW_ROWS}",
-            f"ule i64 %rows, {max_rows}",
-            f"ule i64 %depth, {_MAX_FEW_ROWS_DEPTH}",
-            f"ule i64 {pairs}, {MAX_TILED_FMAS}",
-        ):
-            condition = w.define(f"icmp {comparison}")
-            has_few_rows = w.define(f"and i1 {has_few_rows}, {condition}")
+        has_vectors = w.define(f"or i1 {dense}, {y_is_plain}")
+        has_few_rows = w.define(f"and i1 {has_vectors}, {self._has_few_rows(pairs)}")
         is_small = w.define(f"or i1 {is_small}, {has_few_rows}")
         # Beyond BLAS: sizes above 32 bits, and operands without an axis of unit stride
         bits = "%rows"
@@ -251,6 +244,20 @@ class _BlasCalls:
             is_unit_stride = w.define(f"or i1 {plain}, {turned}")
             is_small = w.define(f"or i1 {is_small}, {w.define(f'xor i1 {is_unit_stride}, true')}")
         return is_small
+
+    def _has_few_rows(self, pairs: str) -> str:
+        """Emit whether the rows are so few that BLAS would take long to copy y for them."""
+        w = self.w
+        conditions = [
+            w.define(f"icmp {comparison}")
+            for comparison in (
+                f"uge i64 %rows, {_MIN_FEW_ROWS}",
+                f"ule i64 %rows, {_MAX_FEW_ROWS_BYTES // self.kind.dtype.itemsize}",
+                f"ule i64 %depth, {_MAX_FEW_ROWS_DEPTH}",
+                f"ule i64 {pairs}, {MAX_TILED_FMAS}",
+            )
+        ]
+        return functools.reduce(lambda x, y: w.define(f"and i1 {x}, {y}"), conditions)
 
     def _overlaps(self, step: str, row: str, count: str) -> str:
         """Emit whether rows overlap, or go backwards: BLAS takes no such matrix."""

@@ -143,6 +143,8 @@ class _Kernels:
             self._each("0", in_blocks, rows, lambda i: self._block(i, j, rows, vectors, mask))
 
         whole = w.define(f"udiv i64 %columns, {lanes}")
+        # Blocks of three vectors and then of two, without a single one where that can be: of v
+        # vectors, 2 v mod 3 pairs leave a multiple of three.
         pairs = w.define(f"urem i64 {self._times(whole, '2')}, {vectors}")
         most_pairs = w.define(f"udiv i64 {whole}, 2")
         pairs = w.define(f"call i64 @llvm.umin.i64(i64 {pairs}, i64 {most_pairs})")
