@@ -116,3 +116,24 @@ def test_derivatives_in_loops_call_no_pow(exponent: float) -> None:
     step = 1e-6 * np.eye(17)
     slopes = [(program(x + d, 3) - program(x - d, 3)) / 2e-6 for d in step]
     np.testing.assert_allclose(wend.grad(program)(x, 3), slopes, rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("size", [1, 8, 40])
+@pytest.mark.parametrize("exponent", [0.5, np.float32(0.5), np.float64(0.5)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_number_one_half_is_a_root(dtype: Any, exponent: Any, size: int, backend: str) -> None:
+    """At −0.0 and −∞ it is another number than the power by an array of one half."""
+    x = np.resize(np.array([-0.0, -np.inf, np.inf, 4.0, 0.0, np.nan], dtype), size)
+    halves = np.full(size, 0.5, dtype)
+    with np.errstate(all="ignore"):
+        root, power_by_array = x**exponent, x**halves
+    by_number, traced_power = power(exponent), lambda x, c: x**c
+    with wend.config(backend=backend):
+        for found in (wend.function(by_number)(x), wend.function(traced_power)(x, exponent)):
+            assert found.dtype == root.dtype
+            np.testing.assert_array_equal(found, root)
+            np.testing.assert_array_equal(np.signbit(found[:1]), np.signbit(root[:1]))
+        found = wend.function(traced_power)(x, halves)
+        np.testing.assert_array_equal(found, power_by_array)
+        np.testing.assert_array_equal(np.signbit(found[:1]), np.signbit(power_by_array[:1]))

@@ -126,8 +126,8 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     elif kind.dtype == FLOAT64:
         power = low.calls.from_libm("pow", x, y)
     else:
-        return _POWER.emit(low, node, kind, x, y)
-    if kind.dtype == FLOAT32 or not is_scalar_or_splat(node.operands[1]):
+        power = _POWER.emit(low, node, kind, x, y)
+    if not is_scalar_or_splat(node.operands[1]):
         return power
     return power_of_number(low.w, kind, x, y, power)
 
