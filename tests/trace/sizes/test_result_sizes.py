@@ -212,3 +212,17 @@ def test_sizes_that_loops_over_ranges_tell(fun) -> None:
     (concrete,) = compiled.concrete_functions()
     values = [value for node in concrete.graph.walk() for value in node.results]
     assert not any(symbols(value.type) for value in values)
+
+
+@pytest.mark.parametrize("numbers", [range(10**18), range(10**18, -5, -7)])
+def test_loops_over_long_ranges_are_traced_at_once(numbers: range) -> None:
+    @wend.function
+    def fun(x):
+        total = 0.0
+        for i in numbers:
+            if x[i % 3] > 2:
+                break
+            total, x = total + x[0], x + 1.0
+        return total
+
+    assert fun(np.zeros(3)) == 3.0

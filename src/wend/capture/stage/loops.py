@@ -200,7 +200,10 @@ class _IndexedFor:
         if not self.is_known:
             return (start, stop) if step > 0 else (None, None)
         numbers = range(start, stop, step)
-        return (min(numbers), max(numbers) + 1) if numbers else (None, None)
+        if not numbers:
+            return None, None
+        lowest, highest = sorted((numbers[0], numbers[-1]))
+        return lowest, highest + 1
 
     def run(self, iterable: Iterable[Any]) -> None:
         attempt = self.attempt
