@@ -50,3 +50,11 @@ def test_numbers_are_computed_before_they_are_broadcast(size: int | None) -> Non
     numbers = np.linspace(0.5, 2.0, 30)
     (found,) = BACKEND.compile(graph)([numbers])
     np.testing.assert_allclose(found, -1.5 * numbers**-2.5)
+
+
+def test_constant_arrays_are_broadcast_to_constants() -> None:
+    b = Build("f")
+    row = b.constant(np.array([0.5, 1.0, 0.5]))
+    spread = b.broadcast_to(row, shape=(2, 3))
+    (node,) = run_passes(b.finish([spread]), OPTIMIZE).nodes
+    np.testing.assert_array_equal(node.attrs["value"], [[0.5, 1.0, 0.5]] * 2)

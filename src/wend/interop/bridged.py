@@ -47,7 +47,8 @@ def bridged(bridge: Bridge, fun: Callable[..., Any]) -> Callable[..., Any]:
         arrays_key = None if kwargs else bridge.key_of(args)
         trace = traces_of_arrays.get(arrays_key)
         if trace is not None:
-            return trace(args)
+            result = None if trace.direct_call is None else trace.direct_call(args)
+            return trace(args) if result is None else result
         leaves, structure = bridge.flatten((args, kwargs))
         operands = [bridge.as_operand(leaf) for leaf in leaves]
         pairs = list(zip(leaves, operands, strict=True))
@@ -79,7 +80,11 @@ def _static_leaf(bridge: Bridge, name: str, leaf: Any) -> StaticLeaf:
 
 
 class _SignatureTrace:
-    """A function for one signature."""
+    """A function for one signature.
+
+    Attributes:
+        direct_call: the quick way of the other system, once it is known.
+    """
 
     def __init__(
         self,
@@ -96,11 +101,16 @@ class _SignatureTrace:
         self._result: Any = None
         self._is_single = False  # whether the result is an array, not a tree of some
         self._flat = FlatFunction(bridge, name, self._call_flat, types)
+        self.direct_call: Callable[[Sequence[Any]], Any] | None = None
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         self._flat.result_types  # noqa: B018 - what is refused is raised outside of the other system
         results = self._bridge.call(self._flat, arrays)
-        return results[0] if self._is_single else self._bridge.unflatten(self._result, results)
+        if not self._is_single:
+            return self._bridge.unflatten(self._result, results)
+        if self.direct_call is None:
+            self.direct_call = self._bridge.direct_call(self._flat)
+        return results[0]
 
     def _call_flat(self, *arrays: Any) -> tuple[Any, ...]:
         """Call the function on arrays alone; note the structure of its result."""

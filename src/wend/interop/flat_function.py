@@ -66,8 +66,11 @@ class Bridge:
         as_weak: returns a traced number that does.
         leaf_cure: what helps with a leaf that has no hash.
         own_dtype: returns the dtype in which it takes a result, None if it refuses it.
-        key_of: returns a key of arguments that are arrays alone, which says their types, else None.
         dtype_cure: what helps against that.
+        key_of: returns a key of arguments that are arrays alone, which says their types, else None.
+        direct_call: returns a quick way to call a function of arrays that has run and returns one
+            array: a function that returns None for arrays that need another way; None: there is no
+            such way.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Bridge:
     own_dtype: Callable[[np.dtype[Any]], np.dtype[Any] | None]
     dtype_cure: str = ""
     key_of: Callable[[Sequence[Any]], Any] = lambda arguments: None
+    direct_call: Callable[[FlatFunction], Callable[[Sequence[Any]], Any] | None] = lambda _: None
 
 
 class FlatFunction:

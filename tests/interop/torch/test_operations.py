@@ -115,3 +115,51 @@ def test_the_bench_compares_what_is_equal() -> None:
         assert gradient.item() == pytest.approx(0.25)
     expected = results["wend, 1,000 elements"]
     np.testing.assert_array_equal(results["as_torch, 1,000 elements"], expected)
+
+
+def test_calls_by_the_quick_way_are_those_of_the_others() -> None:
+    """After the first call: views, tensors that need a gradient, and transforms are told apart."""
+
+    def fun(x, y):
+        return x * y + np.sin(x)
+
+    call = as_torch(fun)
+    x, y = (
+        torch.linspace(0.5, 2.0, 6, dtype=torch.float64).reshape(2, 3),
+        torch.tensor(3.0).double(),
+    )
+    for _ in range(3):
+        torch.testing.assert_close(call(x, y), x * y + torch.sin(x))
+    negated = torch.view_as_complex(torch.stack([x, x], -1)).conj().imag
+    assert negated.is_neg()
+    for operand in (x.T.contiguous().T, x.flip(0), negated, x[:, :1].expand(2, 3)):
+        torch.testing.assert_close(call(operand, y), operand * y + torch.sin(operand))
+    needing = x.clone().requires_grad_()
+    call(needing, y).sum().backward()
+    torch.testing.assert_close(needing.grad, y + torch.cos(x))
+    with torch.no_grad():
+        assert not call(needing, y).requires_grad
+    gradient = torch.func.grad(lambda x: call(x, y).sum())(x)
+    torch.testing.assert_close(gradient, y + torch.cos(x))
+    rows = torch.func.vmap(call, (0, None))(torch.stack([x, x + 1.0]), y)
+    torch.testing.assert_close(rows[1], (x + 1.0) * y + torch.sin(x + 1.0))
+    _, slope = torch.func.jvp(lambda x: call(x, y), (x,), (torch.ones_like(x),))
+    torch.testing.assert_close(slope, y + torch.cos(x))
+    torch.testing.assert_close(call(x, y), x * y + torch.sin(x))
+    first = call(x, y)
+    call(x + 1.0, y)
+    torch.testing.assert_close(first, x * y + torch.sin(x))  # its memory is its own
+
+
+def test_errors_come_by_the_quick_way() -> None:
+    @as_torch
+    def root(x):
+        if x < 0.0:
+            raise ValueError(f"no root of {x}")
+        return np.sqrt(x)
+
+    for _ in range(3):
+        assert root(torch.tensor(4.0)).item() == 2.0
+    with pytest.raises(ValueError, match=r"no root of -1\.0"):
+        root(torch.tensor(-1.0))
+    assert root(torch.tensor(9.0)).item() == 3.0

@@ -13,7 +13,7 @@ from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
 from wend.interop.bridged import bridged
 from wend.interop.flat_function import ArrayType, Bridge, as_weak
-from wend.interop.torch.operations import PLAIN_TENSORS, call
+from wend.interop.torch.operations import PLAIN_TENSORS, call, direct_call
 
 _PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -76,6 +76,7 @@ _TORCH = Bridge(
     leaf_cure="register its class with wend.tree, or pass its tensors.",
     own_dtype=lambda dtype: dtype,
     key_of=_key_of,
+    direct_call=direct_call,
 )
 
 

@@ -103,6 +103,38 @@ def _prepare(function: FlatFunction) -> Any:
     return function.entry
 
 
+def direct_call(function: FlatFunction) -> Callable[[Sequence[Any]], Any] | None:
+    """Return a function for eager calls of machine code that need no gradient.
+
+    It returns None for other calls, and for tensors that are to be copied first. It does in one
+    Python function what `call` does in several: half the time of a call on small tensors.
+    """
+    enter, models = function.entry or (None, ())
+    has_complex = any(type.dtype.kind == "c" for type in (*function.types, *function.result_types))
+    if enter is None or has_complex:
+        return None
+    (model,) = models
+    empty_like, c_order = torch.empty_like, torch.contiguous_format
+    is_compiling, is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+    is_transformed, is_forward_mode = _is_transformed, _is_forward_mode
+
+    def run(tensors: Sequence[Any]) -> Any:
+        if is_compiling() or is_transformed() or is_forward_mode():
+            return None
+        pointers = []
+        for x in tensors:
+            if not x.is_cpu or x.is_neg() or not x.is_contiguous():
+                return None
+            if x.requires_grad and is_grad_enabled():
+                return None
+            pointers.append(x.data_ptr())
+        result = empty_like(model, memory_format=c_order)
+        enter(*pointers, result.data_ptr())
+        return result
+
+    return run
+
+
 def _contiguous(x: Any) -> Any:
     """Return a tensor whose memory is its elements in C order."""
     if not x.is_cpu:
