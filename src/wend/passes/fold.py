@@ -105,7 +105,7 @@ def _constant(value: Value) -> np.ndarray | None:
 def _is_foldable(node: Node, operands: list[Value]) -> bool:
     if node.regions or not operands or len(node.results) != 1:
         return False
-    if node.op is shaping.broadcast_to and operands[0].type.shape == ():  # type: ignore[union-attr]
+    if node.op is shaping.broadcast_to and operands[0].tensor.shape == ():
         number = _constant(operands[0])
         if number is not None and number == 0.5:
             return False  # the power by a number, unlike one by an array of it, is a root (±0, −∞)
