@@ -109,11 +109,11 @@ def direct_call(function: FlatFunction) -> Callable[[Sequence[Any]], Any] | None
     It returns None for other calls, and for tensors that are to be copied first. It does in one
     Python function what `call` does in several: half the time of a call on small tensors.
     """
-    enter, models = function.entry or (None, ())
+    entry: Any = function.entry
     has_complex = any(type.dtype.kind == "c" for type in (*function.types, *function.result_types))
-    if enter is None or has_complex:
+    if entry is None or entry[0] is None or has_complex:
         return None
-    (model,) = models
+    enter, (model,) = entry
     empty_like, c_order = torch.empty_like, torch.contiguous_format
     is_compiling, is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
     is_transformed, is_forward_mode = _is_transformed, _is_forward_mode
