@@ -353,20 +353,23 @@ def batch_of_sequences(count: int, steps: int) -> Any:
     return np.random.default_rng(8).normal(size=(count, steps, _INPUTS))
 
 
+# Whose roots are computed: all, and few
+NUMBERS = (
+    np.exp(3 * np.random.default_rng(2).standard_normal(100_000)),
+    np.exp(np.random.default_rng(2).standard_normal(40)),
+)
 WORKLOADS = [
     ensemble(
         "roots",
         "100,000 square roots by Newton's method",
         root,
-        np.exp(3 * np.random.default_rng(2).standard_normal(100_000)),
-        np.exp(np.random.default_rng(2).standard_normal(40)),
+        *NUMBERS,
     ),
     ensemble(
         "checked_roots",
         "the same, with checks of the number and of the number of trips",
         checked_root,
-        np.exp(3 * np.random.default_rng(2).standard_normal(100_000)),
-        np.exp(np.random.default_rng(2).standard_normal(40)),
+        *NUMBERS,
     ),
     ensemble(
         "lengths",

@@ -83,7 +83,7 @@ class _SignatureTrace:
     """A function for one signature.
 
     Attributes:
-        direct_call: the quick way of the other system, once it is known.
+        direct_call: the fast path, once there is one.
     """
 
     def __init__(

@@ -68,9 +68,8 @@ class Bridge:
         own_dtype: returns the dtype in which it takes a result, None if it refuses it.
         dtype_cure: what helps against that.
         key_of: returns a key of arguments that are arrays alone, which says their types, else None.
-        direct_call: returns a quick way to call a function of arrays that has run and returns one
-            array: a function that returns None for arrays that need another way; None: there is no
-            such way.
+        direct_call: returns the fast path of a function of arrays that has run and returns one
+            array, None if it has none. A fast path returns None for arrays that it does not take.
     """
 
     name: str

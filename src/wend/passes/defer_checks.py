@@ -50,7 +50,7 @@ def _may_be_deferred(graph: Graph, *, reads_records: bool = False) -> bool:
 
     Args:
         graph: the graph, or a region.
-        reads_records: whether a backward loop is around it, which reads the records that there are.
+        reads_records: whether it lies in a backward loop, which reads existing records only.
     """
     for node in graph.nodes:
         op = node.op
@@ -104,7 +104,7 @@ class _Deferred:
     mapping: dict[Value, Value]
 
     def append(self, nodes: Iterable[Node], flag: Value | None) -> Value | None:
-        """Append nodes; return whether a check has failed, there or before (None: none has)."""
+        """Append nodes; return whether a check in or before them has failed (None: none has)."""
         for node in nodes:
             self.b.source = node.source
             if node.op is effects.raise_if:

@@ -63,7 +63,7 @@ def _rewrite_node(b: Build, node: Node, operands: list[Value]) -> tuple[Value, .
 
 
 def _evaluate_before_broadcast(b: Build, node: Node, operands: list[Value]) -> Value | None:
-    """Return the broadcast of what a node gives for the numbers that its operands are broadcast of.
+    """Return the broadcast of the result for the numbers that the operands are broadcasts of.
 
     Without it `x ** -1.5` has a derivative with powers whose exponents are arrays.
     """

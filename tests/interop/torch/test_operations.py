@@ -117,7 +117,7 @@ def test_the_bench_compares_what_is_equal() -> None:
     np.testing.assert_array_equal(results["as_torch, 1,000 elements"], expected)
 
 
-def test_calls_by_the_quick_way_are_those_of_the_others() -> None:
+def test_fast_paths_give_what_other_calls_give() -> None:
     """After the first call: views, tensors that need a gradient, and transforms are told apart."""
 
     def fun(x, y):
@@ -151,7 +151,7 @@ def test_calls_by_the_quick_way_are_those_of_the_others() -> None:
     torch.testing.assert_close(first, x * y + torch.sin(x))  # its memory is its own
 
 
-def test_errors_come_by_the_quick_way() -> None:
+def test_fast_paths_raise_errors() -> None:
     @as_torch
     def root(x):
         if x < 0.0:

@@ -193,7 +193,7 @@ class _IndexedFor:
             recording.note_range(position, low, high)
 
     def _bounds(self) -> tuple[Any, Any]:
-        """Return the lowest position with an item and the end of those; None where not told."""
+        """Return the lowest position of an item, and the end of the positions; None if unknown."""
         if self.indexed.numbers is None:
             return 0, self.indexed.count
         start, stop, step = self.indexed.numbers

@@ -104,14 +104,15 @@ def _prepare(function: FlatFunction) -> Any:
 
 
 def direct_call(function: FlatFunction) -> Callable[[Sequence[Any]], Any] | None:
-    """Return a function for eager calls of machine code that need no gradient.
+    """Return the fast path for eager calls of machine code that need no gradient.
 
-    It returns None for other calls, and for tensors that are to be copied first. It does in one
-    Python function what `call` does in several: half the time of a call on small tensors.
+    It returns None for other calls, and for tensors that have to be copied first. One Python
+    function does what `call` does in several, which saves a third of the time for small tensors.
     """
     entry: Any = function.entry
-    has_complex = any(type.dtype.kind == "c" for type in (*function.types, *function.result_types))
-    if entry is None or entry[0] is None or has_complex:
+    if entry is None or entry[0] is None:
+        return None
+    if any(type.dtype.kind == "c" for type in (*function.types, *function.result_types)):
         return None
     enter, (model,) = entry
     empty_like, c_order = torch.empty_like, torch.contiguous_format

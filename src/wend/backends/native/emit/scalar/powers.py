@@ -52,8 +52,8 @@ class _Instructions:
     def absolute(self, x: str) -> str:
         return self._call("fabs", x)
 
-    def with_sign(self, x: str, other: str) -> str:
-        return self._call("copysign", x, other)
+    def copysign(self, x: str, sign: str) -> str:
+        return self._call("copysign", x, sign)
 
     def select(self, flag: str, yes: str, no: str) -> str:
         return self.w.define(f"select i1 {flag}, {self.kind.text} {yes}, {self.kind.text} {no}")
@@ -120,11 +120,11 @@ def _inverse_cube(a: _Instructions, x: str) -> str:
     # The inverse is off by this part of it, hence the power by three times that.
     error = a.fma(a.negated(inverse), x, a.number(1))
     correction = a.fma(a.times(error, a.number(3)), power, lost)
-    return a.with_sign(a.unless_nan(a.plus(power, correction), power), x)  # of zeros
+    return a.copysign(a.unless_nan(a.plus(power, correction), power), x)  # of zeros
 
 
 def _inverse_halves(count: int) -> _Emit:
-    """Return what emits the inverse root to an odd power."""
+    """Return the emitter of an odd power of the inverse root."""
 
     def emit(a: _Instructions, x: str) -> str:
         inverse_root = _inverse_root(a, x)
@@ -139,7 +139,7 @@ def _inverse_halves(count: int) -> _Emit:
     return emit
 
 
-# Those that programs have, and their derivatives
+# Exponents that are common in programs, and those of their derivatives
 _POWERS: Mapping[float, _Emit] = {
     -3.0: _inverse_cube,
     -2.5: _inverse_halves(5),
