@@ -79,8 +79,8 @@ class Tasks(Executor):
 
     most = 0
 
-    def _start(self, task: Any) -> None:
-        super()._start(task)
+    def _start(self, plan: Any, iteration: Any, inputs: Any) -> None:
+        super()._start(plan, iteration, inputs)
         self.most = max(self.most, self.running)
 
 

@@ -55,9 +55,22 @@ class Executor:
         self.ready: deque[Ready] = deque()
         self.results: list[Any] = [DEAD] * len(plan.graph.results)
         self.error: tuple[tuple[int, ...], Exception] | None = None
-        self.done: queue.SimpleQueue[tuple[Ready, Future[Any]]] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[tuple[NodePlan, Iteration, Future[Any]]]
+        self.done = queue.SimpleQueue()
         self.running = 0
         self.threads = HelperThreads()
+        actions = {
+            Action.RUN: self._run,
+            Action.STATE: self._hold,
+            Action.PASS: self._pass,
+            Action.SWITCH: self._switch,
+            Action.JOIN: self._pass,
+            Action.HEAD: self._pass,
+            Action.ENTER: self._enter,
+            Action.NEXT: self._next,
+            Action.EXIT: self._exit,
+        }
+        self._actions = tuple(actions[kind] for kind in Action)  # an enumeration is slow to hash
 
     def run(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """Return the results for arguments.
@@ -65,9 +78,8 @@ class Executor:
         Of several errors it raises the one that comes first in the order of the program.
         """
         root = Frame(None, None, 0).iterations[0]
-        for k, param in enumerate(self.plan.graph.params):
-            self._result(param, arguments[k])
-            self._send(self.plan.params[k], arguments[k], root)
+        for k, consumers in enumerate(self.plan.params):
+            self._send(consumers, self.plan.param_results[k], arguments[k], root)
         for plan in self.plan.starting:
             self._push(plan, root, ())
         try:
@@ -88,28 +100,41 @@ class Executor:
         take = self.take or deque.popleft
         while self.ready or self.running:
             while self.running and (not self.ready or not self.done.empty()):
-                task, future = self.done.get()
+                plan, iteration, future = self.done.get()
                 self.running -= 1
-                self._finish(task, future.result)
+                self._finish(plan, iteration, future.result)
+                self._leave(iteration)
             if self.ready:
                 self._process(take(self.ready))
 
     # Values that arrive
-    def _send(self, consumers: Sequence[tuple[NodePlan, int]], x: Any, to: Iteration) -> None:
+    def _give(self, plan: NodePlan, x: Any, to: Iteration, output: int = 0) -> None:
+        """Pass on an output of a node."""
+        self._send(plan.consumers[output], plan.results[output], x, to)
+
+    def _send(
+        self,
+        consumers: Sequence[tuple[NodePlan, int]],
+        results: Sequence[int],
+        x: Any,
+        to: Iteration,
+    ) -> None:
+        for k in results:
+            self.results[k] = x
         for plan, slot in consumers:
-            self._deliver(plan, slot, x, to)
+            if plan.runs_at_once:
+                self._push(plan, to, () if slot < 0 else (x,), x is DEAD)
+            else:
+                self._deliver(plan, slot, x, to)
 
     def _deliver(self, plan: NodePlan, slot: int, x: Any, to: Iteration) -> None:
-        kind = plan.kind
-        if kind is Action.HEAD or (plan.awaited == 1 and kind is not Action.JOIN):
-            self._push(plan, to, () if slot < 0 else (x,), x is DEAD)
-            return
+        """Give a node one of several values that it waits for."""
         entry = to.waiting.get(plan)
         if entry is None:
             inputs = [DEAD] * len(plan.node.inputs)
             entry = to.waiting[plan] = [plan.awaited, False, inputs]
         entry[0] -= 1
-        if kind is Action.JOIN:  # it gives the value that is alive, as soon as it comes
+        if plan.kind is Action.JOIN:  # it gives the value that is alive, as soon as it comes
             if x is not DEAD:
                 entry[1] = True
                 self._push(plan, to, (x,))
@@ -135,69 +160,68 @@ class Executor:
         plan, iteration, inputs, is_dead = task
         if self.error is not None and order_key(plan, iteration) > self.error[0]:
             return  # the program has ended before it
-        match plan.kind:
-            case Action.RUN | Action.STATE if not is_dead:
-                if self._is_long(plan, inputs):
-                    self._start(task)
-                    return
-                if plan.kind is Action.STATE:
-                    iteration.states[plan.node] = list(inputs)
-                self._finish(task, partial(self.compute, task))
-                return
-            case Action.SWITCH if not is_dead:
-                x, selector = inputs
-                chosen = int(selector)
-                for k, consumers in enumerate(plan.consumers):
-                    self._send(consumers, x if k == chosen else DEAD, iteration)
-            case Action.PASS | Action.JOIN | Action.HEAD:
-                self._result(plan.node.outputs[0], DEAD if is_dead else inputs[0])
-                self._send(plan.consumers[0], DEAD if is_dead else inputs[0], iteration)
-            case Action.ENTER:
-                self._enter(plan, iteration, DEAD if is_dead else inputs[0])
-            case Action.NEXT:
-                if not is_dead:
-                    self._next(plan, iteration, inputs[0])
-            case Action.EXIT:
-                self._exit(plan, iteration, DEAD if is_dead else inputs[0])
-            case _:
-                for consumers in plan.consumers:
-                    self._send(consumers, DEAD, iteration)
+        if is_dead:
+            self._pass_dead(plan, iteration)
+        else:
+            self._actions[plan.kind](plan, iteration, inputs)
         self._leave(iteration)
 
-    def compute(self, task: Ready) -> Any:
-        """Run the kernel of an operation."""
-        plan, _, inputs, _ = task
-        assert plan.kernel is not None
-        return plan.kernel(*inputs)
+    def _pass_dead(self, plan: NodePlan, iteration: Iteration) -> None:
+        """Pass on that a node did not run."""
+        if plan.kind is Action.ENTER:
+            self._enter(plan, iteration, (DEAD,))
+        elif plan.kind is Action.EXIT:
+            iteration.frame.dead_exits[plan] = None
+        elif plan.kind is not Action.NEXT:
+            for output in range(len(plan.consumers)):
+                self._give(plan, DEAD, iteration, output)
 
-    def _finish(self, task: Ready, result: Callable[[], Any]) -> None:
+    def _pass(self, plan: NodePlan, iteration: Iteration, inputs: Sequence[Any]) -> None:
+        self._give(plan, inputs[0], iteration)
+
+    def _switch(self, plan: NodePlan, iteration: Iteration, inputs: Sequence[Any]) -> None:
+        x, selector = inputs
+        selected = int(selector)
+        for output in range(len(plan.consumers)):
+            self._give(plan, x if output == selected else DEAD, iteration, output)
+
+    def _hold(self, plan: NodePlan, iteration: Iteration, inputs: Sequence[Any]) -> None:
+        iteration.states[plan.node] = list(inputs)
+        self._run(plan, iteration, inputs)
+
+    def _run(self, plan: NodePlan, iteration: Iteration, inputs: Sequence[Any]) -> None:
+        """Run an operation, on another thread if that takes long."""
+        if plan.work is not None and plan.work(inputs) >= self.min_task:
+            self._start(plan, iteration, inputs)
+        else:
+            self._finish(plan, iteration, self.compute, plan, iteration, inputs)
+
+    def _start(self, plan: NodePlan, iteration: Iteration, inputs: Sequence[Any]) -> None:
+        """Run an operation on another thread."""
+        future = self.threads.submit(partial(self.compute, plan, iteration, inputs))
+        self.running += 1
+        iteration.active += 1
+        future.add_done_callback(lambda future: self.done.put((plan, iteration, future)))
+
+    def compute(self, plan: NodePlan, _: Iteration, inputs: Sequence[Any]) -> Any:
+        """Run the kernel of an operation."""
+        return plan.kernel(*inputs)  # type: ignore[misc]
+
+    def _finish(
+        self, plan: NodePlan, iteration: Iteration, compute: Callable[..., Any], *args: Any
+    ) -> None:
         """Pass on what an operation gives, or note its error."""
-        plan, iteration = task[:2]
         try:
-            x = result()
+            x = compute(*args)
         except Exception as error:  # noqa: BLE001 - raised once what precedes it has run
+            iteration.active += 1  # it has not ended, so what waits for it never runs
             self._fail(plan, iteration, error)
             return
-        outputs = plan.node.outputs
-        values = (x,) if len(outputs) == 1 else x
-        for output, consumers, value in zip(outputs, plan.consumers, values, strict=True):
-            if output in self.plan.results:
-                self._result(output, value)
-            self._send(consumers, value, iteration)
-        self._leave(iteration)
-
-    def _result(self, output: Any, x: Any) -> None:
-        for k in self.plan.results.get(output, ()):
-            self.results[k] = x
-
-    def _is_long(self, plan: NodePlan, inputs: Sequence[Any]) -> bool:
-        return plan.work is not None and plan.work(inputs) >= self.min_task
-
-    def _start(self, task: Ready) -> None:
-        """Run an operation on another thread."""
-        future = self.threads.submit(self.compute, task)
-        self.running += 1
-        future.add_done_callback(lambda future: self.done.put((task, future)))
+        if len(plan.consumers) == 1:
+            self._give(plan, x, iteration)
+        else:
+            for output in range(len(plan.consumers)):
+                self._give(plan, x[output], iteration, output)
 
     def _fail(self, plan: NodePlan, iteration: Iteration, error: Exception) -> None:
         key = order_key(plan, iteration)
@@ -225,30 +249,29 @@ class Executor:
         return states
 
     # Loops
-    def _enter(self, plan: NodePlan, outer: Iteration, x: Any) -> None:
-        loop = plan.frame
+    def _enter(self, plan: NodePlan, outer: Iteration, inputs: Sequence[Any]) -> None:
+        loop, x = plan.frame, inputs[0]
         assert loop is not None
         frame = outer.frames.get(loop.name)
         if frame is None:
             frame = outer.frames[loop.name] = Frame(loop, outer, plan.position)
             outer.active += 1
         frame.awaited -= 1
-        consumers = plan.consumers[0]
         if plan.is_constant:
             frame.constants.append((plan, x))
             for iteration in [*frame.iterations.values()]:
-                self._send(consumers, x, iteration)
+                self._give(plan, x, iteration)
         else:
-            self._send(consumers, x, frame.iterations[0])
+            self._give(plan, x, frame.iterations[0])
         self._retire(frame)
 
-    def _next(self, plan: NodePlan, iteration: Iteration, x: Any) -> None:
+    def _next(self, plan: NodePlan, iteration: Iteration, inputs: Sequence[Any]) -> None:
         frame = iteration.frame
         following = frame.iterations.get(iteration.index + 1)
         if following is not None:
-            self._send(plan.consumers[0], x, following)
+            self._give(plan, inputs[0], following)
             return
-        frame.deferred.append((plan, x))
+        frame.deferred.append((plan, inputs[0]))
         self._advance(frame)
 
     def _advance(self, frame: Frame) -> None:
@@ -258,20 +281,16 @@ class Executor:
         frame.last += 1
         iteration = frame.iterations[frame.last] = Iteration(frame, frame.last)
         for plan, x in frame.constants:
-            self._send(plan.consumers[0], x, iteration)
+            self._give(plan, x, iteration)
         deferred, frame.deferred = frame.deferred, []
         for plan, x in deferred:
-            self._send(plan.consumers[0], x, iteration)
+            self._give(plan, x, iteration)
 
-    def _exit(self, plan: NodePlan, iteration: Iteration, x: Any) -> None:
+    def _exit(self, plan: NodePlan, iteration: Iteration, inputs: Sequence[Any]) -> None:
         frame = iteration.frame
-        if x is DEAD:
-            frame.dead_exits[plan] = None
-            return
         assert frame.outer is not None
         frame.left.add(plan)
-        self._result(plan.node.outputs[0], x)
-        self._send(plan.consumers[0], x, frame.outer)
+        self._give(plan, inputs[0], frame.outer)
 
     def _leave(self, iteration: Iteration) -> None:
         """Note that a node of an iteration, or a loop in it, has ended."""
@@ -294,7 +313,7 @@ class Executor:
             del outer.frames[frame.plan.name]
             for plan in frame.dead_exits:
                 if plan not in frame.left:
-                    self._send(plan.consumers[0], DEAD, outer)
+                    self._give(plan, DEAD, outer)
             self._leave(outer)
 
     def _stuck(self, root: Iteration) -> str:

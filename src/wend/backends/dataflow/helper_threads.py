@@ -15,11 +15,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from wend.base.config import settings
-
-Task = TypeVar("Task")
 
 _POLL_SECONDS = 1e-4
 
@@ -33,10 +31,10 @@ class HelperThreads:
         self._running: set[int] = set()
         self._started, self._is_over = 0, False
 
-    def submit(self, compute: Callable[[Task], Any], task: Task) -> Future[Any]:
-        """Compute a task on one of the threads, in the context of the caller."""
+    def submit(self, compute: Callable[[], Any]) -> Future[Any]:
+        """Call a function on one of the threads, in the context of the caller."""
         future: Future[Any] = Future()
-        self._jobs.put((partial(contextvars.copy_context().run, compute, task), future))
+        self._jobs.put((partial(contextvars.copy_context().run, compute), future))
         if self._started < (settings().threads or os.cpu_count() or 1):
             self._started += 1
             _thread.start_new_thread(self._work, ())

@@ -22,18 +22,18 @@ from wend.ops.frame_states import frame_state
 from wend.passes.estimate_work import seconds
 
 
-class Action(enum.Enum):
+class Action(enum.IntEnum):
     """An action of the executor on a node whose inputs have arrived."""
 
-    RUN = "run"
-    STATE = "state"
-    PASS = "pass"
-    SWITCH = "switch"
-    JOIN = "join"
-    HEAD = "head"
-    ENTER = "enter"
-    NEXT = "next"
-    EXIT = "exit"
+    RUN = 0
+    STATE = 1
+    PASS = 2
+    SWITCH = 3
+    JOIN = 4
+    HEAD = 5
+    ENTER = 6
+    NEXT = 7
+    EXIT = 8
 
 
 _KINDS = {
@@ -76,18 +76,21 @@ class NodePlan:
         is_constant: whether it enters all iterations of that.
         consumers: for each output the nodes that take it and the position of the input, which is
             −1 where they only wait for it.
+        results: for each output which results of the graph it is.
         awaited: the number of inputs and controls.
+        runs_at_once: whether it runs as soon as one value arrives.
     """
 
     __slots__ = (
         *("awaited", "consumers", "frame", "is_constant", "kernel", "kind", "node"),
-        *("position", "work"),
+        *("position", "results", "runs_at_once", "work"),
     )
 
     def __init__(self, node: DataflowNode, position: int) -> None:
         self.node, self.position = node, position
         self.awaited = len(node.inputs) + len(node.controls)
         self.consumers: list[list[tuple[NodePlan, int]]] = [[] for _ in node.outputs]
+        self.results: list[list[int]] = [[] for _ in node.outputs]
         self.frame: FramePlan | None = None
         self.is_constant = bool(node.attrs.get("is_constant"))
         self.kernel: Callable[..., Any] | None = None
@@ -102,6 +105,8 @@ class NodePlan:
             assert node.op.kernel is not None, f"{node.op.name} has no kernel"
             self.kernel = partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel
             self.work = _work_of(node, node.op)
+        one_input = self.awaited == 1 and self.kind is not Action.JOIN
+        self.runs_at_once = one_input or self.kind is Action.HEAD
 
 
 class Plan:
@@ -118,14 +123,17 @@ class Plan:
         self.nodes = [NodePlan(node, k) for k, node in enumerate(graph.nodes)]
         self.by_node = {plan.node: plan for plan in self.nodes}
         self.params: list[list[tuple[NodePlan, int]]] = [[] for _ in graph.params]
-        self.results: dict[Output, list[int]] = {}
+        self.param_results: list[list[int]] = [[] for _ in graph.params]
+        params = {param: k for k, param in enumerate(graph.params)}
         for k, result in enumerate(graph.results):
-            self.results.setdefault(result, []).append(k)
-        params = {param: self.params[k] for k, param in enumerate(graph.params)}
+            if result.node is None:
+                self.param_results[params[result]].append(k)
+            else:
+                self.by_node[result.node].results[result.index].append(k)
         for plan in self.nodes:
             pairs = [*zip(plan.node.inputs, range(plan.awaited), strict=False)]
             for x, slot in (*pairs, *((x, -1) for x in plan.node.controls)):
-                takers = params[x] if x.node is None else self._takers(x, x.node)
+                takers = self.params[params[x]] if x.node is None else self._takers(x, x.node)
                 takers.append((plan, slot))
         self.starting = [plan for plan in self.nodes if not plan.awaited]
         self._frames(parallel_iterations)

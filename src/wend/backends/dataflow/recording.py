@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from wend.backends.dataflow.executor import Executor, Ready, Take
-from wend.backends.dataflow.frames import Frame, order_key
+from wend.backends.dataflow.executor import Executor, Take
+from wend.backends.dataflow.frames import Frame, Iteration, order_key
 from wend.backends.dataflow.node import DataflowNode
-from wend.backends.dataflow.plan import Plan
+from wend.backends.dataflow.plan import NodePlan, Plan
 from wend.base.reporting.profile import MAX_SPANS, Event, ProfilePart, Span, note, note_spans
 from wend.base.source import Source
 from wend.ir.types import TensorType
@@ -44,14 +44,14 @@ class RecordingExecutor(Executor):
         note(Event("run", self.plan.graph.name, start, stop, loops.parts()))
         return results
 
-    def compute(self, task: Ready) -> Any:
-        if task[0] not in self._measured:
-            return super().compute(task)
+    def compute(self, plan: NodePlan, iteration: Iteration, inputs: Sequence[Any]) -> Any:
+        if plan not in self._measured:
+            return super().compute(plan, iteration, inputs)
         start = perf_counter()
         try:
-            return super().compute(task)
+            return super().compute(plan, iteration, inputs)
         finally:
-            self._records.append(_NodeRun(task, start, perf_counter()))
+            self._records.append(_NodeRun(plan, iteration, start, perf_counter()))
 
 
 def _is_measured(node: DataflowNode) -> bool:
@@ -73,8 +73,7 @@ class _NodeRun:
 
     __slots__ = ("frames", "node", "start", "stop", "tag", "thread")
 
-    def __init__(self, task: Ready, start: float, stop: float) -> None:
-        plan, iteration = task[:2]
+    def __init__(self, plan: NodePlan, iteration: Iteration, start: float, stop: float) -> None:
         self.node, self.tag = plan.node, order_key(plan, iteration)[:-1]
         names: list[str] = []
         frame: Frame = iteration.frame
