@@ -33,6 +33,7 @@ from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.runtime.sequence import Sequence
 
 VECTOR = np.linspace(0.1, 0.9, 7)
+LARGE_VECTOR = np.linspace(0.1, 1.0, 4000)
 
 
 # Functions whose backward runs read lists of every kind
@@ -225,10 +226,10 @@ def test_kernels_of_numpy_read_lists_where_they_lie() -> None:
 
 
 # Memory
-def pair(fun: Callable[..., Any]) -> Any:
+def pair(fun: Callable[..., Any], x: Any = VECTOR) -> Any:
     """A concrete function on native, and the workspaces that wait for its forward form."""
-    concrete = wend.function(fun, backend="native").get_concrete_function(VECTOR, 2)
-    concrete.backward(concrete.forward(VECTOR, 2)[1], VECTOR)
+    concrete = wend.function(fun, backend="native").get_concrete_function(x, 2)
+    concrete.backward(concrete.forward(x, 2)[1], x)
     return concrete, forward_of(concrete)._workspaces.idle
 
 
@@ -301,6 +302,20 @@ def test_workspaces_that_wait_keep_so_much() -> None:
     assert one > 2000 * VECTOR.nbytes
     assert 0 < kept(2 * one + 100) <= 2 * one + 100
     assert kept(0) == 0
+
+
+def test_a_workspace_that_is_too_large_keeps_a_part() -> None:
+    concrete, idle = pair(arrays, LARGE_VECTOR)
+
+    def call() -> Any:
+        return concrete.backward(concrete.forward(LARGE_VECTOR, 100)[1], LARGE_VECTOR)[0]
+
+    expected, whole = call(), idle[0].bytes()
+    assert whole > 100 * LARGE_VECTOR.nbytes
+    with wend.config(tape_keep=int(0.7 * whole)):
+        for _ in range(3):
+            np.testing.assert_array_equal(call(), expected)
+            assert 0.6 * whole < sum(space.bytes() for space in idle) <= 0.7 * whole
 
 
 def test_many_calls_take_no_memory() -> None:

@@ -438,6 +438,19 @@ class Pool:
         self._memory[FAULT // 8] = 0
         return fault
 
+    def shrink(self, most: int) -> None:
+        """Free large blocks until the pool of a call that is over holds at most so many bytes."""
+        block = self._memory[LARGE // 8]
+        while block and len(self) > most:
+            following = self._word.from_address(block + NEXT).value
+            self._memory[TOTAL // 8] -= self._word.from_address(block + BYTES).value
+            self._free(block - HEAD)
+            block = following
+        self._memory[LARGE // 8] = block
+        if block:
+            self._word.from_address(block + PREVIOUS).value = 0
+        self._memory[_USED // 8] = 1  # the free lists are built anew
+
     def release(self) -> None:
         """Free all memory of the pool."""
         for first, link, start in ((FIRST, 0, 0), (LARGE, NEXT, -HEAD), (CHECKED, NEXT, -HEAD)):

@@ -90,17 +90,29 @@ class Workspace:
     def give_back(self, idle: list[Workspace]) -> None:
         """Join the idle workspaces, unless there are `MAX_IDLE`.
 
-        It frees its memory first if the idle ones together would hold more than `tape_keep` bytes.
+        It frees memory first if the idle ones together would hold more than `tape_keep` bytes.
         """
         if len(idle) >= MAX_IDLE:
             return
         self._idle_bytes = self.bytes()
         self._peak = max(self._peak, self._idle_bytes)
-        if sum([space._idle_bytes for space in idle]) + self._idle_bytes > settings().tape_keep:
-            self.release()
-            self._idle_bytes = 0
+        others = sum([space._idle_bytes for space in idle])
+        if others + self._idle_bytes > settings().tape_keep:
+            self._shrink(settings().tape_keep - others)
+            self._idle_bytes = self.bytes()
             _malloc_trim(0)
         idle.append(self)
+
+    def _shrink(self, most: int) -> None:
+        """Free large blocks until at most so many bytes are left, or else all memory.
+
+        The system clears what is taken anew, which takes longer than to fill it.
+        """
+        for space in (self, *self.chunks):
+            if space.pool is not None:
+                space.pool.shrink(max(0, len(space.pool) + most - self.bytes()))
+        if self.bytes() > most:
+            self.release()
 
     def bytes(self) -> int:
         """Return the bytes that arenas and pool hold."""
