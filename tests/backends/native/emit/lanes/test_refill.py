@@ -70,6 +70,40 @@ def test_trips_and_refills(kind: str, lanes: int, loops: int) -> None:
     assert groups <= refills.value <= (COUNT if kind == "geometric" else 2 * groups)
 
 
+def long_decay(x: Any, n: Any) -> Any:
+    while n > 0:
+        x = 0.25 * np.tanh(np.sin(np.exp(np.tanh(np.sin(np.exp(x)))))) + 0.3
+        n = n - 1
+    return x
+
+
+def short_root(a: Any, n: Any) -> Any:
+    x = a
+    while np.abs(x * x - a) > 1e-12 * a:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def test_lanes_wait_as_long_as_a_refill_takes() -> None:
+    """Those of long trips for few, and those of short ones for each other."""
+    lengths, xs = LENGTHS["geometric"], RNG.uniform(0.1, 1.0, COUNT)
+    counted = {}
+    for fun in (decay, long_decay, short_root):
+        trips, refills = ctypes.c_int64(), ctypes.c_int64()
+        of_trips = counting(trips, RefilledLoop._emit_trip, operator.attrgetter("elements.low"))
+        of_refills = counting(refills, LaneElements.taken)
+        with (
+            mock.patch.object(RefilledLoop, "_emit_trip", of_trips),
+            mock.patch.object(LaneElements, "taken", of_refills),
+            wend.config(cache_dir="", threads=1),
+        ):
+            wend.vmap(fun, lanes=8)(xs, lengths)
+        counted[fun] = trips.value, refills.value
+    assert 8 * counted[long_decay][0] <= 1.08 * lengths.sum() < 8 * counted[decay][0]
+    assert counted[long_decay][1] > 1.2 * counted[decay][1]
+    assert counted[short_root][1] <= 1.1 * COUNT / 8
+
+
 @pytest.mark.parametrize("kind", LENGTHS)
 def test_the_backward_loop_makes_the_trips_of_the_forward_loop(kind: str) -> None:
     """Also where records fill the cache, and lanes take no more elements until they are read."""

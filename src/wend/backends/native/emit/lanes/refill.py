@@ -1,23 +1,36 @@
 """One loop for all elements, whose lanes take the next element when one is done.
 
 A refill costs as much as some trips, so lanes that are done wait for each other. They take the next
-elements when all lanes together have missed `MISSED_TRIPS` trips, or none goes on. So elements
-whose trips are alike run in groups, and lanes of others are refilled often.
+elements when the trips that all lanes together have missed would have taken about as long as a
+refill, or none goes on. So elements whose trips are short and alike run in groups, and lanes of
+others are refilled often.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 
 from wend.backends.native.emit.lanes.elements import LaneElements
 from wend.backends.native.emit.lanes.stack_variables import StackVariable, StackVariables
 from wend.backends.native.emit.lanes.vectors import count_from, splat
 from wend.ir.graph import Node
 from wend.ops.control import WhileParts
+from wend.passes.lane_maps import is_elementwise
 
-# The trips that all lanes together miss before those that are done take the next elements
-MISSED_TRIPS = 32
+# The time of a refill, of an operation whose time is not known, and of the test of a loop, in ns
+_REFILL_TIME, _ASSUMED_TIME, _TEST_TIME = 64.0, 1.0, 0.05
+# An estimate may be off: lanes together miss so many trips at least, and each so many at most
+_FEWEST_MISSED, _MOST_MISSED = 8, 3
+
+
+def missed_trips(loop: Node, lanes: int) -> int:
+    """Return how many trips all lanes miss before those that are done take the next elements."""
+    nodes = (node for region in loop.regions for node in region.walk())
+    costs = [node.op.cost for node in nodes if is_elementwise(node)]
+    time = _TEST_TIME + sum(cost if isfinite(cost) else _ASSUMED_TIME for cost in costs)
+    return max(_FEWEST_MISSED, min(_MOST_MISSED * lanes, int(_REFILL_TIME / time)))
 
 
 @dataclass(eq=False, slots=True)
@@ -106,7 +119,7 @@ class RefilledLoop:
 
         def is_time() -> str:
             none = w.define(f"xor i1 {regions.any(goes_on)}, true")
-            enough = w.define(f"icmp sge i64 {missed}, {MISSED_TRIPS}")
+            enough = w.define(f"icmp sge i64 {missed}, {missed_trips(self.loop, e.lanes)}")
             return w.define(f"or i1 {enough}, {none}")
 
         def refill() -> None:
