@@ -60,7 +60,7 @@ class Workload:
     plain: Callable[[Library], Program] | None = None
     functional: Callable[[Library], Program] | None = None
     differentiable: tuple[int, ...] = ()
-    own: Mapping[str, Callable[[Peer, str], Program | Refuses]] = field(default_factory=dict)
+    own: Mapping[str, Callable[[Peer, str], Program | Refuses | None]] = field(default_factory=dict)
     refuses: Mapping[str, str] = field(default_factory=dict)
     trips: Callable[..., int] | None = None
     tolerance: float = 1e-9

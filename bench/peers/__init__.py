@@ -30,6 +30,7 @@ class Entry:
 CATALOGUE = {
     "wend": Entry("wend", "wend", "Wend", ("llvmlite", "optree")),
     "wend-jax": Entry("wend, XLA", "wend", "WendOnJax", ("jax", "llvmlite", "optree")),
+    "wend-loop": Entry("wend, one loop", "wend", "OneLoop", ("llvmlite", "optree")),
     "c": Entry("C, libm", "c", "C"),
     "c-fast": Entry("C, polynomials", "c", "C", options=("_fast",)),
     "python": Entry("Python, NumPy", "python", "Python"),

@@ -5,7 +5,8 @@
     void value(const double *arguments, double *results)
     void gradient(const double *arguments, double *results)
 
-with all arguments after each other, and the value before the derivatives.
+with all arguments after each other, and the value before the derivatives. Those for arrays of any
+length take the number of arguments, too.
 """
 
 from __future__ import annotations
@@ -52,21 +53,20 @@ class C(Peer):
         if not source.exists():
             return None
         function = build(str(self.compiler), source, measure)
-        size = workload.size
+        sizes = [workload.size]
         if measure == GRADIENT:
-            size += sum(np.size(workload.arguments[index]) for index in workload.differentiable)
-        results = (ctypes.c_double * size)()
+            sizes += [self.sizes[index] for index in workload.differentiable]
+        results = np.empty(sum(sizes))
+        address, parts = results.ctypes.data, np.split(results, np.cumsum(sizes)[:-1])
 
         def program(block: Any) -> Any:
-            function(block, results)
-            return results
+            function(block, address, len(block))
+            return parts
 
         return program
 
-    def numbers(self, result: Any) -> list[float]:
-        return list(result)
-
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        self.sizes = [np.size(value) for value in values]
         numbers = np.concatenate([np.ravel(value) for value in values])
         return ((ctypes.c_double * len(numbers))(*numbers),)
 
@@ -82,5 +82,6 @@ def build(compiler: str, source: Path, name: str) -> Program:
         subprocess.run(link, check=True)
         function = getattr(ctypes.CDLL(str(library)), name)
     function.restype = None
+    function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long)
     made: Program = function
     return made

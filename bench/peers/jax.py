@@ -31,6 +31,7 @@ def library(while_loop: Program) -> SimpleNamespace:
         minimum=jnp.minimum,
         stop_gradient=jax.lax.stop_gradient,
         scan=jax.lax.scan,
+        vmap=jax.vmap,
         **like_numpy(jnp, sigmoid=jax.nn.sigmoid, lower=lower),
         while_loop=while_loop,
     )

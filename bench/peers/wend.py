@@ -25,7 +25,7 @@ class Wend(Peer):
 
     def program(
         self, workload: Workload, measure: str, arguments: Sequence[Any]
-    ) -> Program | Refuses:
+    ) -> Program | Refuses | None:
         import numpy as np
 
         from wend.base.errors import UnsupportedError
@@ -68,6 +68,15 @@ class Wend(Peer):
         if measure == VALUE:
             return value
         return self.wend.value_and_grad(value, argnums=workload.differentiable)
+
+
+class OneLoop(Wend):
+    """A `vmap` whose elements are computed one after the other, where a workload is one."""
+
+    def program(
+        self, workload: Workload, measure: str, arguments: Sequence[Any]
+    ) -> Program | Refuses | None:
+        return None
 
 
 class WendOnJax(Wend):

@@ -42,9 +42,9 @@ GROUPS = {
     ),
     "breadth": tuple(name for names in BREADTH.values() for name in names),
     "ensembles": (
-        *("roots", "lengths", "solves", "solves_geometric", "steps_newton", "mandelbrot"),
-        *("mandelbrot_complex", "barrier", "examples", "examples_by_hand", "sequences"),
-        *("sequences_by_hand", "checked_roots"),
+        *("roots", "checked_roots", "lengths", "solves", "solves_geometric", "steps_newton"),
+        *("steps_geometric", "mandelbrot_real", "mandelbrot_complex", "barrier", "examples"),
+        *("examples_by_hand", "sequences", "sequences_by_hand"),
     ),
     "loops": ("tanh_layer", "outer_sum", "last_rows", "fill"),
 }
@@ -67,6 +67,8 @@ FILES = {name: group for group, names in GROUPS.items() for name in names} | {
     "gmm_64": "gmm",
     "bundle": "bundle",
     "letters": "letters",
+    "solves": "solves",
+    "solves_geometric": "solves",
     **{name: file for file, names in BREADTH.items() for name in names},
 }
 

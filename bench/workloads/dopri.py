@@ -140,10 +140,9 @@ def trips(*arguments: float) -> int:
     return count
 
 
-def in_diffrax(peer: Peer, measure: str) -> Program:
+def by_diffrax() -> Program:
     """Diffrax's own solver, of the same method and tolerance, with a controller of its own."""
     import diffrax
-    import jax
 
     def field(t: Any, state: Any, rates: Any) -> Any:
         (alpha, beta, gamma, delta), (y, z) = rates, state
@@ -167,6 +166,13 @@ def in_diffrax(peer: Peer, measure: str) -> Program:
         y, z = solution.ys
         return y[-1] + z[-1]
 
+    return program
+
+
+def in_diffrax(peer: Peer, measure: str) -> Program:
+    import jax
+
+    program = by_diffrax()
     made: Program = (
         jax.jit(program)
         if measure == VALUE

@@ -6,6 +6,7 @@ Python and Numba run a loop over the elements, as one would write it there.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,6 @@ from bench.peer import Peer
 from bench.peers.python import LIBRARY
 from bench.reference import differences
 from bench.workload import GRADIENT, VALUE, Library, Program, Workload
-from bench.workloads.dopri import RATES_AND_START
-from bench.workloads.dopri import plain as dopri
 
 Written = Callable[[Library], Program]
 # NumPy's functions raise nothing, unlike those of `math`
@@ -81,6 +80,24 @@ def steps_with_newton(lib: Library) -> Program:
     return program
 
 
+def steps_with_geometric(lib: Library) -> Program:
+    """100 steps, each with a damped Newton method of a precision of its own, by Lehmer's numbers:
+    trips are geometric, seven in the mean.
+    """
+
+    def program(a: Any) -> Any:
+        x, seed = a, 1.0 + (1e6 * a) // 1.0
+        for _ in range(100):
+            seed = 16807.0 * seed - 2147483647.0 * ((16807.0 * seed) // 2147483647.0)
+            y, precision = 0.5 * (x + a), seed / 2147483647.0
+            while abs(y * y - a) > 0.2 * precision * a:
+                y = y + 0.08 * (a / y - y)
+            x = 0.9 * x + 0.1 * y
+        return x
+
+    return program
+
+
 def mandelbrot(lib: Library) -> Program:
     """The trips of a point of an 800 x 800 grid, by its number."""
 
@@ -109,26 +126,6 @@ def mandelbrot_complex(lib: Library) -> Program:
     return program
 
 
-def long_solve(lib: Library) -> Program:
-    """A solve until a time of its own, which decides how many steps there are."""
-    program = lib.helper(dopri(lib))
-
-    def until(time: Any) -> Any:
-        return program(*RATES_AND_START, time)
-
-    return until
-
-
-def solve(lib: Library) -> Program:
-    program = lib.helper(dopri(lib))
-    alpha, beta, gamma, delta, prey, hunters = RATES_AND_START
-
-    def from_prey(scale: Any) -> Any:
-        return program(alpha, beta, gamma, delta, prey * scale, hunters, 20.0)
-
-    return from_prey
-
-
 def total(element: Written) -> Written:
     """Return the program that adds up what an element gives, one after the other."""
 
@@ -146,21 +143,22 @@ def total(element: Written) -> Written:
     return plain
 
 
-def mapped(element: Written) -> Callable[[Peer, str], Program]:
-    """Return what makes the program by `wend.vmap`."""
+def mapped(element: Written) -> dict[str, Callable[[Peer, str], Program]]:
+    """Return what makes the program by `wend.vmap`, and by one that takes elements in turn."""
 
-    def make(peer: Peer, measure: str) -> Program:
+    def make(lanes: int | None, peer: Peer, measure: str) -> Program:
         import wend
 
         wend.config(cache_dir="")
-        vmapped = wend.vmap(element(ARRAYS))
+        library = SimpleNamespace(**vars(ARRAYS) | {"stop_gradient": wend.stop_gradient})
+        vmapped = wend.vmap(element(library), lanes=lanes)
 
-        def program(xs: Any) -> Any:
-            return np.sum(vmapped(xs))
+        def program(*arrays: Any) -> Any:
+            return np.sum(vmapped(*arrays))
 
         return wend.function(program) if measure == VALUE else wend.value_and_grad(program)
 
-    return make
+    return {"wend": partial(make, None), "wend-loop": partial(make, 1)}
 
 
 def ensemble(
@@ -181,8 +179,8 @@ def ensemble(
         plain=plain,
         differentiable=(0,) if GRADIENT in measures else (),
         answer=differences(plain(LIBRARY), (0,)) if GRADIENT in measures else None,
-        own={"wend": mapped(element)},
-        peers=("wend", "python", "numba"),
+        own=mapped(element),
+        peers=("wend", "wend-loop", "python", "numba"),
         tolerance=1e-5,
     )
 
@@ -191,10 +189,6 @@ def lengths(count: int) -> Any:
     """Return limits with geometric numbers of trips, the longest some ten times the mean."""
     trips = np.random.default_rng(3).exponential(size=count)
     return 0.2 * np.exp(trips)
-
-
-def scales(count: int) -> Any:
-    return np.random.default_rng(4).uniform(0.8, 1.2, size=count)
 
 
 SPOT, STRIKE, BARRIER, STEPS = 90.0, 100.0, 80.0, 24
@@ -379,20 +373,6 @@ WORKLOADS = [
         lengths(40),
     ),
     ensemble(
-        "solves",
-        "2,000 adaptive ODE solves (Dormand–Prince) from different starts",
-        solve,
-        scales(2_000),
-        scales(40),
-    ),
-    ensemble(
-        "solves_geometric",
-        "2,000 adaptive ODE solves until times of their own, the longest ten times the mean",
-        long_solve,
-        4.0 * np.random.default_rng(5).exponential(size=2_000),
-        4.0 * np.random.default_rng(5).exponential(size=40),
-    ),
-    ensemble(
         "steps_newton",
         "2,000 times 100 steps with Newton's method inside",
         steps_with_newton,
@@ -400,7 +380,15 @@ WORKLOADS = [
         np.exp(np.random.default_rng(2).standard_normal(40)),
     ),
     ensemble(
-        "mandelbrot",
+        "steps_geometric",
+        "the same 10,000 times, the loops inside of geometric numbers of trips",
+        steps_with_geometric,
+        np.random.default_rng(9).uniform(0.5, 2.0, size=10_000),
+        np.random.default_rng(9).uniform(0.5, 2.0, size=40),
+        (VALUE,),
+    ),
+    ensemble(
+        "mandelbrot_real",
         "Mandelbrot's set by a loop for each of 800 x 800 points",
         mandelbrot,
         np.arange(640_000.0),

@@ -1,0 +1,2 @@
+/* The same, for times of their own. */
+#include "solves_fast.c"
