@@ -81,16 +81,18 @@ def steps_with_newton(lib: Library) -> Program:
 
 
 def steps_with_geometric(lib: Library) -> Program:
-    """100 steps, each with a damped Newton method of a precision of its own, by Lehmer's numbers:
-    trips are geometric, seven in the mean.
+    """100 steps, each with a damped Newton method of a precision of its own, evenly distributed:
+    the trips are geometric, seven in the mean.
     """
 
     def program(a: Any) -> Any:
-        x, seed = a, 1.0 + (1e6 * a) // 1.0
+        x, u = a, (a - 0.5) / 1.5
         for _ in range(100):
-            seed = 16807.0 * seed - 2147483647.0 * ((16807.0 * seed) // 2147483647.0)
-            y, precision = 0.5 * (x + a), seed / 2147483647.0
-            while abs(y * y - a) > 0.2 * precision * a:
+            u = u + 0.6180339887498949
+            if u >= 1.0:
+                u = u - 1.0
+            y, error = 0.5 * (x + a), 0.2 * a * (u + 1e-4)
+            while abs(y * y - a) > error:
                 y = y + 0.08 * (a / y - y)
             x = 0.9 * x + 0.1 * y
         return x
