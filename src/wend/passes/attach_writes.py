@@ -11,7 +11,7 @@ from wend.ir.rewrite import copy_nodes
 from wend.ir.types import TOKEN, Type
 from wend.ops.control import call, if_, while_
 from wend.ops.frame_states import base_of, contents_in, frame_state, values_of
-from wend.runtime.partial_writes import ELEMENT
+from wend.runtime.partial_writes import ELEMENT, element_keys, is_element, outside
 
 # How the containers of the caller have changed at a state of the callee's: for each number the
 # index of a further param, or the number that the callee has for it
@@ -85,12 +85,14 @@ def _with_writes(
     base = base_of(node) if own is None else None
     contents: dict[int, Value] = {}
     if base is None:
-        contents = {k: x for k, x in zip(written, extra, strict=True) if k is not None}
+        depth = len(element_keys(own or node.attrs["written"]))
+        pairs = zip(written, extra, strict=True)
+        contents = {outside(k, depth): x for k, x in pairs if k is not None}
     if own is None:
         own = dict(zip(node.attrs["written"], contents_in(node), strict=True))
     else:
         contents = {k: x for k, x in contents.items() if k >= ELEMENT}
-    contents |= {renamed.get(k, k): x for k, x in own.items() if k in renamed or k == ELEMENT}
+    contents |= {renamed.get(k, k): x for k, x in own.items() if k in renamed or is_element(k)}
     contents |= {k: own[x] if x < ELEMENT else extra[x] for k, x in changes}
     operands = [node.operands[0], *([] if base is None else [base]), *contents.values()]
     return Node(frame_state, operands, {"written": tuple(contents)}, (), [TOKEN], node.source)

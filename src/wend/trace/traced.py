@@ -387,7 +387,7 @@ class Traced:
             k: caller_numbers[id(x)] for k, x in enumerate(leaves) if id(x) in caller_numbers
         }
         contents: dict[int, Value] = {k: outer.lift(ref) for k, ref in changed.items()}
-        contents |= outer.frames.containers()
+        contents |= outer.frames.containers() | outer.frames.element()
         numbers: list[int | None] = [*contents]
         values = [*contents.values()]
         containers: dict[Node, tuple[tuple[int, int], ...]] = {}

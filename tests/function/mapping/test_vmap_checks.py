@@ -244,6 +244,50 @@ def test_elements_in_chunks_tell_their_number() -> None:
     assert caught.value.__notes__[-1] == "in element 77 of vmap"
 
 
+def printing(x: Any, n: Any) -> Any:
+    print(end="")
+    return in_a_loop(x, n)
+
+
+def in_nested_maps(fun: Any, depth: int) -> Any:
+    for _ in range(depth):
+        fun = wend.vmap(fun)
+    return fun
+
+
+MAPS = {
+    "two": lambda: in_nested_maps(in_a_loop, 2),
+    "three": lambda: in_nested_maps(in_a_loop, 3),
+    "in order": lambda: in_nested_maps(printing, 2),
+    "in chunks": lambda: wend.vmap(wend.vmap(in_a_loop, chunk_size=2), chunk_size=2),
+    "gradients": lambda: in_nested_maps(wend.grad(in_a_loop), 2),
+    "a map in the element": lambda: wend.vmap(lambda x, n: wnp.sum(wend.vmap(in_a_loop)(x, n))),
+    "a map in a function": lambda: wend.vmap(
+        wend.function(lambda x, n: wend.vmap(in_a_loop)(x, n))
+    ),
+    "in the gradient of a sum": lambda: wend.grad(
+        lambda x, n: wnp.sum(in_nested_maps(in_a_loop, 2)(x, n))
+    ),
+    "a map around an array": lambda: lambda x, n: wend.vmap(in_a_loop)(x[3], n[3]),
+}
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy", "dataflow", "jax"])
+@pytest.mark.parametrize("what", MAPS)
+def test_elements_of_nested_maps_tell_all_numbers(what: str, backend: str) -> None:
+    """The outer one first; the error is that of the first element in this order."""
+    if backend == "jax":
+        pytest.importorskip("jax")
+    shape = (5, 2, 2) if what == "three" else (5, 4)
+    x, n = np.full(shape, 1.5), np.full(shape, 4)
+    x.reshape(-1)[[13, 14, 18]] = -2.0
+    at = {"three": (3, 0, 1), "a map around an array": 1}.get(what, (3, 1))
+    call = wend.function(MAPS[what](), backend=backend)
+    with pytest.raises(RuntimeError, match="below zero after 1") as caught:
+        call(x, n)
+    assert caught.value.__notes__[-1] == f"in element {at} of vmap"
+
+
 def test_a_check_of_a_result_that_nobody_reads() -> None:
     @wend.function
     def fun(x: Any, n: Any) -> Any:

@@ -1,8 +1,8 @@
 """Checks of a run: the first that fails, in program order, is raised after the run.
 
 A program of XLA cannot stop. It carries the number of the first check that has failed, and the
-words of the numbers that its message shows; loops end when there is one. Behind them is a word for
-the number of the element of a `vmap` that computes by itself what has failed.
+words of the numbers that its message shows; loops end when there is one. Behind them are words for
+the numbers of the elements of nested `vmap`s that compute by themselves what has failed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import numpy as np
 from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType
 from wend.ops.effects import error_note
-from wend.runtime.partial_writes import ELEMENT, attach_contents
+from wend.runtime.partial_writes import ELEMENT, attach_contents, outside
 
 # Raises the error of a check, from the values that it has kept
 Raise: TypeAlias = Callable[[Sequence[Any]], Any]
 
 _LEAST_WORDS, _MOST_WORDS = 8, 64
+# Of more maps around each other the inner ones are noted
+_MOST_ELEMENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class RunCheck:
     def raise_from(self, words: np.ndarray) -> NoReturn:
         """Raise the error, from the words that the run has kept."""
         values, start = [], 0
-        words, element = words[:-1], words[-1]
+        words, elements = words[:-_MOST_ELEMENTS], words[-_MOST_ELEMENTS:]
         for dtype, shape in self.types:
             count = _words(dtype, shape)
             raw = words[start : start + count]
@@ -58,8 +60,10 @@ class RunCheck:
         except BaseException as error:
             if self.node.source is not None:
                 error.add_note(error_note(self.node))
-            if element:
-                attach_contents(error, {ELEMENT: int(element) - 1})
+            numbers = [int(x) - 1 for x in elements if x]
+            attach_contents(
+                error, {outside(ELEMENT, k): x for k, x in enumerate(reversed(numbers))}
+            )
             raise
         raise AssertionError(f"the check of {self.node!r} failed in the run only")
 
@@ -93,9 +97,15 @@ def encode(values: Sequence[Any], count: int) -> Any:
             x = jnp.stack([x.real, x.imag], axis=-1)
         parts.append(jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(-1))
     words = jnp.concatenate(parts)[:count]
-    return jnp.pad(words, (0, count + 1 - words.shape[0]))
+    return jnp.pad(words, (0, count + _MOST_ELEMENTS - words.shape[0]))
 
 
-def with_element(words: Any, number: Any) -> Any:
-    """Return words with the number of an element."""
-    return words.at[-1].set(jnp.asarray(number, jnp.uint32) + 1)
+def with_elements(words: Any, numbers: Sequence[Any]) -> Any:
+    """Return words with the numbers of elements, each of a map around the next."""
+    shown = [jnp.asarray(number, jnp.uint32) + 1 for number in numbers[-_MOST_ELEMENTS:]]
+    return words.at[words.shape[0] - len(shown) :].set(jnp.stack(shown))
+
+
+def has_elements(words: Any) -> Any:
+    """Return whether words tell the number of an element."""
+    return words[-1] != 0

@@ -23,7 +23,7 @@ from wend.ops import creating, custom, lists, schedules
 from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
 from wend.ops.frame_states import frame_state, may_fail, operands_by_number
 from wend.ops.parallel_map import parallel_map
-from wend.runtime.partial_writes import ELEMENT
+from wend.runtime.partial_writes import element_keys
 
 
 def lower_region(
@@ -34,21 +34,21 @@ def lower_region(
     for param, argument in zip(graph.params, arguments, strict=True):
         values[param] = argument
         ctx.bind(param.type, argument)
-    element: tuple[Any, Any] | None = None
+    elements: tuple[Sequence[Any], Any] | None = None
     for node in graph.nodes:
         if only is not None and node not in only:
             continue
-        if node.op is frame_state and ELEMENT in node.attrs["written"]:
-            (number,) = operands_by_number(node)[ELEMENT]
-            element = values[number], ctx.progress.code
+        if node.op is frame_state and (keys := element_keys(node.attrs["written"])):
+            operands_of = operands_by_number(node)
+            elements = [values[operands_of[k][0]] for k in keys], ctx.progress.code
         results = _lower_node(ctx, node, [values[operand] for operand in node.operands], graph)
         for result, value in zip(node.results, results, strict=True):
             values[result] = value
             ctx.bind(result.type, value)
         if ctx.rows:
             ctx.propagate_row_axes(node)
-    if element is not None:
-        ctx.note_element(*element)
+    if elements is not None:
+        ctx.note_elements(*elements)
     if only is not None:
         return [values.get(result) for result in graph.results]
     return [

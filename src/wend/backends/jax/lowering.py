@@ -10,7 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wend.backends.jax.checks import Raise, RunCheck, encode, with_element, word_count
+from wend.backends.jax.checks import (
+    Raise,
+    RunCheck,
+    encode,
+    has_elements,
+    with_elements,
+    word_count,
+)
 from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.list_classes import CapacityClass, CapacityClasses
 from wend.backends.jax.meshes import ONE_DEVICE, Placement, RowAxes
@@ -240,13 +247,15 @@ class GraphLowering:
             words = jnp.where(is_first, encode(values, self.word_count), words)
         self.progress = Progress(code, words, lengths)
 
-    def note_element(self, number: Any, code: Any) -> None:
-        """Note the number of an element of a map, if a check has failed since there was a code."""
+    def note_elements(self, numbers: Sequence[Any], code: Any) -> None:
+        """Note the elements of nested maps, if a check has failed since there was a code.
+
+        Those of another map inside are noted before, with what is around them.
+        """
         last, words, lengths = self.progress
-        is_new = jnp.logical_and(code == 0, last != 0)
-        self.progress = Progress(
-            last, jnp.where(is_new, with_element(words, number), words), lengths
-        )
+        is_new = jnp.logical_and(code == 0, last != 0) & ~has_elements(words)
+        noted = jnp.where(is_new, with_elements(words, numbers), words)
+        self.progress = Progress(last, noted, lengths)
 
     def note_length(self, list_class: CapacityClass, length: Any) -> None:
         """Note the length that a list has had."""

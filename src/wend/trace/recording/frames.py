@@ -72,6 +72,13 @@ class FrameStates:
         containers = self._recording.function().containers
         return {} if containers is None else containers.all_changes(self._recording)
 
+    def element(self) -> dict[int, Value]:
+        """Return the number of the element of `vmap` that is computed here, if there is one."""
+        region: Recording | None = self._recording
+        while region is not None and region.element is None:
+            region = None if region is region.function() else region.parent
+        return {} if region is None else {ELEMENT: self._recording.lift(region.element)}
+
     def lifted(self, x: Any) -> Value:
         """Return the value of what a container holds; equal constants are one.
 
