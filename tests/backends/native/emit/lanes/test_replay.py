@@ -33,7 +33,7 @@ def lanes(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.fixture(params=[1, 2000, 1 << 30], autouse=True)
 def bytes_of_records(request: pytest.FixtureRequest) -> Iterator[None]:
     """So many bytes of records until lanes take no more elements."""
-    with mock.patch.object(replay, "MAX_BYTES", request.param):
+    with mock.patch.multiple(replay, MAX_BYTES=request.param, FEWEST_TRIPS=1):
         yield
 
 

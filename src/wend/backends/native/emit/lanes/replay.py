@@ -27,8 +27,9 @@ from wend.ir.graph import Node, Value
 from wend.ops.control import WhileParts
 from wend.passes.lane_maps import backward_counter
 
-# Records of so many bytes stay in the second cache
-MAX_BYTES = 1 << 17
+# Records of so many bytes stay in the second cache; when they are read, lanes wait for the longest
+# element, so there are so many trips at least
+MAX_BYTES, FEWEST_TRIPS = 1 << 17, 256
 
 
 def emit_replayed(elements: LaneElements, loop: Node, backward: Node) -> None:
@@ -151,7 +152,7 @@ class _AugmentedLoop(RefilledLoop):
             written = w.define(
                 f"add i64 {written}, {w.define(f'mul i64 {inner.end()}, {inner.size}')}"
             )
-        return w.define(f"icmp sle i64 {written}, {max(MAX_BYTES, tape.size)}")
+        return w.define(f"icmp sle i64 {written}, {max(MAX_BYTES, FEWEST_TRIPS * tape.size)}")
 
     def finish(self, index: str, is_done: str, forwarded: Sequence[str]) -> None:
         e, trip, born = self.elements, self.trip.load(), self.born.load()
