@@ -36,8 +36,8 @@ def test_spreads(name: str, x: np.ndarray, axis: Any, keepdims: bool, ddof: floa
     check(lambda m, x: getattr(m, name)(x, axis, ddof=ddof, keepdims=keepdims), x, ulps=512)
 
 
-@pytest.mark.parametrize("name", [*SUMS, "cumsum", *SPREADS])
-@given(x=arrays(whole=True), dtype=st.sampled_from(["f4", "f8", "c16"]))
+@pytest.mark.parametrize("name", [*SUMS, "cumsum", "cumprod", *SPREADS])
+@given(x=arrays(whole=True), dtype=st.sampled_from(["f4", "f8", "c16", "?"]))
 def test_dtype_of_sums(name: str, x: np.ndarray, dtype: str) -> None:
     if x.dtype.kind == "c" and dtype != "c16":
         return  # NumPy warns that it drops the imaginary part

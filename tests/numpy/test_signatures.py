@@ -111,7 +111,6 @@ NOT_TAKEN: dict[str, Callable[..., Any]] = {
     "order='K'": lambda x, w, i: x.T.ravel(order="K"),
     "has no mode": lambda x, w, i: np.linalg.qr(x, "raw"),
     "no method": lambda x, w, i: np.quantile(x, 0.5, method="inverted_cdf"),
-    "negative decimals": lambda x, w, i: np.round(i, -1),
     "number of bins": lambda x, w, i: np.histogram(x, "auto"),
 }
 

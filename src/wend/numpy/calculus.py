@@ -46,7 +46,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     a = cast(a, _product_dtype(a, dtype))
     if axis is None or (as_axis(axis) in (0, -1) and not shaping.rank_of(a)):
         a, axis = shaping.ravel(a), 0
-    return apply(scanning.cumprod, a, axis=normalize_axis_index(axis, shaping.rank_of(a)))
+    return reducing.scan(scanning.cumprod, a, axis)
 
 
 def _cumulative(

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import UnsupportedError, explain
-from wend.base.source import at, user_source
 from wend.eager.dispatch import apply
 from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import FLOAT64, INT64, real_of
@@ -170,13 +168,8 @@ def round(x: Any, decimals: int = 0) -> Any:
             raise TypeError("round of bools takes no decimals")
         return cast(x, np.dtype(np.float16))
     if kind in "iu":
-        if decimals < 0:
-            raise UnsupportedError(
-                explain(
-                    f"np.round{at(user_source())} of traced integers takes no negative decimals.",
-                    cure="round a float: np.round(x / 10) * 10.",
-                )
-            )
+        if decimals < 0:  # by way of floats, in NumPy, too
+            return cast(round(cast(x, FLOAT64), decimals), dtype_of(x))
         return copy_if_operand(x, [x])
     if kind == "c":
         return apply(ops.complex, *(round(part(x), decimals) for part in (ew.real, ew.imag)))

@@ -15,7 +15,7 @@ from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import as_element, broadcast, cast, is_weak, result_dtype
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
-from wend.numpy import shaping
+from wend.numpy import reducing, shaping
 from wend.numpy.operands import all_staged, check_nonnegative, dtype_of, require, staged
 from wend.numpy.public import implements
 from wend.ops import creating as ops
@@ -206,9 +206,8 @@ def geomspace(
 
 def _check_nonzero(x: Any) -> Any:
     """Return the operand, checked at run time."""
-    message = "Geometric sequence cannot include zero"
-    ones = check_nonnegative(ew.where(ew.equal(x, 0), -1, 1), message)
-    return x * ones
+    has_zero = reducing.any(ew.equal(x, 0))
+    return require(x, has_zero, ValueError, "Geometric sequence cannot include zero")
 
 
 # Constant arrays

@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import any_staged, apply
 from wend.eager.promotion import as_array, as_element, cast, tensor_type
-from wend.ir.dtypes import BOOL, FLOAT64
+from wend.ir.dtypes import BOOL, FLOAT64, INT64
 from wend.ir.op import Op
 from wend.numpy import creating, shaping
 from wend.numpy import elementwise as ew
@@ -80,7 +80,8 @@ def sum(
 ) -> Any:
     """Return the sum of array elements over a given axis; see `numpy.sum`."""
     x = _where(cast(_ravel_unknown_rank(x, axis), _sum_dtype(x, dtype)), where, 0)
-    total = apply(ops.reduce_sum, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+    op = ops.reduce_any if tensor_type(x).dtype == BOOL else ops.reduce_sum
+    total = apply(op, x, axes=_axes(x, axis), keepdims=bool(keepdims))
     return _from_initial(ew.add, total, initial)
 
 
@@ -99,7 +100,8 @@ def prod(
     Its derivative is correct where elements are 0.
     """
     x = _where(cast(_ravel_unknown_rank(x, axis), _sum_dtype(x, dtype)), where, 1)
-    product = apply(ops.reduce_prod, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+    op = ops.reduce_all if tensor_type(x).dtype == BOOL else ops.reduce_prod
+    product = apply(op, x, axes=_axes(x, axis), keepdims=bool(keepdims))
     return _from_initial(ew.multiply, product, initial)
 
 
@@ -287,7 +289,14 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     x = cast(x, _sum_dtype(x, dtype))
     if axis is None or _single_axis(x, axis) is None:
         x, axis = shaping.ravel(x), 0
-    return apply(ops.cumsum, x, axis=normalize_axis_index(axis, shaping.rank_of(x)), reverse=False)
+    return scan(ops.cumsum, x, axis, reverse=False)
+
+
+def scan(op: Op, x: Any, axis: int, **attributes: Any) -> Any:
+    """Return running sums or products; those of bools say whether any, or all, are true."""
+    axis, dtype = normalize_axis_index(axis, shaping.rank_of(x)), tensor_type(x).dtype
+    numbers = cast(x, INT64) if dtype == BOOL else x
+    return cast(apply(op, numbers, axis=axis, **attributes), dtype)
 
 
 def _normalize_sort_axis(x: Any, axis: int | None) -> tuple[Any, int]:

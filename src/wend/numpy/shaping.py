@@ -308,6 +308,7 @@ def concatenate(
     xs = _promote_strong(arrays, dtype, casting)
     if axis is None:
         xs, axis = [ravel(x) if isinstance(x, Staged) else np.ravel(x) for x in xs], 0
+    axis = operator.index(axis)
     if 0 in map(rank_of, xs):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     return apply(ops.concat, *xs, axis=normalize_axis_index(axis, rank_of(xs[0])))

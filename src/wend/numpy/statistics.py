@@ -119,7 +119,7 @@ def median(
     rows = reducing.sort(as_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
     if isinstance(count, int) and count == 0:
-        return reducing.mean(a, axis=axis, keepdims=keepdims)
+        return reducing.mean(a, axis=normalize_axes(a, axis), keepdims=keepdims)
     medians = half_of_sum(rows[..., (count - 1) // 2], rows[..., count // 2])
     medians = ew.where(ew.isnan(rows[..., -1]), rows[..., -1], medians)
     return restore_axes(medians, a, axis) if keepdims else medians

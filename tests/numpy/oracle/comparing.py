@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,10 @@ from wend.base.refusals import is_refusal
 
 # Relative errors per dtype: those of another order of summation, not of another algorithm
 _TOLERANCES = {"e": 4e-3, "f": 2e-5, "d": 1e-10, "F": 2e-5, "D": 1e-10}
+
+# What is traced. A trace guards what a function reads of globals and cells, not of these: most of
+# the time would go into that.
+_calls: ContextVar[Sequence[Call]] = ContextVar("calls")
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,13 @@ def compiled(calls: Sequence[Call], backend: str) -> list[Any]:
     def batch(groups: Any) -> list[Any]:
         nonlocal reached
         results: list[Any] = []
-        for reached, call in enumerate(calls):
+        for reached, call in enumerate(_calls.get()):
             results.append(_flat(call.run(*groups[reached])))
         reached = -1
         return results
 
     function = wend.function(batch, capture=False, backend=backend, reduce_retracing=False)
+    _calls.set(calls)
     try:
         return list(function([call.operands for call in calls]))
     except Exception as error:
