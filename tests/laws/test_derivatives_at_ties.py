@@ -21,7 +21,7 @@ from tests.helpers.arrays import Sample, quiet
 
 # Their sizes depend on values, or they need a number before the run.
 SIZED_BY_VALUES = {
-    *("arange", "compress", "extract", "repeat"),
+    *("arange", "compress", "extract", "repeat", "unique"),
     *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
 }
 # The rows of docs/conventions.md: no derivative (NaN), or an infinite one.

@@ -72,6 +72,11 @@ LOGS = [(0.0, 0.5), (0, 1), (0, 2), (1, 1), (0, 1e-8), (-1, 2)]
 
 ROWS: dict[str, tuple[Callable[[Any], Any], Exact, Sequence[Any]]] = {
     **{f"det {n}": (square(n), det(n), matrices(n)) for n in (1, 2, 3, 4)},
+    "poly": (
+        lambda x: wnp.polyval(wnp.poly(x.reshape(3, 3)), 2.0),
+        lambda v: det(3)([2 * (k % 4 == 0) - x for k, x in enumerate(v)]),
+        [*(x for x in matrices(3) if x[0] != 1e-200), np.full(9, 0.7), np.eye(3).ravel()],
+    ),
     "slogdet": (
         lambda x: wnp.linalg.slogdet(x.reshape(2, 2))[1],
         lambda v: mp.log(abs(det(2)(v))),

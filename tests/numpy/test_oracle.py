@@ -115,6 +115,25 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (np.fmax, (np.array([complex(NAN, 1)]), NAN)),
     (np.sign, (np.array([complex(0, -0.0), complex(-0.0, 0)]),)),
     (lambda x: np.round(x, 1), (np.array([complex(0.26, INF)]),)),
+    # Where results are written
+    (
+        lambda x, out: np.add(x, x, out=out.copy(), where=np.array([True, False])),
+        (np.array([2**61 + 1, 5], np.uint64), np.array([3, 2**62 + 1])),
+    ),
+    (
+        lambda x, n, out: np.power(x, n, out=out.copy(), where=n > 0),
+        (np.array([2, 2]), np.array([3, -1]), np.array([0, 7])),
+    ),
+    (
+        lambda x, out: np.sum(x, axis=1, out=out.copy()),
+        (np.array([[100, 100]], np.int8), np.zeros(1, np.int16)),
+    ),
+    (
+        lambda x, out: np.sum(x, axis=1, out=out.copy()),
+        (np.array([[100, 100]], np.int16), np.zeros(1, np.int8)),
+    ),
+    (lambda x, out: np.clip(x, 0, 1, out=out.copy()), (np.array([3.0]), np.zeros((2, 3)))),
+    (lambda x: np.std(x, axis=0, where=np.array(True)), (np.array(2.0),)),
     # Functions
     (lambda x: np.linalg.pinv(x, hermitian=True), (np.array([[1.0, 2], [0, 1]]),)),
     (lambda x: np.geomspace(1, x, 3), (np.float32(3),)),

@@ -15,8 +15,22 @@ from wend.eager.promotion import common_shape, tensor_type
 def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = "same_kind") -> Any:
     """Store a result in an array, as NumPy's `out=` does; return the array.
 
+    Raises:
+        TypeMismatchError, ShapeError: those of `check_takes`.
+    """
+    (array,) = out if isinstance(out, tuple) else (out,)
+    check_takes(array, result, broadcasts=broadcasts, casting=casting)
+    array[...] = result
+    return array
+
+
+def check_takes(
+    out: Any, result: Any, *, broadcasts: bool = False, casting: Any = "same_kind"
+) -> None:
+    """Check that an array takes a result.
+
     Args:
-        out: the array, or a tuple of it.
+        out: the array.
         result: of the shape of the array.
         broadcasts: the result may be smaller than the array, as that of a ufunc.
         casting: NumPy's rule by which the result is cast.
@@ -25,7 +39,6 @@ def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = 
         TypeMismatchError: the array cannot be traced, or the dtype of the result does not fit.
         ShapeError: the shape of the result does not fit.
     """
-    (out,) = out if isinstance(out, tuple) else (out,)
     if type(out) is np.ndarray or not isinstance(out, (np.ndarray, Staged)):
         raise TypeMismatchError(
             explain(
@@ -47,6 +60,3 @@ def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = 
             f"out={at(user_source())}: an output of shape {target.shape} does not take a result of "
             f"shape {source.shape}"
         )
-    array: Any = out
-    array[...] = result
-    return array

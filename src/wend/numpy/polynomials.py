@@ -131,8 +131,9 @@ def poly(seq_of_zeros: Any) -> Any:
                 )
             )
         )
-    if len(shape) == 2 and shape[0] == shape[1] != 0:
-        roots = decompositions.eigvals(roots)
+    is_matrix = len(shape) == 2 and shape[0] == shape[1] != 0
+    if is_matrix:
+        matrix, roots = roots, decompositions.eigvals(roots)
     elif len(shape) != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     elif dtype != np.float32:
@@ -141,9 +142,26 @@ def poly(seq_of_zeros: Any) -> Any:
     for k in range(known_size(roots, 0, "poly")):
         moved = shaping.pad(result * roots[k], (1, 0))
         result = shaping.pad(result, (0, 1)) - moved
-    if len(shape) == 2:  # eigenvalues of a real matrix are pairs of conjugates
-        result = result.real
+    if is_matrix:  # eigenvalues of a real matrix are pairs of conjugates
+        return ew.graft(result.real, _characteristic_polynomial(matrix))
     return result if known_size(roots, 0, "poly") else 1.0
+
+
+def _characteristic_polynomial(matrix: Any) -> Any:
+    """Return the coefficients by the method of Faddeev and Le Verrier.
+
+    Its derivatives are true where eigenvalues meet; those of eigenvalues are not.
+    """
+    matrix = matrix if dtype_of(matrix).kind == "f" else cast(matrix, FLOAT64)
+    size = known_size(matrix, 0, "poly")
+    identity = np.eye(size, dtype=dtype_of(matrix))
+    coefficients, adjugate = [identity[0, :1]], identity
+    for k in range(1, size + 1):
+        product = np.matmul(matrix, adjugate)
+        last = np.trace(product) / -k
+        coefficients.append(shaping.reshape(last, (1,)))
+        adjugate = product + last * identity
+    return shaping.concatenate(coefficients)
 
 
 @implements(np.polyder)

@@ -245,7 +245,7 @@ def std(
     """
     ddof = degrees_of_freedom(ddof, correction)
     variance = var(x, axis, dtype, ddof=ddof, keepdims=keepdims, mean=mean, where=where)
-    count = _element_count(x, axis)
+    count = _element_count(x, axis) if where is True else None
     kinds = "c" if tensor_type(x).dtype.kind == "c" else "fc"
     is_cut = dtype is not None and np.dtype(dtype).kind not in kinds
     if isinstance(count, int) and count == 1 and ddof == 0 and not is_cut:

@@ -7,12 +7,17 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+import numpy as np
+
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
+from wend.eager.promotion import as_array, tensor_type
 from wend.numpy.outputs import put_into
 
 # How a result lies in memory, and of which class it is: a graph has one answer to both
 _IGNORED = {"order", "subok"}
+# What is made of ufuncs, whose results may be smaller than `out=`
+_ELEMENTWISE = {np.clip, np.fix, np.isposinf, np.isneginf}
 
 
 class Accepted:
@@ -73,10 +78,21 @@ def call(
             raise not_taken(original.__name__, name)
     if out is None:
         return staged(*positional, **options)
+    first = next(iter(arguments.values()))
+    is_sum = "dtype" in names and not isinstance(first, (list, tuple))  # or a product, or a mean
     if "dtype" in names and arguments.get("dtype") is None:
-        options["dtype"] = out.dtype
+        options["dtype"] = _dtype_of_sum(first, out) if is_sum else out.dtype
         del positional[names.index("dtype") :]
-    return put_into(out, staged(*positional, **options))
+    result = staged(*positional, **options)
+    casting = "unsafe" if is_sum else "same_kind"
+    return put_into(out, result, broadcasts=original in _ELEMENTWISE, casting=casting)
+
+
+def _dtype_of_sum(x: Any, out: Any) -> np.dtype | None:
+    """Return the dtype that a sum which goes to `out=` is computed in."""
+    dtype, target = tensor_type(as_array(x)).dtype, tensor_type(out).dtype
+    # The variance of complex numbers is real; other results would be cut, which is refused later.
+    return None if dtype.kind == "c" and target.kind != "c" else np.result_type(dtype, target)
 
 
 def _is_default(value: Any, default: Any) -> bool:

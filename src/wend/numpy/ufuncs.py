@@ -19,7 +19,7 @@ from wend.eager.promotion import (
 )
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
-from wend.numpy.outputs import put_into
+from wend.numpy.outputs import check_takes, put_into
 from wend.numpy.public import STAGED
 from wend.numpy.signatures import not_taken
 
@@ -101,13 +101,9 @@ def call_ufunc(
         raise not_taken(
             name, "where", "give out=, too; or choose: np.where(condition, result, other)."
         )
-    if where is not True:
-        pairs = zip(results, outs, strict=True)
-        results = tuple(STAGED[np.where](where, result, out) for result, out in pairs)
+    rules = {"broadcasts": not original.signature, "casting": casting}
     stored = tuple(
-        result
-        if out is None
-        else put_into(out, result, broadcasts=not original.signature, casting=casting)
+        result if out is None else _put_where(where, out, result, **rules)
         for result, out in zip(results, outs, strict=True)
     )
     return stored if isinstance(returned, tuple) else stored[0]
@@ -116,12 +112,22 @@ def call_ufunc(
 def _defined_where(original: np.ufunc, where: Any, x: Any) -> Any:
     """Return an operand, in the place of elements that are not computed a number that has a result.
 
-    NumPy does not look at those, so they must not make a derivative NaN.
+    NumPy does not look at those, so they must not make a derivative NaN, nor raise.
     """
     x = as_array(x)
-    if is_weak(x) or tensor_type(x).dtype.kind not in "fc":
+    kind = tensor_type(x).dtype.kind
+    if is_weak(x) or kind == "b":
         return x
-    return STAGED[np.where](where, x, 2.0 if original is np.arccosh else 0.5)
+    real = 2.0 if original is np.arccosh else 0.5
+    return STAGED[np.where](where, x, real if kind in "fc" else 1)
+
+
+def _put_where(where: Any, out: Any, result: Any, **rules: Any) -> Any:
+    """Store the elements of a result that are computed; return the array."""
+    if where is not True:  # in the dtype of the array: that of both might hold neither
+        check_takes(out, result, **rules)
+        result = STAGED[np.where](where, cast(result, tensor_type(out).dtype), out)
+    return put_into(out, result, **rules)
 
 
 def _as_dtype(original: np.ufunc, xs: Sequence[Any], dtype: Any, casting: Any) -> list[Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any
 
 import numpy as np
 import scipy.special
 
 import wend.numpy as wnp
-from tests.numpy.oracle.comparing import Call
+from tests.numpy.oracle.comparing import Call, expected
 from tests.numpy.oracle.drawing import DTYPES, Draw
 from tests.numpy.oracle.makers import (
     FILLED,
@@ -215,6 +216,11 @@ def _solve(draw: Draw) -> Call:
     return Call("linalg.solve", run, (a, b))
 
 
+def _searchsorted(draw: Draw) -> Call:
+    x, v = draw.array("biuf", VECTORS), draw.array("biuf", FILLED)
+    return call("searchsorted", np.sort(x), v, **draw.maybe(0.5, side="right"))
+
+
 def _polyfit(draw: Draw) -> Call:
     y = draw.array("iuf", [(5,), (6,), (5, 2)], extreme=0)
     x, degree = np.linspace(-1.0, 2.0, len(y)), draw.choice([0, 1, 2])
@@ -235,6 +241,7 @@ def _trapezoid(draw: Draw) -> Call:
 _BOOLS = [True, False]
 _DTYPES = [None, "i4", "i8", "f4", "f8", "c16", "?", int, float]
 _MANY = {"pairs": True, "keepdims": _BOOLS}
+_INITIAL = {"initial": [0, 1, 2.5, -3, np.float32(7), np.inf]}
 _ELEMENTWISE = [
     name
     for name in vars(wnp)
@@ -252,16 +259,17 @@ MAKERS: dict[str, Maker] = {
     **{f"{n}.outer": _ufunc_method(n, "outer") for n in "add subtract power hypot".split()},
     **{name: on(name) for name in _FLAT.split()},
     **{
-        n: on_axis(n, **_MANY, dtype=_DTYPES)
-        for n in "sum prod mean nansum nanprod nanmean".split()
+        n: on_axis(n, **_MANY, masked=True, dtype=_DTYPES, **_INITIAL)
+        for n in "sum prod nansum nanprod".split()
     },
+    **{n: on_axis(n, **_MANY, masked=True, dtype=_DTYPES) for n in ("mean", "nanmean")},
     **{
-        n: on_axis(n, **_MANY, dtype=_DTYPES, ddof=[0, 1, 2, 0.5])
+        n: on_axis(n, **_MANY, masked=True, dtype=_DTYPES, ddof=[0, 1, 2, 0.5])
         for n in "var std nanvar nanstd".split()
     },
-    **{
-        n: on_axis(n, **_MANY) for n in "max min any all ptp nanmax nanmin median nanmedian".split()
-    },
+    **{n: on_axis(n, **_MANY, masked=True, **_INITIAL) for n in "max min nanmax nanmin".split()},
+    **{n: on_axis(n, **_MANY, masked=True) for n in ("any", "all")},
+    **{n: on_axis(n, **_MANY) for n in "ptp median nanmedian".split()},
     **{n: on_axis(n, keepdims=_BOOLS) for n in "argmax argmin nanargmax nanargmin".split()},
     **{n: on_axis(n, dtype=_DTYPES) for n in "cumsum cumprod nancumsum nancumprod".split()},
     **{
@@ -300,10 +308,8 @@ MAKERS: dict[str, Maker] = {
         for n in ("convolve", "correlate")
     },
     **{n: on_two(n, shapes=VECTORS) for n in "polyadd polysub polymul polyval".split()},
-    **{
-        n: on_two(n, shapes=VECTORS)
-        for n in "setdiff1d union1d intersect1d setxor1d isin searchsorted".split()
-    },
+    **{n: on_two(n, shapes=VECTORS) for n in "setdiff1d union1d intersect1d setxor1d isin".split()},
+    "searchsorted": _searchsorted,
     "polyder": on("polyder", shapes=VECTORS, m=[1, 2]),
     "polyint": on("polyint", shapes=VECTORS, m=[1, 2]),
     "polyfit": _polyfit,
@@ -333,4 +339,43 @@ MAKERS: dict[str, Maker] = {
 def make_call(seed: int, name: str | None = None) -> Call:
     """The call of a seed: of the function of that name, or of each in turn."""
     names = [*MAKERS]
-    return MAKERS[name or names[seed % len(names)]](Draw(seed))
+    draw = Draw(seed)
+    call = MAKERS[name or names[seed % len(names)]](draw)
+    takes_out = isinstance(call.run, functools.partial) and _takes_out(call.run.func)
+    takes_out &= call.name != "fft.ifft2"  # NumPy's leaves it as it is
+    takes_out &= call.name not in ("round", "around")  # of integers by tens, NumPy's refuses it
+    takes_out &= call.name not in _SPREADS or "dtype" not in call.keywords
+    return _with_out(draw, call) if takes_out and draw.flip(0.2) else call
+
+
+_SPREADS = {"mean", "nanmean", "var", "std", "nanvar", "nanstd"}  # NumPy divides in `out=`
+_SUMS = set("sum prod mean nansum nanprod nanmean cumsum cumprod nancumsum nancumprod".split())
+
+
+@functools.cache
+def _takes_out(function: Any) -> bool:
+    try:
+        return "out" in inspect.signature(function).parameters
+    except ValueError:  # a function in C, which has no signature
+        return False
+
+
+def _with_out(draw: Draw, call: Call) -> Call:
+    """The call that writes into an array, mostly of the right dtype and shape."""
+    outcome = expected(call)
+    if isinstance(outcome, Exception) or len(outcome) != 1:
+        return call
+    shape, dtype = np.shape(outcome[0]), np.asarray(outcome[0]).dtype
+    if call.name in _SUMS:  # those of others are as the page says
+        others = [np.dtype(t) for t in DTYPES]
+        dtype = draw.choice([t for t in others if np.can_cast(dtype, t, "same_kind")])
+    is_product = call.name in ("matmul", "vecdot", "matvec", "vecmat")
+    is_fit = "keepdims" in call.keywords or is_product or draw.flip(0.9)
+    out = draw.array(dtype=dtype, shapes=[shape] if is_fit else [(3,), ()])
+
+    def into(out: Any, *xs: Any) -> Any:
+        out = out.copy()
+        return [call.run(*xs, out=out), out]
+
+    operands, keywords = (out, *call.operands), call.keywords | {"out": dtype}
+    return Call(call.name, into, operands, keywords, call.exact)

@@ -126,7 +126,8 @@ def _of_arrays(call: Call, x: Any, y: Any) -> str | None:
     if b.dtype.kind == "c" and not call.exact:  # a complex infinity may have any other part
         a, b = (np.where(np.isfinite(a) | np.isfinite(b), x, 0) for x in (a, b))
     parts = [(a.real, b.real), (a.imag, b.imag)] if b.dtype.kind == "c" else [(a, b)]
-    chars = {b.dtype.char, *(np.asarray(x).dtype.char for x in call.operands)}
+    computed = np.dtype(call.keywords.get("dtype") or b.dtype)
+    chars = {b.dtype.char, computed.char, *(np.asarray(x).dtype.char for x in call.operands)}
     tolerance, scale = max(_TOLERANCES.get(c, 0) for c in chars), _scale(call, b)
     if not all(_are_close(p, q, tolerance, scale, call.exact) for p, q in parts):
         return f"{a}, not {b}"

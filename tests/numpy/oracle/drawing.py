@@ -58,8 +58,13 @@ class Draw(random.Random):
         return self.laid_out(elements.reshape(shape))
 
     def laid_out(self, x: np.ndarray) -> np.ndarray:
-        """The same elements, contiguous, in Fortran's order, reversed or with gaps."""
-        layout = self.choice(("C", "C", "F", "reversed", "gaps")) if x.ndim else "C"
+        """The elements, contiguous, in Fortran's order, reversed or with gaps; or the first of a
+        row for the whole row, by strides of 0.
+        """
+        layouts = ("C", "C", "C", "F", "F", "reversed", "reversed", "gaps", "gaps", "repeated")
+        layout = self.choice(layouts) if x.ndim else "C"
+        if layout == "repeated":
+            return np.broadcast_to(x[..., :1], x.shape) if x.size else x
         if layout == "reversed":
             return np.ascontiguousarray(x[::-1])[::-1]
         if layout == "gaps":

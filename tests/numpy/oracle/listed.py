@@ -12,7 +12,7 @@ from tests.numpy.oracle.comparing import Call
 
 def is_listed(call: Call, result: Any, reference: Any) -> bool:
     """Whether the page lists the difference of the outcome of a call from NumPy's."""
-    if _are_cast_beyond_integers(call):
+    if _are_cast_beyond_integers(call) or _has_two_errors(call, result, reference):
         return True
     name = call.name.partition(".reduce")[0].partition(".accumulate")[0]
     if isinstance(call.keywords.get("axis"), bool):
@@ -21,13 +21,23 @@ def is_listed(call: Call, result: Any, reference: Any) -> bool:
 
 
 def _are_cast_beyond_integers(call: Call) -> bool:
-    """Whether `dtype=` asks for integers of numbers that are none, or out of range."""
+    """Whether `dtype=` asks for integers of numbers that are none, or out of range.
+
+    The mean of nothing is NaN.
+    """
     dtype = call.keywords.get("dtype")
     if dtype is None or np.dtype(dtype).kind not in "iu":
         return False
     limits = np.iinfo(np.dtype(dtype))
     numbers = [np.real(x) for x in call.operands if np.asarray(x).dtype.kind in "fc"]
-    return any(not ((x >= limits.min) & (x <= limits.max)).all() for x in numbers)
+    is_out = any(not ((x >= limits.min) & (x <= limits.max)).all() for x in numbers)
+    return is_out or (call.name in ("mean", "var", "nanmean") and not np.size(call.operands[-1]))
+
+
+def _has_two_errors(call: Call, result: Any, reference: Any) -> bool:
+    """Whether a number does not fit `dtype=`, to which another operand is not to be cast."""
+    errors = isinstance(reference, OverflowError), isinstance(result, TypeError)
+    return all(errors) and "dtype" in call.keywords
 
 
 def _has_leading_zero(call: Call, result: Any, reference: Any) -> bool:
@@ -47,7 +57,7 @@ def _are_signs_of_infinity(call: Call, result: Any, reference: Any) -> bool:
 
 def _overflows(call: Call, result: Any, reference: Any) -> bool:
     """Whether the least common multiple of all elements is out of range of their dtype."""
-    (x,) = call.operands
+    x = call.operands[-1]  # after `out=`
     numbers = x[x != 0].astype(object)  # the multiple of 0 and what has overflowed is 0
     return x.dtype.kind in "iu" and np.lcm.reduce(abs(numbers), initial=1) > np.iinfo(x.dtype).max
 

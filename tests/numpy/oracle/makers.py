@@ -44,15 +44,38 @@ def on(name: str, kinds: str = "biufc", shapes: Any = SHAPES, **options: Any) ->
 
 
 def on_axis(
-    name: str, kinds: str = "biufc", *, none: bool = True, pairs: bool = False, **options: Any
+    name: str,
+    kinds: str = "biufc",
+    *,
+    none: bool = True,
+    pairs: bool = False,
+    masked: bool = False,
+    **options: Any,
 ) -> Maker:
-    """A function along an axis; `pairs` says whether it takes a tuple of axes."""
+    """A function along an axis.
+
+    Args:
+        name: of the function.
+        kinds: of its dtypes.
+        none: whether the axis may be None.
+        pairs: whether it takes a tuple of axes.
+        masked: whether it takes `where=`.
+        options: lists of values for keywords.
+    """
 
     def make(draw: Draw) -> Call:
         x = draw.array(kinds)
         keywords = {key: draw.choice(values) for key, values in options.items() if draw.flip(0.4)}
         if draw.flip(0.8):
             keywords["axis"] = draw.axis(x.ndim, none=none, pairs=pairs)
+        if masked and draw.flip(0.15):
+            mask = draw.array("b", [x.shape, x.shape[-1:], ()])
+            return Call(
+                name,
+                lambda x, mask: _reach(name)(x, where=mask, **keywords),
+                (x, mask),
+                keywords | {"where": "the last"},
+            )
         return call(name, x, **keywords)
 
     return make
@@ -82,6 +105,27 @@ def elementwise(ufunc: np.ufunc, kinds: str = "biufc") -> Maker:
                 operands[k] = draw.scalar(kinds)
             elif pick == "same":
                 operands[k] = draw.array(dtype=operands[1 - k].dtype, shapes=[shape], extreme=0.6)
+        if ufunc.nout == 1 and draw.flip(0.3):
+            return _with_keywords(draw, ufunc, operands)
         return Call(ufunc.__name__, ufunc, tuple(operands), {}, True)
 
     return make
+
+
+def _with_keywords(draw: Draw, ufunc: np.ufunc, operands: list[Any]) -> Call:
+    """A call that says what it computes in, where it writes, and where not."""
+    shape = np.broadcast_shapes(*map(np.shape, operands))
+    options = draw.maybe(0.4, dtype=draw.dtype())
+    options |= draw.maybe(0.4, casting=draw.choice(["no", "safe", "same_kind", "unsafe"]))
+    if draw.flip(0.3):
+        run = functools.partial(ufunc, **options)
+        return Call(ufunc.__name__, run, tuple(operands), options, True)
+    mask = draw.array("b", [shape, shape, ()]) if draw.flip(0.4) else True
+
+    def into(out: Any, *xs: Any) -> Any:
+        out = out.copy()
+        where = {} if mask is True else {"where": mask}
+        return [ufunc(*xs, out=out, **where, **options), out]
+
+    out = draw.array(shapes=[shape, shape, shape, ()])
+    return Call(ufunc.__name__, into, (out, *operands), options | {"where": mask}, True)

@@ -296,9 +296,10 @@ class ConcreteTracedArray(np.ndarray):
         operands = read_all(inputs)
         if any_staged((*operands, *options.values())):
             return ufunc_methods.run(ufunc, method, *operands, **options)
+        plain = {name: _plain(value) for name, value in options.items()}  # `where=`, say
         if outs:
-            options["out"] = tuple(map(_plain, outs))
-        returned = getattr(ufunc, method)(*map(_plain, operands), **options)
+            plain["out"] = tuple(map(_plain, outs))
+        returned = getattr(ufunc, method)(*map(_plain, operands), **plain)
         if outs:
             return outs if len(outs) > 1 else outs[0]
         return tuple(map(_adopt_new, returned)) if type(returned) is tuple else _adopt_new(returned)
