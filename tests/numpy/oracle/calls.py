@@ -342,7 +342,8 @@ def make_call(seed: int, name: str | None = None) -> Call:
     draw = Draw(seed)
     call = MAKERS[name or names[seed % len(names)]](draw)
     takes_out = isinstance(call.run, functools.partial) and _takes_out(call.run.func)
-    takes_out &= call.name != "fft.ifft2"  # NumPy's leaves it as it is
+    # NumPy's ifft2 leaves it as it is, and others refuse it where an axis comes twice.
+    takes_out &= call.name != "fft.ifft2" and "axes" not in call.keywords
     takes_out &= call.name not in ("round", "around")  # of integers by tens, NumPy's refuses it
     takes_out &= call.name not in _SPREADS or "dtype" not in call.keywords
     return _with_out(draw, call) if takes_out and draw.flip(0.2) else call
@@ -369,8 +370,9 @@ def _with_out(draw: Draw, call: Call) -> Call:
     if call.name in _SUMS:  # those of others are as the page says
         others = [np.dtype(t) for t in DTYPES]
         dtype = draw.choice([t for t in others if np.can_cast(dtype, t, "same_kind")])
-    is_product = call.name in ("matmul", "vecdot", "matvec", "vecmat")
-    is_fit = "keepdims" in call.keywords or is_product or draw.flip(0.9)
+    # Of accumulate, NumPy writes beyond an array without axes.
+    fits = call.name.endswith((".accumulate", "matmul", "vecdot", "matvec", "vecmat"))
+    is_fit = "keepdims" in call.keywords or fits or draw.flip(0.9)
     out = draw.array(dtype=dtype, shapes=[shape] if is_fit else [(3,), ()])
 
     def into(out: Any, *xs: Any) -> Any:

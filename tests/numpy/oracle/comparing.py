@@ -15,6 +15,7 @@ from wend.base.refusals import is_refusal
 
 # Relative errors per dtype: those of another order of summation, not of another algorithm
 _TOLERANCES = {"e": 4e-3, "f": 2e-5, "d": 1e-10, "F": 2e-5, "D": 1e-10}
+_COMPUTED_IN = {"?": "e", "b": "e", "B": "e", "h": "f", "H": "f"}  # what functions make of integers
 
 # What is traced. A trace guards what a function reads of globals and cells, not of these: most of
 # the time would go into that.
@@ -128,6 +129,8 @@ def _of_arrays(call: Call, x: Any, y: Any) -> str | None:
     parts = [(a.real, b.real), (a.imag, b.imag)] if b.dtype.kind == "c" else [(a, b)]
     computed = np.dtype(call.keywords.get("dtype") or b.dtype)
     chars = {b.dtype.char, computed.char, *(np.asarray(x).dtype.char for x in call.operands)}
+    if "where" in call.keywords:  # and so `out=`, whose dtype is not that of the function
+        chars |= {_COMPUTED_IN.get(c, c) for c in chars}
     tolerance, scale = max(_TOLERANCES.get(c, 0) for c in chars), _scale(call, b)
     if not all(_are_close(p, q, tolerance, scale, call.exact) for p, q in parts):
         return f"{a}, not {b}"
