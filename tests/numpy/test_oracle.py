@@ -132,6 +132,14 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
         lambda x, out: np.sum(x, axis=1, out=out.copy()),
         (np.array([[100, 100]], np.int16), np.zeros(1, np.int8)),
     ),
+    (
+        lambda x, out: np.sum(x, out=out.copy()),
+        (np.array([2**40, 300]), np.array(5, np.int8)),
+    ),
+    (
+        lambda x, out: np.subtract(x, 1, out=out.copy()),
+        (np.array(-(2**40)), np.array(5, np.int8)),
+    ),
     (lambda x, out: np.clip(x, 0, 1, out=out.copy()), (np.array([3.0]), np.zeros((2, 3)))),
     (lambda x: np.std(x, axis=0, where=np.array(True)), (np.array(2.0),)),
     # Functions

@@ -9,7 +9,7 @@ import numpy as np
 from wend.base.errors import ShapeError, TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import common_shape, tensor_type
+from wend.eager.promotion import cast, common_shape, tensor_type
 
 
 def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = "same_kind") -> Any:
@@ -20,6 +20,9 @@ def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = 
     """
     (array,) = out if isinstance(out, tuple) else (out,)
     check_takes(array, result, broadcasts=broadcasts, casting=casting)
+    dtype = tensor_type(array).dtype
+    if dtype.kind in "bc" or tensor_type(result).dtype.kind != "c":
+        result = cast(result, dtype)  # wraps, where a number that is assigned has to fit
     array[...] = result
     return array
 

@@ -116,10 +116,12 @@ def _with_keywords(draw: Draw, ufunc: np.ufunc, operands: list[Any]) -> Call:
     """A call that says what it computes in, where it writes, and where not."""
     shape = np.broadcast_shapes(*map(np.shape, operands))
     options = draw.maybe(0.4, dtype=draw.dtype())
-    options |= draw.maybe(0.4, casting=draw.choice(["no", "safe", "same_kind", "unsafe"]))
+    rules = ["no", "safe", "same_kind"]
     if draw.flip(0.3):
+        options |= draw.maybe(0.4, casting=draw.choice([*rules, "unsafe"]))
         run = functools.partial(ufunc, **options)
         return Call(ufunc.__name__, run, tuple(operands), options, True)
+    options |= draw.maybe(0.4, casting=draw.choice(rules))
     mask = draw.array("b", [shape, shape, ()]) if draw.flip(0.4) else True
 
     def into(out: Any, *xs: Any) -> Any:
