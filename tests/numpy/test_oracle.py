@@ -267,6 +267,8 @@ ERRORS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (np.linalg.cond, (np.zeros((0, 0)),)),
     (np.linalg.outer, (np.eye(2), np.ones(2))),
     (lambda x: np.concatenate(x, axis=1.0), (np.int64(1),)),
+    (lambda x: np.max(x, axis=1.0, where=x > 0), (np.eye(2),)),
+    (lambda x: np.min(x, axis=2, where=x > 0), (np.eye(2),)),
     (lambda x: np.var(x, dtype=bool), (np.array([True, False]),)),
     (lambda x: np.split(x, 0), (np.ones(2),)),
     (lambda x: np.rollaxis(x, 0, 4), (np.eye(2),)),

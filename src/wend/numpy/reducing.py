@@ -109,13 +109,14 @@ def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op, ch
     def staged(
         x: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
     ) -> Any:
+        x = _ravel_unknown_rank(x, axis)
+        axes = _axes(x, axis)
         if where is not True and initial is None:
             raise ValueError(
                 f"reduction operation {choose.__name__!r} does not have an identity, so to use a "
                 "where mask one has to specify 'initial'"
             )
-        x = _where(_ravel_unknown_rank(x, axis), where, initial)
-        axes = _axes(x, axis)
+        x = _where(x, where, initial)
         if 0 not in [tensor_type(x).dims[k] for k in axes]:
             result = apply(op, x, axes=axes, keepdims=bool(keepdims))
         elif initial is None:

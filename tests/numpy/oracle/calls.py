@@ -370,9 +370,9 @@ def _with_out(draw: Draw, call: Call) -> Call:
     if call.name in _SUMS:  # those of others are as the page says
         others = [np.dtype(t) for t in DTYPES]
         dtype = draw.choice([t for t in others if np.can_cast(dtype, t, "same_kind")])
-    # NumPy's accumulate writes beyond an array without axes, and the functions of NaN broadcast.
+    # NumPy's accumulate writes beyond an array without axes; the others here broadcast.
     fits = call.name.endswith((".accumulate", "matmul", "vecdot", "matvec", "vecmat"))
-    fits |= call.name.startswith("nan")
+    fits |= call.name.startswith(("nan", "cum"))
     is_fit = "keepdims" in call.keywords or fits or draw.flip(0.9)
     out = draw.array(dtype=dtype, shapes=[shape] if is_fit else [(3,), ()])
 
