@@ -120,7 +120,7 @@ def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op, ch
         if 0 not in [tensor_type(x).dims[k] for k in axes]:
             result = apply(op, x, axes=axes, keepdims=bool(keepdims))
         elif initial is None:
-            name = original.__name__
+            name = choose.__name__
             raise ShapeError(f"zero-size array to reduction operation {name} which has no identity")
         else:  # any reduction that has an identity gives the shape
             result = cast(any(x, axis, keepdims=keepdims), tensor_type(x).dtype)
