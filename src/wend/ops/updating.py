@@ -74,7 +74,7 @@ def _transpose_scatter_set(b: Any, node: Any, ct: Any, index: int) -> Any:
     if index == 0:
         return b.scatter_set(ct, b.zeros_like(x), *indices)
     gathered = b.gather(ct, *indices)
-    if all(size == 1 for size in indices[0].type.dims):
+    if all(size == 1 for size in indices[0].type.dims) or _are_of_a_mask(indices):
         return b.refine(gathered, x.type)
     # Only the last write to a position has a cotangent.
     if _is_fast_to_compare(indices[0].type, ct.type):
@@ -88,6 +88,12 @@ def _transpose_scatter_set(b: Any, node: Any, ct: Any, index: int) -> Any:
         is_last = b.eq(last_order, order)
     # The size of `x` may have another symbol than that of the positions.
     return b.refine(b.select(is_last, gathered, b.zeros_like(gathered)), x.type)
+
+
+def _are_of_a_mask(positions: Sequence[Any]) -> bool:
+    """Return whether positions are those where a mask is true: no two of them are equal."""
+    node = positions[0].node
+    return node is not None and node.op is indexing.nonzero and node.results == tuple(positions)
 
 
 def _is_fast_to_compare(positions: TensorType, array: TensorType) -> bool:

@@ -14,9 +14,10 @@ from wend.ir.types import Symbol, TensorType
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 
 N, M = new_symbol(), new_symbol()
+V = Value(TensorType(np.dtype("i8"), ()))  # which may be negative
 
 
-def value(number: Polynomial, sizes: dict[Symbol, int]) -> int:
+def value(number: Polynomial, sizes: dict[Symbol | Value, int]) -> int:
     """The integer that it is for some sizes."""
     total = 0
     for product, count in number.terms:
@@ -26,8 +27,8 @@ def value(number: Polynomial, sizes: dict[Symbol, int]) -> int:
     return total
 
 
-def _value(atom: Any, sizes: dict[Symbol, int]) -> int:
-    if isinstance(atom, Symbol):
+def _value(atom: Any, sizes: dict[Symbol | Value, int]) -> int:
+    if isinstance(atom, (Symbol, Value)):
         return sizes[atom]
     assert isinstance(atom, DerivedSize)
     if atom.op_name == "positive_part":
@@ -48,12 +49,14 @@ BINARY = {
 @st.composite
 def integers(draw: st.DrawFn, depth: int = 4) -> tuple[Polynomial, Any]:
     """A number, and a function of the sizes that computes the same."""
-    kind = draw(st.sampled_from(["n", "m", "constant", *BINARY, "floor_div", "positive"]))
-    if depth == 0 or kind in ("n", "m", "constant"):
+    kind = draw(st.sampled_from(["n", "m", "v", "constant", *BINARY, "floor_div", "positive"]))
+    if depth == 0 or kind in ("n", "m", "v", "constant"):
         if kind == "n":
             return symbolic(N), lambda sizes: sizes[N]
         if kind == "m":
             return symbolic(M), lambda sizes: sizes[M]
+        if kind == "v":
+            return symbolic(V), lambda sizes: sizes[V]
         known = draw(st.integers(-3, 3))
         return constant(known), lambda sizes: known
     a, run_a = draw(integers(depth - 1))
@@ -67,7 +70,7 @@ def integers(draw: st.DrawFn, depth: int = 4) -> tuple[Polynomial, Any]:
     return of_numbers(a, b), lambda sizes: of_integers(run_a(sizes), run_b(sizes))
 
 
-SIZES = [{N: n, M: m} for n in range(6) for m in range(6)]
+SIZES = [{N: n, M: m, V: v} for n in range(6) for m in range(6) for v in (-3, -1, 0, 2)]
 
 
 @given(integers())
@@ -77,6 +80,9 @@ def test_numbers_are_what_they_are_made_of(made: tuple[Polynomial, Any]) -> None
     assert found == [run(sizes) for sizes in SIZES]
     if number.is_nonnegative:
         assert min(found) >= 0
+    size = number.positive_part()
+    assert size.is_nonnegative
+    assert size.positive_part() == size
 
 
 def test_equal_sizes_are_one_number() -> None:
@@ -96,7 +102,7 @@ def test_equal_sizes_are_one_number() -> None:
 
 
 def test_the_positive_part_of_what_may_be_negative_has_no_upper_bound_zero():
-    v = symbolic(Value(TensorType(np.dtype("i8"), ())))
+    v = symbolic(V)
     size = ZERO.minus(v).positive_part()
     assert not constant(1).minus(size).is_nonnegative
     assert size.minus(constant(1)).positive_part() != ZERO

@@ -126,6 +126,41 @@ def test_masks_of_one_array_are_one_size() -> None:
     np.testing.assert_array_equal(fun(x, y), (x - y)[x > y])
 
 
+def test_masks_that_are_computed_alike_are_one_size() -> None:
+    def same(x, y, c):
+        parts = [x[x > c], y[x > c], x[~(np.abs(x) < 2 * c)], x[~(np.abs(x) < 2 * c)]]
+        sizes = [part.type.shape for part in parts]
+        assert sizes[0] == sizes[1] != sizes[2] == sizes[3]
+
+        def body(k, z):  # in a loop, as around it; and with what changes there, not
+            assert z[x > c].type.shape == sizes[0] != z[z > c].type.shape == x[z > c].type.shape
+            return z + 1.0
+
+        return wend.fori_loop(0, 3, body, y)
+
+    x = np.linspace(-1.0, 1.0, 9)
+    wend.function(same)(x, x, 0.3)
+
+    def changed(x, c):
+        y = x.copy()
+        first = y[y > c].type.shape
+        y[0] = 1.0
+        assert y[y > c].type.shape != first
+        return y
+
+    wend.function(changed)(x, 0.3)
+
+
+def test_an_array_of_the_shape_of_another_has_its_size() -> None:
+    def shapes(n, x):
+        for y in (np.arange(n), np.zeros(n), x[x > 0], np.linspace(0.0, 1.0, n), x[: n - 7]):
+            assert np.zeros(y.shape).type.shape == y.type.shape
+            assert np.ones((len(y), 2)).type.shape == (*y.type.shape, 2)
+        return x
+
+    wend.function(shapes)(3, np.linspace(-1.0, 1.0, 9))
+
+
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_a_negative_size_stands_for_what_is_left(backend: str) -> None:
     """As for NumPy; so it is another one than that of `arange`."""

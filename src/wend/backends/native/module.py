@@ -33,7 +33,7 @@ from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.expand.expand import expand_operations
 from wend.backends.native.fusion.concurrent_nodes import concurrent_remarks, group_concurrent_nodes
 from wend.backends.native.fusion.fuse import fuse_loops
-from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
+from wend.backends.native.fusion.masked_elements import compute_masked_elements
 from wend.backends.native.fusion.outer_products import spread_outer_products
 from wend.backends.native.fusion.pipeline_loops import (
     PipelinedLoop,
@@ -403,9 +403,8 @@ def fuse_array_loops(graph: Graph) -> Graph:
     if not any(map(is_array, graph.types)):
         return graph
     graph = spread_outer_products(graph, computes_elements)
-    graph = split_reductions(
-        sink_broadcasts(fuse_masked_reductions(graph), computes_elements), computes_elements
-    )
+    graph = compute_masked_elements(graph, computes_elements)
+    graph = split_reductions(sink_broadcasts(graph, computes_elements), computes_elements)
     return fuse_loops(graph, computes_elements)
 
 

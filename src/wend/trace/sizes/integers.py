@@ -189,13 +189,14 @@ def _name(monomial: Monomial) -> str:
 
 
 def _is_nonnegative(terms: Mapping[Monomial, int], depth: int) -> bool:
-    negative = [monomial for monomial, count in terms.items() if count < 0]
-    if not negative:
-        return all(_is_nonnegative_atom(atom) for monomial in terms for atom, _ in monomial)
+    if all(count > 0 for count in terms.values()) and all(
+        _is_nonnegative_atom(atom) for monomial in terms for atom, _ in monomial
+    ):
+        return True
     # Replacing what is subtracted by an upper bound of it gives a lower bound of the whole.
     return depth > 0 and any(
         _is_nonnegative(lower_bound, depth - 1)
-        for monomial in negative
+        for monomial in terms
         if (lower_bound := _lower_bound(terms, monomial)) is not None
     )
 
@@ -203,11 +204,13 @@ def _is_nonnegative(terms: Mapping[Monomial, int], depth: int) -> bool:
 def _lower_bound(
     terms: Mapping[Monomial, int], monomial: Monomial
 ) -> Mapping[Monomial, int] | None:
-    """Return a lower bound without a negative monomial, up to a positive factor."""
+    """Return a lower bound without a monomial, up to a positive factor."""
     atom = next((atom for atom, power in monomial if len(monomial) == power == 1), None)
     if not isinstance(atom, DerivedSize) or not isinstance(atom.operands[0], Polynomial):
         return None
     upper, by = dict(atom.operands[0].terms), 1
+    if terms[monomial] > 0:  # only max(x, 0) has a lower bound that helps: x
+        return _replaced(terms, monomial, upper, 1) if atom.op_name == "positive_part" else None
     if atom.op_name == "floor_divide":
         assert isinstance(atom.operands[1], int)
         by = atom.operands[1]
@@ -217,10 +220,21 @@ def _lower_bound(
         upper = {p: count for p, count in upper.items() if count > 0}
     elif atom.op_name != "offset":
         return None
-    bound = Counter({p: by * count for p, count in terms.items() if p != monomial})
-    for term, count in upper.items():
-        bound[term] += terms[monomial] * count
-    return {p: count for p, count in bound.items() if count}
+    return _replaced(terms, monomial, upper, by)
+
+
+def _replaced(
+    terms: Mapping[Monomial, int], monomial: Monomial, bound: Mapping[Monomial, int], by: int
+) -> Mapping[Monomial, int]:
+    """Return `by` times a sum, with a bound in the place of `by` times a monomial."""
+    total = Counter({p: by * count for p, count in terms.items() if p != monomial})
+    for term, count in bound.items():
+        total[term] += terms[monomial] * count
+    return {p: count for p, count in total.items() if count}
+
+
+# `slice`, `cut`, `nonzero`, `spread` and `size` are sizes of arrays
+_NEVER_NEGATIVE = {"positive_part", "offset", "slice", "cut", "nonzero", "spread", "size"}
 
 
 def _is_nonnegative_atom(atom: Atom) -> bool:
@@ -228,7 +242,7 @@ def _is_nonnegative_atom(atom: Atom) -> bool:
     match atom:
         case Symbol():
             return True
-        case DerivedSize(op_name="positive_part" | "offset"):
+        case DerivedSize(op_name=name) if name in _NEVER_NEGATIVE:
             return True
         case DerivedSize(op_name="floor_divide", operands=(Polynomial() as dividend, int())):
             return dividend.is_nonnegative

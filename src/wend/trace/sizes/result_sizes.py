@@ -20,7 +20,7 @@ class SizeFacts(Protocol):
 
     def of_dim(self, dim: Dim) -> Polynomial: ...
 
-    def source(self, value: Value) -> Value: ...
+    def expression(self, value: Value) -> object: ...
 
 
 # Takes the operands, the attributes, and the index of one of the result's new sizes.
@@ -133,7 +133,7 @@ def _product(sizes: Iterable[Polynomial]) -> Polynomial:
 def _nonzero(
     facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
 ) -> Polynomial:
-    return symbolic(DerivedSize("nonzero", (facts.source(operands[0]),)))
+    return symbolic(DerivedSize("nonzero", (facts.expression(operands[0]),)))
 
 
 RULES: Mapping[Op, Rule] = {

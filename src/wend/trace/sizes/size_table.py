@@ -11,12 +11,16 @@ from typing import Any
 
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INT64
-from wend.ir.graph import Value
+from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ir.types import Dim, Symbol, Type, substitute, symbols
 from wend.ops import creating, effects, elementwise, shaping
+from wend.passes.cse import attrs_key
+from wend.passes.lane_maps import is_elementwise
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 from wend.trace.sizes.result_sizes import RULES
+
+_MAX_DEPTH = 6  # of expressions that are compared
 
 
 class SizeTable:
@@ -83,6 +87,20 @@ class SizeTable:
         self._variant.add(value)
         return value
 
+    def expression(self, value: Value, depth: int = _MAX_DEPTH) -> object:
+        """Return what a value is computed from, equal for values that are computed alike.
+
+        So the masks of `x[x > 0] = y[x > 0]` select equally many elements.
+        """
+        if self._outer is not None and value in self._outer_values:
+            return self._outer.expression(self._outer_values[value], depth)
+        node = value.node
+        if node is None or not depth or not _is_simple(node):
+            return self.source(value)
+        operands = node.operands[:1] if node.op is shaping.broadcast_to else node.operands
+        parts = [self.expression(operand, depth - 1) for operand in operands]
+        return DerivedSize(node.op.name, (attrs_key(node), *parts))
+
     def name_sizes(
         self, op: Op, operands: Sequence[Value], attrs: Mapping[str, Any], types: tuple[Type, ...]
     ) -> tuple[Type, ...]:
@@ -130,6 +148,13 @@ class SizeTable:
         x, y = map(self.of_value, node.operands)
         result = _ARITHMETIC[node.op](x, y)
         return self._opaque(value) if result is None else result
+
+
+def _is_simple(node: Node) -> bool:
+    """Return whether a node repeats a number, is one, or computes element by element."""
+    if node.op is creating.constant:
+        return node.results[0].tensor.shape == ()
+    return node.op is shaping.broadcast_to or is_elementwise(node)
 
 
 def _quotient(x: Polynomial, y: Polynomial) -> Polynomial | None:

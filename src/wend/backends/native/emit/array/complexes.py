@@ -142,6 +142,27 @@ def _arithmetic(emit_pair: Callable[..., Pair], emit_real: Emit) -> Emit:
     return emit
 
 
+def emit_select(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit the choice between two complex numbers for each element of a mask."""
+    if node.results[0].tensor.dtype.kind != "c":
+        return elementwise.EMITTERS[ops.select](low, node, operands)
+    is_number = is_scalar(node.operands[0].type)
+    x, y = low.array(node, 1), low.array(node, 2)
+    mask = x if is_number else low.array(node, 0)
+    low.check_equal_dims(mask.dims, x.dims)
+    low.check_equal_dims(x.dims, y.dims)
+    out, part = low.new_result(node, x.dims), _part_kind(x.dtype).text
+
+    def each(k: str) -> None:
+        pred = operands[0][0] if is_number else low.arrays.load(mask, k)
+        pairs = zip(_load_pair(low, x, k), _load_pair(low, y, k), strict=True)
+        parts = [low.w.define(f"select i1 {pred}, {part} {a}, {part} {b}") for a, b in pairs]
+        _store_pair(low, out, k, (parts[0], parts[1]))
+
+    low.w.loop(low.arrays.count(out), each)
+    return [low.array_result(node, out)]
+
+
 def _product(apply: Callable[[str, str, str], str], x: Pair, y: Pair) -> Pair:
     """Emit the product of two complex numbers."""
     real = apply("fsub", apply("fmul", x[0], y[0]), apply("fmul", x[1], y[1]))
@@ -168,6 +189,7 @@ EMITTERS: Mapping[Op, Emit] = {
     ops.conj: emit_conj,
     ops.cast: emit_complex_cast,
     ops.complex: emit_complex,
+    ops.select: emit_select,
     **{
         op: _arithmetic(emit_pair, elementwise.EMITTERS[op])
         for op, emit_pair in (
