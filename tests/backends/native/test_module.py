@@ -13,11 +13,11 @@ import wend
 from wend.backends.build import passes_of
 from wend.backends.native.analysis.list_ownership import Ownership
 from wend.backends.native.backend import BACKEND
-from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
+from wend.backends.native.fusion.masked_elements import compute_masked_elements
 from wend.passes.pipeline import run_passes
 
 OF_ARRAYS = {
-    fuse_masked_reductions.__code__: "array passes",
+    compute_masked_elements.__code__: "array passes",
     Ownership.find.__code__: "ownership of lists",
 }
 

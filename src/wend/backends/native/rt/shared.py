@@ -77,9 +77,17 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
             SharedModule(
                 partial(small_gemm.library, kind),
                 [small_gemm.small_product(kind, adds) for adds in (False, True)],
-                level=1,
+                level=QUICK,
             )
             for kind in small_gemm.KINDS
+        ),
+        *(
+            SharedModule(partial(library, kind), [name(kind)], level=level)
+            for kind in small_gemm.KINDS
+            for library, name, level in (
+                (small_gemm.rows_library, small_gemm.rows, 0),
+                (small_gemm.dots_library, small_gemm.dots, 1),
+            )
         ),
         *(
             SharedModule(

@@ -50,16 +50,48 @@ def declaration(function: str) -> str:
     )
 
 
+def rows(kind: Kind) -> str:
+    """Return the name of the kernel of y with contiguous columns; it takes whether to add."""
+    return f"wend.product_of_rows.{kind.suffix}"
+
+
+def dots(kind: Kind) -> str:
+    """Return the name of the kernel of other matrices y; it takes whether to add."""
+    return f"wend.product_of_dots.{kind.suffix}"
+
+
 def library(kind: Kind) -> str:
-    """Return the module of a dtype; both functions share one kernel, which takes LLVM 50 ms."""
-    lanes = _vector_bytes() // kind.dtype.itemsize
-    kernels = _Kernels(Writer(), kind, Kind(kind.dtype, lanes))
+    """Return the module of a dtype: what chooses a kernel."""
     return "\n".join(
         [
+            *(f"declare void @{name(kind)}({TYPES}, i1) nounwind" for name in (rows, dots)),
             *_entry_point(kind, adds=False),
             *_entry_point(kind, adds=True),
-            f"define internal void @kernels({PARAMS}, i1 %adds) noinline #0 {{",
-            *kernels.choose(),
+            "",
+        ]
+    )
+
+
+def rows_library(kind: Kind) -> str:
+    """Return the module of one kernel, which takes LLVM longer than most programs."""
+    return _kernel(kind, rows(kind), _Kernels.rows)
+
+
+def dots_library(kind: Kind) -> str:
+    """Return the module of the other kernel."""
+    return _kernel(kind, dots(kind), _Kernels.dots)
+
+
+def _kernel(kind: Kind, name: str, emit: Callable[[_Kernels], None]) -> str:
+    lanes = _vector_bytes() // kind.dtype.itemsize
+    kernels = _Kernels(Writer(), kind, Kind(kind.dtype, lanes))
+    kernels.w.start("entry")
+    emit(kernels)
+    kernels.w.do("ret void")
+    return "\n".join(
+        [
+            f"define void @{name}({PARAMS}, i1 %adds) #0 {{",
+            *kernels.w.lines,
             "}",
             f'attributes #0 = {{ nounwind "min-legal-vector-width"="{8 * _vector_bytes()}" }}',
             "",
@@ -68,15 +100,21 @@ def library(kind: Kind) -> str:
 
 
 def _entry_point(kind: Kind, *, adds: bool) -> list[str]:
-    writer = Writer()
-    arguments = ", ".join(column_as_row(writer))
-    return [
-        f"define void @{small_product(kind, adds)}({PARAMS}) nounwind {{",
-        *writer.lines,
-        f"  tail call void @kernels({arguments}, i1 {str(adds).lower()})",
-        "  ret void",
-        "}",
-    ]
+    w = Writer()
+    w.start("entry")
+    arguments = column_as_row(w)
+    (y_column, columns) = (arguments[k].split()[-1] for k in (5, 8))
+    # A single column is a dot product, along the depths; its stride means nothing
+    y_is_plain = w.define(f"icmp eq i64 {y_column}, 1")
+    is_wide = w.define(f"icmp ne i64 {columns}, 1")
+    by_rows, by_dots = w.new_label("rows"), w.new_label("dots")
+    w.branch(w.define(f"and i1 {y_is_plain}, {is_wide}"), by_rows, by_dots)
+    passed = f"{', '.join(arguments)}, i1 {str(adds).lower()}"
+    for label, name in ((by_rows, rows), (by_dots, dots)):
+        w.start(label)
+        w.do(f"tail call void @{name(kind)}({passed})")
+        w.do("ret void")
+    return [f"define void @{small_product(kind, adds)}({PARAMS}) nounwind {{", *w.lines, "}"]
 
 
 def column_as_row(w: Writer) -> list[str]:
@@ -105,36 +143,8 @@ class _Kernels:
     scalar: Kind
     vector: Kind
 
-    def choose(self) -> list[str]:
-        """Emit the choice of a kernel by what is contiguous: columns of y, or both depths."""
-        w = self.w
-        w.start("entry")
-        by_columns, other, by_depth, by_one, done = map(
-            w.new_label, ("columns", "other", "depth", "one", "done")
-        )
-        # A single column is a dot product, along the depths; its stride means nothing
-        y_is_plain = w.define("icmp eq i64 %y.column, 1")
-        is_wide = w.define("icmp ne i64 %columns, 1")
-        w.branch(w.define(f"and i1 {y_is_plain}, {is_wide}"), by_columns, other)
-        w.start(by_columns)
-        self._rows()
-        w.do("ret void")
-        w.start(other)
-        x_is_dense = w.define("icmp eq i64 %x.deep, 1")
-        y_is_dense = w.define("icmp eq i64 %y.deep, 1")
-        w.branch(w.define(f"and i1 {x_is_dense}, {y_is_dense}"), by_depth, by_one)
-        w.start(by_depth)
-        self._rows_of_dots()
-        w.jump(done)
-        w.start(by_one)
-        w.loop("%rows", lambda i: w.loop("%columns", lambda j: self._strided_dot(i, j)))
-        w.jump(done)
-        w.start(done)
-        w.do("ret void")
-        return w.lines
-
     # Rows of x times vectors of y
-    def _rows(self) -> None:
+    def rows(self) -> None:
         """Emit blocks of rows for each block of columns, which stays in the cache meanwhile."""
         w, lanes, (rows, vectors) = self.w, self.vector.lanes, _ROW_BLOCK
         in_blocks = self._whole("%rows", rows)
@@ -201,6 +211,21 @@ class _Kernels:
                 self._store_vector(sums[r * vectors + v], self._at(row, str(v * lanes)), mask)
 
     # Dot products along the depth
+    def dots(self) -> None:
+        """Emit dot products, of vectors where both depths are contiguous."""
+        w = self.w
+        by_depth, by_one, done = map(w.new_label, ("depth", "one", "done"))
+        x_is_dense = w.define("icmp eq i64 %x.deep, 1")
+        y_is_dense = w.define("icmp eq i64 %y.deep, 1")
+        w.branch(w.define(f"and i1 {x_is_dense}, {y_is_dense}"), by_depth, by_one)
+        w.start(by_depth)
+        self._rows_of_dots()
+        w.jump(done)
+        w.start(by_one)
+        w.loop("%rows", lambda i: w.loop("%columns", lambda j: self._strided_dot(i, j)))
+        w.jump(done)
+        w.start(done)
+
     def _rows_of_dots(self) -> None:
         rows, columns = _DOT_BLOCK
         in_rows, in_columns = self._whole("%rows", rows), self._whole("%columns", columns)
