@@ -24,7 +24,6 @@ Computes: TypeAlias = Callable[[Node], bool]
 
 # Nanoseconds for an element: beyond it, less work on fewer elements repays selecting them
 _MAX_COST = 4.0
-_SIZES = {shaping.dim_of, shaping.shape_of}
 # What takes the value of a selected element, and how an array gets it
 _STORES: dict[Op, Callable[[Build, Value, Value], Value]] = {
     updating.scatter_set: lambda b, x, new: new,
@@ -110,7 +109,7 @@ class _Selection:
         return self._is_pure and bool(self.sinks) and is_known and cost <= _MAX_COST
 
     def _is_sink(self, node: Node) -> bool:
-        if node.op in _SIZES:
+        if node.op.reads_shape:
             return True
         if node.op in _STORES:
             stored, positions = node.operands[:2], node.operands[2:]
@@ -137,7 +136,7 @@ class _Selection:
         """Return the operands that hold elements."""
         if node.op in _STORES:
             return node.operands[1:2]
-        return () if node.op in _SIZES else node.operands
+        return () if node.op.reads_shape else node.operands
 
     def _is_known(self, x: Value) -> bool:
         """Return whether an operand is selected elements, or a number for each of them."""
@@ -148,7 +147,7 @@ class _Selection:
     ) -> Sequence[Value]:
         """Emit what a node computes, on whole arrays, and return the results."""
         axes = tuple(range(len(self.mask.tensor.dims)))
-        if node.op in _SIZES:
+        if node.op.reads_shape:
             count = b.reduce_sum(b.cast(self.mask, INT64), axes=axes)
             return (count if node.op is shaping.dim_of else b.reshape(count, (1,)),)
         if node.op is indexing.gather:
