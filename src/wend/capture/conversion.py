@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
 from wend.base.source import Source, at, is_wend_file
+from wend.capture.builtins.library import heap_functions
 from wend.capture.builtins.world import check_callback, check_effects
 from wend.capture.guards.active import operand_reads
 from wend.capture.guards.guards import (
@@ -95,7 +96,7 @@ def captured(fun: Any) -> Any:
     is_marked = getattr(fun, "__wend_do_not_capture__", False)
     if is_marked:
         NOT_CAPTURED[fun.__code__] = MARKED
-    elif is_library(fun.__code__.co_filename) and fun.__code__ not in _ORDERINGS:
+    elif is_library(fun.__code__.co_filename) and fun.__code__ not in _CAPTURED_CODES:
         if not is_wend_file(fun.__code__.co_filename):
             note_plain(fun.__dict__.get("__wrapped__"), "is called by a library")
             for value in _closed_over(fun):
@@ -115,8 +116,9 @@ def captured(fun: Any) -> Any:
     return _rebind(fun, conversion.code)
 
 
-# Comparisons that `functools.total_ordering` adds to a class: they decide by those of the user's
-_ORDERINGS = frozenset(
+# Library code that is captured: heaps, and comparisons that `functools.total_ordering` adds to a
+# class, which decide by those of the user's
+_CAPTURED_CODES = heap_functions.CODES | frozenset(
     method.__code__
     for methods in getattr(functools, "_convert", {}).values()
     for _, method in methods

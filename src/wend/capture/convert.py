@@ -62,7 +62,8 @@ from wend.capture.stage.operators import (
     text,
 )
 from wend.capture.stage.raises import divert_operation
-from wend.capture.state import one_shot_iterators, operands
+from wend.capture.stage.truth import truth_of
+from wend.capture.state import none_in_run, one_shot_iterators, operands
 from wend.capture.state.assignments import (
     ItemBefore,
     change_item,
@@ -233,10 +234,12 @@ vars(RUNTIME_FUNCTIONS).update(
     log_write_contents=log_write_contents,
     log_write_variable=log_write_variable,
     while_=while_,
+    truth_of=truth_of,
     try_=try_,
     try_finally=try_finally,
 )
 operands.call, operands.not_, operands.remainder = call, not_, strings.remainder
+operands.numbers, none_in_run.compare = none_in_run.numbers, compare
 # What lower layers ask about handlers
 handlers.is_rewritten = is_captured
 raising.divert = divert_operation

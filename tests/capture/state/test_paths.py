@@ -31,7 +31,7 @@ def test_a_test_in_a_loop_decides_nothing():
     def fun(x):
         value = 0.0
         while x > 0.0:
-            value = None if x > 5.0 else x
+            value = "far" if x > 5.0 else x
             x = x - 1.0
         return value
 

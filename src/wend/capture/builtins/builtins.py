@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import types
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
@@ -28,6 +29,7 @@ from wend.capture.stage.item_comparisons import (
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.capture.stage.truth import as_test, truth
 from wend.capture.state import operands
+from wend.capture.state.none_in_run import NoneInRun
 from wend.capture.syntax.names import RUNTIME
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
@@ -37,7 +39,7 @@ from wend.numpy import indexing, orders, reducing, shaping
 from wend.trace.arrays.attributes import class_of, not_iterable, unsized
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.control.tensor_list import TensorList
+from wend.trace.control.tensor_list import TensorDeque, TensorList
 from wend.trace.state import effects
 
 
@@ -63,11 +65,12 @@ def type_of(x: Any) -> type:
     if not isinstance(x, Staged):
         read_class_of(x)
         return _STANDS_FOR.get(type(x), type(x))
-    return class_of(x)
+    return type_of(x.decided("a type is needed")) if isinstance(x, NoneInRun) else class_of(x)
 
 
 _STANDS_FOR: dict[type, type] = {
     TensorList: list,
+    TensorDeque: deque,
     Namespace: dict,
     ConcreteTracedArray: np.ndarray,
 }
@@ -83,6 +86,9 @@ def is_instance(x: Any, kinds: Any) -> bool:
     if not isinstance(x, (Staged, TensorList, Namespace)):
         read_class_of(x)
         return isinstance(x, kinds)
+    if isinstance(x, NoneInRun):
+        number, none = is_instance(x.value, kinds), isinstance(None, kinds)
+        return number if number is none else x.equals(None) if none else x != None  # noqa: E711
     return issubclass(type_of(x), kinds) or (isinstance(x, kinds) and _includes_wend_types(kinds))
 
 

@@ -46,7 +46,7 @@ class Branches(Blocks):
         nodes = [*arms[0], *arms[1]]
         live = strings(self.scope.carried_paths(changed(nodes), after))
         setter, state = state_of(self.scope, nodes, None)
-        call = runtime("if_", self.visit(stmt.test), *map(name, arm_names), live, state)
+        call = runtime("if_", self.expressions.test(stmt.test), *map(name, arm_names), live, state)
         return [*out, setter, ast.Expr(call)]
 
     def match(self, stmt: ast.Match, after: set[str]) -> list[ast.stmt]:

@@ -29,6 +29,9 @@ _SUSPENDING_OR_BINDING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 # Builtins that take all items of a generator expression before they return
 _EAGER = frozenset({"list", "max", "min", "sorted", "sum", "tuple"})
 
+# On an `and` or `or` of which only the truth is asked: its sides may be of different types
+ASKS_TRUTH = f"{PREFIX}asks_truth"
+
 # Functions of the runtime that store an item, or read it before: the argument that is the owner
 _OWNERS = {"store_item": 1, "item_before": 0}
 
@@ -111,9 +114,13 @@ class Expressions(Transformer):
         following = remaining[0] if len(remaining) == 1 else ast.BoolOp(node.op, remaining)
         ast.copy_location(following, remaining[0])
         definite = self.scope.definitely_bound(first)[0 if is_and else 1]
-        left = self.rewritten(first)
+        left, asks_truth = self.rewritten(first), hasattr(node, ASKS_TRUTH)
+        if asks_truth:
+            setattr(following, ASKS_TRUTH, True)
+            left = _truth_of(left, first)
         if not self.scope.binds(following):
-            right: list[ast.expr] = [thunk(self.rewritten_where_bound(following, definite))]
+            value = self.rewritten_where_bound(following, definite)
+            right: list[ast.expr] = [thunk(_truth_of(value, following) if asks_truth else value)]
         elif self.can_hoist:
             right = [*self.hoist((following, definite))]
         else:
@@ -147,7 +154,14 @@ class Expressions(Transformer):
         self.hoisted.append(ast.copy_location(setter, values[0]))
         return (*functions, state)
 
+    def test(self, node: ast.expr) -> ast.expr:
+        """Rewrite an expression of which only the truth is asked."""
+        _ask_truth(node)
+        return self.rewritten(node)
+
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not):
+            _ask_truth(node.operand)
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
             return runtime("not_", node.operand)
@@ -165,7 +179,7 @@ class Expressions(Transformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         holds, fails = self.scope.definitely_bound(node.test)
-        test = self.rewritten(node.test)
+        test = self.test(node.test)
         if self.can_hoist and (self.scope.binds(node.body) or self.scope.binds(node.orelse)):
             return runtime(
                 "if_expression", test, *self.hoist((node.body, holds), (node.orelse, fails))
@@ -179,7 +193,7 @@ class Expressions(Transformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1 and not _needs_runtime(node.left, node.ops[0], node.comparators[0]):
             self.generic_visit(node)
-            if isinstance(node.ops[0], (ast.Is, ast.IsNot)) or self.is_in_generator:
+            if self.is_in_generator:
                 return node
             return operation(node, node.ops[0], node.left, node.comparators[0])
         self.generic_visit(node)
@@ -494,9 +508,25 @@ def strip_annotations(arguments: ast.arguments, expressions: Expressions) -> ast
 
 def _needs_runtime(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool:
     """Return whether a comparison may be more than an operator of the operands."""
-    if isinstance(operator, (ast.Is, ast.IsNot)):
-        # `x is None` needs no runtime
-        return not isinstance(right, ast.Constant) or right.value is not None
-    if isinstance(operator, (ast.In, ast.NotIn)):
+    if isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
         return True
     return not any(isinstance(side, ast.Constant) for side in (left, right))  # may be sequences
+
+
+def _ask_truth(node: ast.expr) -> None:
+    """Mark each `and` and `or` of an expression of which only the truth is asked."""
+    if isinstance(node, ast.BoolOp):
+        setattr(node, ASKS_TRUTH, True)
+        for value in node.values:
+            _ask_truth(value)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        _ask_truth(node.operand)
+
+
+def _truth_of(value: ast.expr, node: ast.expr) -> ast.expr:
+    """Return the truth of a rewritten expression, which is its value if that is a bool."""
+    gives_bool = isinstance(node, (ast.BoolOp, ast.Compare)) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    )
+    gives_bool |= isinstance(node, ast.Name) and node.id.startswith(PREFIX)  # a flag of wend's own
+    return value if gives_bool else ast.copy_location(runtime("truth_of", value), node)

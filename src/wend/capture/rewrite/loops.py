@@ -74,7 +74,7 @@ class Loops(Blocks):
         names = [self.scope.new("test"), self.scope.new("body")]
         test_body = [
             *self.block(leading, live_after_test | read([test])),
-            ast.Return(self.visit(test)),
+            ast.Return(self.expressions.test(test)),
         ]
         out.append(self.scope.function(names[0], test_body, [*leading, ast.Expr(test)]))
         out.append(self.scope.function(names[1], self.block(body, live_at_head), body))

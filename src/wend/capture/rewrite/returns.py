@@ -110,7 +110,9 @@ class Returns(Loops, Branches):
         nodes = [*arms[0], *arms[1], *following]
         lasting_paths = strings(path for path in changed(nodes) if self.scope.outlives(path))
         setter, state = state_of(self.scope, nodes, None)
-        call = runtime("if_return", self.visit(stmt.test), *map(name, names), lasting_paths, state)
+        call = runtime(
+            "if_return", self.expressions.test(stmt.test), *map(name, names), lasting_paths, state
+        )
         out += [setter, ast.Return(call)]
         return [at_first_line(new, stmt) for new in out]
 

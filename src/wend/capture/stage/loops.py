@@ -30,6 +30,7 @@ from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
 from wend.capture.state import made_objects, one_shot_iterators, unbound, unsure_iterators
+from wend.capture.state.none_in_run import in_loop
 from wend.capture.state.paths import deciding_test
 from wend.capture.state.special_methods import iterated, owner_of
 from wend.capture.state.state import State, holds_staged
@@ -88,7 +89,7 @@ def while_(condition: Thunk, body: Thunk, state: State, always: bool) -> None:
         if not predicate:
             attempt.note_unrolled(trips)
             return
-        with write_log(attempt.log):
+        with write_log(attempt.log), in_loop():
             body()
         trips += 1
         is_staged = attempt.carries_traced() or attempt.has_recorded()
@@ -218,7 +219,7 @@ class _IndexedFor:
         _python_for(iterable, self._run_body, self.state, self.broken, self._try_staging)
 
     def _run_body(self, item: Any) -> None:
-        with write_log(self.attempt.log):
+        with write_log(self.attempt.log), in_loop():
             self.body(item)
 
     def _try_staging(self) -> bool:
@@ -352,6 +353,7 @@ class StagingAttempt:
         self._rests = raises.mark()
         self.failure: Exception | None = None
         self.first_trip_may_differ = False  # the reason of the failure
+        self.changes_none = False  # a reason, too
         self.peelable_trips = MAX_PEELED_TRIPS
         self.memory: Memory | None = None  # None: what the settings say
         self.iterated_arrays: Sequence[Any] = ()  # arrays whose rows are the items
@@ -417,9 +419,20 @@ class StagingAttempt:
 
         Loop peeling: what the first trip makes of the variables is what the others start with. If
         only the run knows whether there is a first trip, it is a branch with the loop in it.
+        If the others differ, too, since a value is None at times, the loop carries a flag for it.
         """
-        if not self.first_trip_may_differ or not self.peelable_trips:
+        if self.first_trip_may_differ and self.peelable_trips and self._try_peeled(test, body):
+            return True
+        if not self.changes_none:
             return False
+        failure, needed = self.failure, self.needed_concrete_value
+        self.rewind()
+        if self.try_stage(test, body, always=always, carries_none=True):
+            return True
+        self.failure, self.needed_concrete_value = failure, needed
+        return False
+
+    def _try_peeled(self, test: Thunk, body: Thunk) -> bool:
         failure, needed = self.failure, self.needed_concrete_value
         self.rewind()
         values = self.state.get()
@@ -444,7 +457,7 @@ class StagingAttempt:
 
     def _record_trips(self, test: Thunk, body: Thunk) -> None:
         """Record one trip, and then the loop."""
-        with one_shot_iterators.peeled_trip():
+        with one_shot_iterators.peeled_trip(), in_loop():
             body()
         recording = current()
         assert recording is not None
@@ -459,7 +472,9 @@ class StagingAttempt:
             assert attempt.failure is not None
             raise attempt.failure
 
-    def try_stage(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
+    def try_stage(
+        self, test: Thunk, body: Thunk, *, always: bool, carries_none: bool = False
+    ) -> bool:
         """Record the loop from the current state; on failure set `failure`."""
         start = self.state.get()
         may_run = self.python_may_run
@@ -470,6 +485,7 @@ class StagingAttempt:
             always=always,
             python_may_run=may_run,
             memory=self.memory,
+            carries_none=carries_none,
         )
         by_python = may_run or python_may_run.get()
         try:
@@ -479,6 +495,7 @@ class StagingAttempt:
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may still run it
             self.failure = error
             self.first_trip_may_differ = loop.first_trip_may_differ
+            self.changes_none = loop.changes_none and not carries_none
             self.needed_concrete_value = by_python and isinstance(error, ConcreteValueError)
             unpromoted = self.state.rollback()
             entry = [*unpromoted, *loop.entry[len(unpromoted) :]]

@@ -35,6 +35,7 @@ from wend.capture.stage.item_comparisons import (
 from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import one_shot_iterators, operands
+from wend.capture.state.none_in_run import NoneInRun, numbers
 from wend.capture.state.paths import decided_truth
 from wend.capture.state.state import State
 from wend.eager.dispatch import Staged
@@ -46,6 +47,7 @@ from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, PromotedArray
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.arrays.tracer import TracedNumber, Tracer
+from wend.trace.control.tensor_list import TensorList
 from wend.trace.state import effects
 from wend.trace.state.raised_errors import note_raised
 from wend.trace.state.templates import Text
@@ -66,7 +68,11 @@ def is_(a: Any, b: Any) -> Any:
     Raises:
         AliasError: whether the two are one object is known only at run time.
     """
+    if b is None:
+        return a.equals(None) if isinstance(a, NoneInRun) else a is None
     note_comparison(a, b)
+    if isinstance(a, NoneInRun) or isinstance(b, NoneInRun):
+        return is_(*numbers(a, "is", b))
     a, b = _traced(a), _traced(b)
     if a is b or not (isinstance(a, Tracer) or isinstance(b, Tracer)):
         if isinstance(a, CONTAINER_TYPES) and isinstance(b, CONTAINER_TYPES):
@@ -137,6 +143,8 @@ def contains(container: Any, item: Any) -> Any:
     """Return `item in container`."""
     if isinstance(container, TracedRange):
         return container.contains(item)
+    if isinstance(container, TensorList):
+        return _as_bool(container.has(item))
     if isinstance(container, TracedNumber):
         raise TypeError(f"argument of type {class_name(container)!r} is not iterable")
     if isinstance(container, Staged):
@@ -259,6 +267,7 @@ def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     """Return `left < middle < right`, with each operand evaluated once, and only if needed."""
     if name in NAMES:
         check_comparison(left, right)
+        left, right = operands.compared_numbers(left, name, right)
     if compares_items(left, name, right):
         result = compare_items(left, name, right)
     elif name in _IDENTITY_AND_MEMBERSHIP:

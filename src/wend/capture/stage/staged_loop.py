@@ -32,7 +32,14 @@ from wend.capture.stage.truth import truth
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
-from wend.capture.state.state import Discovery, Reference, State, is_carried, is_same
+from wend.capture.state.none_in_run import NoneInRun, none_in_run
+from wend.capture.state.not_carried import (
+    NoneAtTimesError,
+    check_not_carried,
+    is_replaced,
+    none_at_times,
+)
+from wend.capture.state.state import Discovery, Reference, State, is_carried
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
@@ -40,7 +47,7 @@ from wend.numpy.elementwise import logical_and, logical_not
 from wend.trace.aliasing.may_alias import alias_error, is_array, record_merge, roots
 from wend.trace.arrays.concrete_array import demote, promote_for_region, ref_of
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.control.tensor_list import TensorList, is_list
+from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import LeafType, leaf_type_with_flags
 from wend.trace.recording.recording import Recording
 from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
@@ -63,6 +70,8 @@ class StagedLoop:
         set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
         first_trip_may_differ: whether recording failed on a type, a structure, an unbound name or
             an error, which the first trip may have otherwise than the others.
+        changes_none: whether a value is None and a number in turn.
+        carries_none: whether it carries such values, with a flag.
         slots: what it carries for exceptions that end it.
         log: the heap writes of the last trace.
     """
@@ -76,11 +85,13 @@ class StagedLoop:
         always: bool,
         python_may_run: bool,
         memory: Memory | None = None,
+        carries_none: bool = False,
     ) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.python_may_run = python_may_run  # if the loop cannot be recorded
         self.memory = memory
-        self.first_trip_may_differ = False
+        self.first_trip_may_differ = self.changes_none = False
+        self.carries_none = carries_none
         self.entry = initial_values(state, outer)
         self.start = list(self.entry)
         # Outer arrays that the loop updates in place: initially those that the source may update.
@@ -101,6 +112,7 @@ class StagedLoop:
         except Exception as error:
             for array in self.promoted:
                 demote(array)
+            self.changes_none = isinstance(error, NoneAtTimesError)
             if isinstance(error, (CarryError, StructureError, NameError, StagedRaiseError)):
                 self.first_trip_may_differ = True
             raise
@@ -123,7 +135,8 @@ class StagedLoop:
             if discovery.needs_retrace(discovered) or self._add_slots():
                 self._extend_carry()
                 continue
-            if self._keep_new_variables(ends) or self._carry_instances(ends):
+            changed = self._keep_new_variables(ends) or self._carry_none(ends)
+            if changed or self._carry_instances(ends):
                 self._restart()
                 continue
             if promote_grown_lists(self.state, self.where, self.entry, self.entry, ends):
@@ -159,12 +172,21 @@ class StagedLoop:
         self.state.objects.update(created)
         return bool(created)
 
+    def _carry_none(self, ends: Sequence[Any]) -> bool:
+        """Carry what is None at times with a flag; return whether there is any that had none."""
+        has_new = False
+        for k, values in enumerate(zip(self.start, self.tested, ends, strict=False)):
+            if self.carries_none and none_at_times(self.state.names[k], values):
+                self.entry[k] = none_in_run(values, placeholders)[0]
+                has_new = has_new or self.entry[k] is not self.start[k]
+        return has_new
+
     def _carry_instances(self, ends: Sequence[Any]) -> bool:
         """Carry instances that an iteration replaces; return whether there are new ones."""
         replaced = {
             k
             for k, (start, *later) in enumerate(zip(self.entry, self.tested, ends, strict=False))
-            if k not in self.state.instances and any(_is_replaced(start, value) for value in later)
+            if k not in self.state.instances and any(is_replaced(start, value) for value in later)
         }
         self.state.instances |= replaced
         return bool(replaced)
@@ -223,7 +245,7 @@ class StagedLoop:
                     predicate = logical_and(predicate, logical_not(flag))
         self.left_before = self.tested = self._flagged(self.state.get())
         self.forwarded = self.state.carried_indices(self.tested)
-        self._check_not_carried(self.tested)
+        self._check_kinds(self.tested)
         return predicate
 
     def _trace_after(self, body: Thunk) -> list[Any]:
@@ -267,7 +289,7 @@ class StagedLoop:
             # The attributes of one that the body has made go when its writes are undone.
             if k not in self.state.instances and value is not values[k] and is_mergeable(value):
                 ends[k] = copied(value)
-        self._check_not_carried(ends)
+        self._check_kinds(ends)
         return ends
 
     def _close_rests(self, extent: raises.Extent, part: str, value: Any) -> tuple[Any, list[Any]]:
@@ -361,6 +383,8 @@ class StagedLoop:
         """Return values that were left, with whether they are bound where they entered so."""
         flagged = list(values)
         for k, start in enumerate(self.start[: len(values)]):
+            if isinstance(start, NoneInRun):
+                flagged[k] = none_in_run([start, values[k]], placeholders)[1]
             if not isinstance(start, unbound.BoundInRun):
                 continue
             is_unknown = values[k] is UNBOUND and self.state.names[k] in unbound.reasons()
@@ -369,35 +393,10 @@ class StagedLoop:
                 flagged[k] = as_bound_in_run(value, values[k])
         return flagged
 
-    def _check_not_carried(self, values: Sequence[Any]) -> None:
+    def _check_kinds(self, values: Sequence[Any]) -> None:
         """Check that values which cannot be carried do not change."""
-        names = self.state.names
-        for k, (old, new) in enumerate(zip(self.start, values, strict=False)):
-            if k in self.carried or old is UNBOUND or is_same(old, new) or _is_replaced(old, new):
-                continue
-            if old is None and (names[k] == RETURN_VALUE or is_new(new)):
-                continue
-            is_traced_list = isinstance(new, TensorList) or isinstance(
-                getattr(new, "container", None), TensorList
-            )
-            if isinstance(old, Reference) and is_traced_list:
-                continue  # a list that an inner loop appends to
-            if self._grows(k, old, new):
-                continue
-            raise StructureError(
-                explain(
-                    f"{self.where}: `{names[k]}` changes in the loop from "
-                    f"{old!r:.40} to {new!r:.40}.",
-                    cure="only arrays and numbers can change in a staged loop; start it as one.",
-                )
-            )
-
-    def _grows(self, k: int, old: Any, new: Any) -> bool:
-        """Return whether a value is a list, and no deque, that the loop appends to."""
-        location = self.state.location_of(k)
-        is_list = location is None or type(getattr(location, "container", None)) is list
-        is_longer = type(old) is type(new) is list and len(old) != len(new)
-        return is_list and is_longer and is_carried(new)
+        fixed = self.where, self.state, self.carried, self.start
+        check_not_carried(*fixed, values, carries_none=self.carries_none)
 
     def _next_leaves(self, ends: Sequence[Any]) -> list[Any]:
         names = self.state.names
@@ -586,11 +585,6 @@ class StagedLoop:
         root_ids = {id(root) for leaf in leaves for root in roots(leaf)}
         regions = self.before, self.after
         return any(id(ref) in root_ids for r in regions for ref in self.refs if r.changes(ref))
-
-
-def _is_replaced(old: Any, new: Any) -> bool:
-    """Return whether one value has another instance, of the same class, in its place."""
-    return old is not new and type(old) is type(new) and is_mergeable(old) and is_mergeable(new)
 
 
 def _is_written(leaf: Any) -> bool:

@@ -9,6 +9,7 @@ from wend.base.errors import ShapeError, explain
 from wend.base.source import at, user_source
 from wend.capture.libraries import is_library
 from wend.capture.state import operands
+from wend.capture.state.none_in_run import NoneInRun
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
@@ -22,6 +23,8 @@ from wend.trace.recording.recording import current
 def as_test(x: Any) -> Any:
     """Return what decides as a value does: whether a list has items, what `__bool__` returns."""
     kind = type(x)
+    if isinstance(x, NoneInRun):
+        return x.truth(truth)
     if kind is bool or isinstance(x, Staged):
         return x
     if isinstance(x, TensorList):
@@ -54,6 +57,12 @@ def is_traced(x: Any) -> bool:
     if recording is None:
         return True
     return not recording.runs_now() and recording.known_elements(x, of_outside=True) is None
+
+
+def truth_of(x: Any) -> Any:
+    """Return the truth of a value of which nothing else is asked, traced or not."""
+    test = as_test(x)
+    return truth(test) if is_traced(test) else bool(test)
 
 
 def truth(x: Any) -> Any:

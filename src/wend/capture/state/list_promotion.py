@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from wend.capture.heap.aliases import refuse_others
 from wend.capture.heap.locations import Contents
 from wend.capture.state.state import Reference, State, is_carried
 from wend.trace.aliasing.listed_containers import note_first_items
-from wend.trace.control.tensor_list import TensorList
+from wend.trace.control.tensor_list import TensorDeque, TensorList
 
 
 def promote_grown_lists(state: State, where: str, start: list[Any], *ends: Sequence[Any]) -> bool:
@@ -37,7 +38,7 @@ def _grown_lists(
     lists = {
         id(location.container): k
         for k, location in enumerate(state.locations, first)
-        if isinstance(location, Contents) and type(location.container) is list
+        if isinstance(location, Contents) and may_grow(location.container)
     }
     for k in lists.values():
         options = [end[k] for end in ends if k < len(end)]
@@ -55,6 +56,11 @@ def _grown_lists(
                         yield lists[id(value.container)], [end_container.example()]
                 elif k < len(end) and isinstance(end[k], TensorList):
                     yield lists[id(value.container)], [end[k].example()]
+
+
+def may_grow(container: Any) -> bool:
+    """Return whether a container can become a traced one: a list, or a deque without a limit."""
+    return type(container) is list or (type(container) is deque and container.maxlen is None)
 
 
 def _check_binding(state: State, start: Sequence[Any], k: int) -> None:
@@ -82,7 +88,8 @@ def _promote(
     assert isinstance(location, Contents)
     location.write(start[k])  # restore the list: an enclosing `if` compares with it
     note_first_items(location.container)
-    ref = TensorList.of(start[k], examples)
+    kind = TensorDeque if isinstance(location.container, deque) else TensorList
+    ref = kind.of(start[k], examples)
     promoted_location = Contents(location.label, ref)
     state.promoted_lists.append((index, location))
     state.locations[index] = promoted_location

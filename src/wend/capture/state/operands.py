@@ -58,6 +58,7 @@ _COMPARISONS: dict[str, tuple[str, str, str, _Operator]] = {
     "Eq": ("__eq__", "__eq__", "==", operator.eq),
     "NotEq": ("__ne__", "__ne__", "!=", operator.ne),
 }
+_ORDERS = frozenset({"Lt", "LtE", "Gt", "GtE"})
 _SEQUENCES = (str, bytes, bytearray, list, tuple)
 HEAP_TYPE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`: made by a `class` statement, or dynamically
 _MISSING = object()
@@ -70,19 +71,21 @@ _PLAIN_KINDS: set[type] = {int, float, complex, bool, str, list, tuple, np.ndarr
 call: Callable[[Any], Any] = lambda fun: fun  # noqa: E731
 not_: Callable[[Any], Any] = operator.not_
 remainder: _Operator = operator.mod
+# Returns the operands of a symbol; those that are None in some runs are checked
+numbers: Callable[[Any, str, Any], tuple[Any, Any]] = lambda left, symbol, right: (left, right)  # noqa: E731
 
 
 def binary(name: str, left: Any, right: Any) -> Any:
     """Return `left + right`, or what another binary operator gives."""
     if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
-        return _BINARY[name][2](left, right)
+        return _BINARY[name][2](*numbers(left, _BINARY[name][1], right))
     return _binary(left, name, right, "")
 
 
 def in_place(name: str, left: Any, right: Any) -> Any:
     """Return what `left += right`, or another in-place operator, assigns to `left`."""
     if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
-        return _IN_PLACE[name](left, right)
+        return _IN_PLACE[name](*numbers(left, _BINARY[name][1].split()[0] + "=", right))
     if not _is_joined(left, name):  # Python asks a list last
         result = ask(left, f"__i{_BINARY[name][0]}__", right)
         if result is not NotImplemented:
@@ -128,7 +131,7 @@ def compared(name: str, left: Any, right: Any) -> Any:
     if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
         if name in ("Eq", "NotEq") and compare_by_identity(left, right):
             return operate(is_same_object(left, right, f"`{symbol}`"), True)
-        return operate(left, right)
+        return operate(*compared_numbers(left, name, right))
     asks = [(left, method, right), (right, reflected, left)]
     if _is_subclass(type(right), type(left)):
         asks.reverse()
@@ -140,6 +143,11 @@ def compared(name: str, left: Any, right: Any) -> Any:
         return operate(is_same_object(left, right, f"`{symbol}`"), True)
     kinds = f"{_name_of_class(left)!r} and {_name_of_class(right)!r}"
     raise TypeError(f"{symbol!r} not supported between instances of {kinds}")
+
+
+def compared_numbers(left: Any, name: str, right: Any) -> tuple[Any, Any]:
+    """Return the operands of a comparison; of an order those that are None in some runs checked."""
+    return numbers(left, _COMPARISONS[name][2], right) if name in _ORDERS else (left, right)
 
 
 # By the names of their nodes in `ast`: what captured code calls

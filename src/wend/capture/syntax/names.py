@@ -33,6 +33,8 @@ MUTATORS = frozenset(
         *("appendleft", "extendleft", "popleft"),
     }
 )
+# Functions, of `heapq`, that change the list that is their first argument.
+CHANGERS = frozenset({"heapify", "heappush", "heappop", "heapreplace", "heappushpop"})
 # Runtime functions for `x[k] = v` and the like, each with the position of what it mutates.
 SETTERS = {
     "set_item": 1,
@@ -123,6 +125,8 @@ class Changes(Visitor):
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
             self.mutate(container_path(node.func.value))
+        if node.args and _function_name(node.func) in CHANGERS:
+            self.mutate(container_path(node.args[0]))
         if isinstance(node.func, ast.Attribute) and node.func.attr in SETTERS:
             target = node.args[SETTERS[node.func.attr]]
             if node.func.attr == "store_item_in_place" and isinstance(target, ast.Call):
@@ -179,6 +183,16 @@ class Changes(Visitor):
             self.add((alias.asname or alias.name).split(".")[0])
 
     visit_ImportFrom = visit_Import
+
+
+def _function_name(function: ast.expr) -> str | None:
+    """Return the name of a function that is called, which may be rewritten."""
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(args=[wrapped, *_]):
+            return _function_name(wrapped)
+    return None
 
 
 def changes(nodes: Iterable[ast.AST]) -> Changes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.control.tensor_list import TensorList
+from wend.trace.control.tensor_list import TensorDeque, TensorList
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import current
 
@@ -23,36 +23,44 @@ class ReturnedList:
         arrays: for each array of an item, the array of all of them.
         item: the structure of an item.
         types: the types of its arrays.
+        kind: `list` or `deque`.
     """
 
     def __init__(
-        self, arrays: Sequence[Any], item: trees.TreeDef, types: Sequence[LeafType]
+        self,
+        arrays: Sequence[Any],
+        item: trees.TreeDef,
+        types: Sequence[LeafType],
+        kind: type = list,
     ) -> None:
-        self.arrays, self.item, self.types = [*arrays], item, types
+        self.arrays, self.item, self.types, self.kind = [*arrays], item, types, kind
 
 
 def returned_list(grown: TensorList) -> ReturnedList:
     """Return a traced list as arrays."""
-    return ReturnedList(trees.flatten(grown.stack())[0], grown.treedef, tuple(grown.types))
+    return ReturnedList(
+        trees.flatten(grown.stack())[0], grown.treedef, tuple(grown.types), grown.KIND
+    )
 
 
 def _flatten(value: ReturnedList) -> tuple[Any, Any]:
-    return tuple(value.arrays), (value.item, tuple(value.types))
+    return tuple(value.arrays), (value.item, tuple(value.types), value.kind)
 
 
 def _unflatten(metadata: Any, arrays: Any) -> Any:
-    item, types = metadata
+    item, types, kind = metadata
     if all(isinstance(array, np.ndarray) for array in arrays):
         columns = [
             array.tolist() if type.weak else list(array)
             for array, type in zip(arrays, types, strict=True)
         ]
-        return [trees.unflatten(item, row) for row in zip(*columns, strict=True)]
+        items = [trees.unflatten(item, row) for row in zip(*columns, strict=True)]
+        return items if kind is list else kind(items)
     recording = current()
     if recording is None or not all(isinstance(array, Tracer) for array in arrays):
-        return ReturnedList(arrays, item, types)
+        return ReturnedList(arrays, item, types, kind)
     lists = [recording.wrap(recording.b.list_unstack(recording.lift(x))) for x in arrays]
-    return TensorList(lists, item, [*types])
+    return (TensorList if kind is list else TensorDeque)(lists, item, [*types])
 
 
 trees.register_node(ReturnedList, _flatten, _unflatten)

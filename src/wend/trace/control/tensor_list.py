@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,7 +28,8 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, result_dtype
 from wend.ir.graph import Value
 from wend.ir.types import ListType, accepts
-from wend.numpy import shaping
+from wend.numpy import elementwise as ew
+from wend.numpy import reducing, shaping
 from wend.numpy.slices import as_position
 from wend.ops import lists as list_ops
 from wend.ops.effects import LIST, LIST_OF_NUMBERS
@@ -38,6 +41,7 @@ from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType, leaf_type, promotion_example
 from wend.trace.recording.recording import current
 from wend.trace.sizes.lengths import items_shape, static_length
+from wend.trace.state.effects import raise_if
 
 
 class ListError(WendError, TypeError):
@@ -53,20 +57,23 @@ class TensorList(ShownList):
         types: the types of the arrays in an item.
     """
 
+    KIND: type = list
+    _EMPTY = "pop from empty list"
+
     def __init__(
         self, lists: Sequence[Any], treedef: trees.TreeDef, types: Sequence[LeafType]
     ) -> None:
         self.lists, self.treedef, self.types = list(lists), treedef, tuple(types)
 
-    @staticmethod
-    def of(items: Sequence[Any], examples: Sequence[Any]) -> TensorList:
+    @classmethod
+    def of(cls, items: Sequence[Any], examples: Sequence[Any]) -> TensorList:
         """Return a list of these items, of a type that takes the examples, too."""
         treedef = trees.flatten(examples[-1])[1]
         rows = [trees.flatten(item) for item in (*items, *examples)]
         columns = zip(*(leaves for leaves, tree in rows if tree == treedef), strict=True)
         types = [_common_type([leaf_type(leaf) for leaf in column]) for column in columns]
         lists = [_emit(list_ops.list_new, element=type.type) for type in types]
-        new = TensorList(lists, treedef, types)
+        new = cls(lists, treedef, types)
         for item in items:
             new._push(item)
         return new
@@ -104,7 +111,7 @@ class TensorList(ShownList):
 
     def copy(self) -> TensorList:
         """Return a list of the same items that can be changed independently."""
-        return TensorList(self.lists, self.treedef, self.types)
+        return type(self)(self.lists, self.treedef, self.types)
 
     def become(self, other: TensorList) -> None:
         """Take the items of another list."""
@@ -162,12 +169,14 @@ class TensorList(ShownList):
 
     def pop(self, index: Any = -1) -> Any:
         """Remove the last item and return it."""
+        if not isinstance(index, Staged) and index == 0:
+            return self._pop_first()
         if isinstance(index, Staged) or index != -1:
             raise self._unsupported(
-                "pop an item that is not its last",
+                "pop an item between others",
                 "leave the items where they are, and count those that are taken: out[first].",
             )
-        raising.guard(lambda: self.length() == 0, "pop", IndexError, "pop from empty list")
+        raising.guard(lambda: self.length() == 0, "pop", IndexError, self._EMPTY)
         old = self.lists
         pairs = [_emit_all(list_ops.list_pop, list) for list in old]
         self.lists = [remaining for remaining, _ in pairs]
@@ -177,6 +186,45 @@ class TensorList(ShownList):
             if item.type.shape != ():
                 add_may_aliases(item, list.held_aliases)
         return self._read_item(items, is_popped=True)
+
+    def _pop_first(self) -> Any:
+        if not raising.divert(lambda: self.length() == 0, IndexError, lambda: self._EMPTY):
+            raise_if(self.length() == 0, IndexError, self._EMPTY)
+        items = [_emit(list_ops.list_get, list, self._position(0)) for list in self.lists]
+        self.become(self._slice(slice(1, None)))
+        return self._read_item(items, is_popped=True)
+
+    def reverse(self) -> None:
+        """Reverse the order of the items."""
+        self.become(self._slice(slice(None, None, -1)))
+
+    def sort(self, *, key: Any = None, reverse: bool = False) -> None:
+        """Sort items that are numbers."""
+        if key is not None or reverse:
+            raise self._unsupported(".sort() by keys, or in reverse", "write sorted(out, …).")
+        self.lists = [_emit(list_ops.list_unstack, np.sort(self.items()))]
+
+    def has(self, item: Any) -> Any:
+        """Return whether an item, a number or container of numbers, is equal, as a traced bool."""
+        return reducing.any(self._matches(item))
+
+    def count(self, item: Any) -> Any:
+        """Return how many items are equal to a number or container of numbers."""
+        return reducing.sum(self._matches(item)).as_weak()
+
+    def _matches(self, item: Any) -> Any:
+        leaves, treedef = trees.flatten(item)
+        if any(type.type.shape != () for type in self.types):
+            raise self._length_error("a search", "compare the items one by one, in a loop.")
+        columns = trees.flatten(self.stack())[0]
+        if not trees.is_same_structure(treedef, self.treedef):
+            return ew.logical_and(ew.equal(columns[0], columns[0]), False)
+        matches = [ew.equal(column, x) for column, x in zip(columns, leaves, strict=True)]
+        return functools.reduce(ew.logical_and, matches)
+
+    def clear(self) -> None:
+        """Remove all items."""
+        self.lists = [_emit(list_ops.list_new, element=type.type) for type in self.types]
 
     def _read_item(self, leaves: Sequence[Any], *, is_popped: bool) -> Any:
         item = trees.unflatten(self.treedef, leaves)
@@ -290,7 +338,7 @@ class TensorList(ShownList):
     __radd__ = __mul__ = __rmul__ = __add__
 
     def __getattr__(self, name: str) -> Any:
-        if not hasattr(list, name):
+        if not hasattr(self.KIND, name):
             raise AttributeError(f"'TensorList' object has no attribute {name!r}")
         raise self._unsupported(f".{name}()")
 
@@ -354,6 +402,21 @@ class TensorList(ShownList):
         return self.stack()
 
 
+class TensorDeque(TensorList):
+    """A deque to which a staged loop appends at its end."""
+
+    KIND = deque
+    _EMPTY = "pop from an empty deque"
+
+    def popleft(self) -> Any:
+        """Remove the first item and return it."""
+        return self._pop_first()
+
+    def pop(self) -> Any:  # type: ignore[override]
+        """Remove the last item and return it."""
+        return super().pop()
+
+
 def _common_type(types: Sequence[LeafType]) -> LeafType:
     """Return the type of a part of all items: numbers take the dtype of arrays that they meet."""
     dtype = result_dtype(*map(promotion_example, types))
@@ -405,13 +468,14 @@ def _flatten(value: Any) -> tuple[Any, Any, None]:
     return tuple(value.lists), (value.treedef, value.types), None
 
 
-def _unflatten(aux_data: Any, lists: Any) -> Any:
-    return TensorList(list(lists), *aux_data)
+def _register(kind: type[TensorList]) -> None:
+    optree.register_pytree_node(
+        kind,
+        _flatten,
+        lambda aux_data, lists: kind(list(lists), *aux_data),  # type: ignore[misc]
+        namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # it has no public name
+    )
 
 
-optree.register_pytree_node(
-    TensorList,
-    _flatten,
-    _unflatten,
-    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # it has no public name
-)
+_register(TensorList)
+_register(TensorDeque)

@@ -248,7 +248,8 @@ class Template:
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, (Staged, np.ndarray)) and is_array_leaf(x)
+    is_array = isinstance(x, (Staged, np.ndarray)) and is_array_leaf(x)
+    return is_array and not getattr(x, "is_perhaps_none", False)
 
 
 def _now(array: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`heapq` with traced items: the largest and smallest, and what the heap itself refuses."""
+"""`heapq` with traced items."""
 
 from __future__ import annotations
 
@@ -6,46 +6,25 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
-from wend.base.errors import ConcreteValueError, explain
-from wend.base.source import at, user_source
 from wend.capture.builtins.builtins import sorted_of, stack_if_list
+from wend.capture.builtins.library.heap_functions import CAPTURED
 from wend.capture.stage.item_comparisons import holds_staged
-from wend.capture.state.paths import deciding_test
+from wend.capture.state import operands
 from wend.eager.dispatch import Staged
 from wend.trace.control.tensor_list import TensorList
-from wend.trace.recording.recording import current
 
 Call = Callable[..., Any]
-_CURE = (
-    "keep the items in an array of fixed size, with np.inf at those that are taken: "
-    "k = np.argmin(items); items[k] = np.inf. Or keep the list sorted: "
-    "items = sorted([*items, x])."
-)
 
 
 def _is_traced(items: Any) -> bool:
     return isinstance(items, (Staged, TensorList)) or holds_staged(items)
 
 
-def _comparing(original: Call) -> Call:
-    """Return a function of `heapq` that compares items; outside of loops a trace may know how."""
-
-    def refusal() -> ConcreteValueError:
-        what = f"heapq.{original.__name__}{at(user_source())} of traced items is not recorded: "
-        return ConcreteValueError(
-            explain(f"{what}their order in the heap is only known when it runs.", cure=_CURE)
-        )
+def _changing(original: Call, function: Call) -> Call:
+    """Return a function of `heapq` that changes a heap: `function`, captured, of traced items."""
 
     def run(*args: Any) -> Any:
-        recording = current()
-        if recording is not None and recording.is_region and any(map(_is_traced, args)):
-            raise refusal()
-        try:
-            return original(*args)
-        except ConcreteValueError as error:
-            if deciding_test(error) is None:
-                raise refusal() from None
-            raise
+        return (operands.call(function) if any(map(_is_traced, args)) else original)(*args)
 
     return run
 
@@ -63,8 +42,8 @@ def _extremes(original: Call, *, reverse: bool) -> Call:
     return run
 
 
-_CHANGING = heapq.heapify, heapq.heappush, heapq.heappop, heapq.heappushpop, heapq.heapreplace
-REPLACED: dict[Call, Call] = {original: _comparing(original) for original in _CHANGING} | {
+REPLACED: dict[Call, Call] = {
+    **{original: _changing(original, function) for original, function in CAPTURED.items()},
     heapq.nlargest: _extremes(heapq.nlargest, reverse=True),
     heapq.nsmallest: _extremes(heapq.nsmallest, reverse=False),
 }

@@ -1,0 +1,334 @@
+"""Numbers and arrays that are None in some runs: `best = None`, until something is found."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+import optree
+
+from wend.base.context_values import scoped
+from wend.base.errors import ConcreteValueError, explain
+from wend.base.instances import is_replaceable
+from wend.base.keys import attributes_of
+from wend.base.source import at, user_source
+from wend.capture.heap.locations import UNBOUND
+from wend.capture.state.paths import decided_truth
+from wend.eager import raising
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import as_array, is_weak, tensor_type
+from wend.ir.types import TensorType
+from wend.numpy import elementwise as ew
+from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.resolve import call_function, call_ufunc
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.tensor_list import is_list
+from wend.trace.recording.arguments import is_array_leaf
+from wend.trace.recording.recording import Recording
+from wend.trace.state.effects import raise_if
+
+# Whether the trace has such a value
+_is_in_use: ContextVar[bool] = ContextVar("wend_none_in_run", default=False)
+
+
+def _binary(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """Return an operator and its reflection, on the number."""
+
+    def forward(self: NoneInRun, other: Any) -> Any:
+        return function(self.required(symbol, other), _read(other))
+
+    def reflected(self: NoneInRun, other: Any) -> Any:
+        return function(_read(other), self.required(symbol, other, is_right=True))
+
+    return forward, reflected
+
+
+def _of_value(function: Callable[[Any], Any]) -> Any:
+    return lambda self: function(self.read())
+
+
+class NoneInRun(Staged):
+    """A number or array, or a tuple of these, that is None in some runs; zeros then.
+
+    What needs it checks that the run has it.
+    """
+
+    __slots__ = ("is_none", "value")
+    is_perhaps_none = True
+    __array_priority__ = 1000
+
+    def __init__(self, value: Any, is_none: Any) -> None:
+        self.value, self.is_none = value, is_none
+        _is_in_use.set(True)
+
+    @property
+    def type(self) -> TensorType:  # type: ignore[override]
+        return tensor_type(self.value)
+
+    @property
+    def weak(self) -> bool:  # type: ignore[override]
+        return is_weak(self.value)
+
+    def read(self) -> Any:
+        """Return the number, with the check that the run has one."""
+        return self._checked("a number is needed where this run has None ('NoneType')")
+
+    def required(self, symbol: str, other: Any, *, is_right: bool = False) -> Any:
+        """Return the number as an operand, with the check that the run has one."""
+        kinds = ["'NoneType'", repr(_name_of_class(other))]
+        if is_right:
+            kinds.reverse()
+        if symbol in _ORDERS:
+            return self._checked(
+                f"'{symbol}' not supported between instances of {' and '.join(kinds)}"
+            )
+        return self._checked(f"unsupported operand type(s) for {symbol}: {' and '.join(kinds)}")
+
+    def _checked(self, text: str, error: builtins.type[Exception] = TypeError) -> Any:
+        if not raising.divert(lambda: self.is_none, error, lambda: text):
+            raise_if(self.is_none, error, text)
+        return self.value
+
+    def truth(self, truth: Callable[[Any], Any]) -> Any:
+        """Return its truth: None is false."""
+        if isinstance(self.value, tuple):
+            return self != None  # noqa: E711
+        value = as_array(self.value)
+        test = truth(value) if isinstance(value, Staged) else np.bool_(bool(value))
+        return ew.logical_and(ew.logical_not(self.is_none), test)
+
+    def equals(self, other: Any) -> Any:
+        """Return `self == other`, which is False of a number and None."""
+        if other is None:
+            return _as_bool(self.is_none)
+        if isinstance(other, NoneInRun):
+            both = ew.logical_and(self.is_none, other.is_none)
+            neither = ew.logical_not(ew.logical_or(self.is_none, other.is_none))
+            are_equal = compare(self.value, "Eq", other.value)
+            return _as_bool(ew.logical_or(both, ew.logical_and(neither, are_equal)))
+        is_equal = compare(self.value, "Eq", other)
+        return _as_bool(ew.logical_and(ew.logical_not(self.is_none), is_equal))
+
+    def decided(self, use: str) -> Any:
+        """Return None or the number, as this trace is for.
+
+        Raises:
+            ConcreteValueError: only the run knows which.
+        """
+        outcome, site = decided_truth(self.is_none)
+        if outcome is not None:
+            return None if outcome else self.value
+        error = ConcreteValueError(
+            explain(
+                f"{use}{at(user_source())}: only the run knows whether {self.described()} is None.",
+                cure="ask before: `if x is None`; or use a number that stands for None: -1 for a "
+                "position, np.nan for a value.",
+            )
+        )
+        error.deciding_test = site  # type: ignore[attr-defined]
+        raise error
+
+    def described(self) -> str:
+        """Return a text for messages."""
+        return f"{self.value!r}, or None,"
+
+    def __repr__(self) -> str:
+        return repr(self.decided("a text is needed"))
+
+    def __str__(self) -> str:
+        return str(self.decided("a text is needed"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.decided("a text is needed"), spec)
+
+    def __hash__(self) -> int:
+        return hash(self.decided("a hash is needed"))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return call_function(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        kind = class_of(self.value) if isinstance(self.value, Tracer) else builtins.type(self.value)
+        text = f"'NoneType' object has no attribute {name!r}"
+        if name.startswith("_") or not hasattr(kind, name):
+            raise AttributeError(text, name=name, obj=self)
+        return getattr(self._checked(text, AttributeError), name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._checked("'NoneType' object is not subscriptable")[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._checked("'NoneType' object does not support item assignment")[key] = value
+
+    __add__, __radd__ = _binary("+", operator.add)
+    __sub__, __rsub__ = _binary("-", operator.sub)
+    __mul__, __rmul__ = _binary("*", operator.mul)
+    __truediv__, __rtruediv__ = _binary("/", operator.truediv)
+    __floordiv__, __rfloordiv__ = _binary("//", operator.floordiv)
+    __mod__, __rmod__ = _binary("%", operator.mod)
+    __pow__, __rpow__ = _binary("** or pow()", operator.pow)
+    __matmul__, __rmatmul__ = _binary("@", operator.matmul)
+    __and__, __rand__ = _binary("&", operator.and_)
+    __or__, __ror__ = _binary("|", operator.or_)
+    __xor__, __rxor__ = _binary("^", operator.xor)
+    __lt__, _ = _binary("<", operator.lt)
+    __le__, _ = _binary("<=", operator.le)
+    __gt__, _ = _binary(">", operator.gt)
+    __ge__, _ = _binary(">=", operator.ge)
+    __neg__ = _of_value(operator.neg)
+    __pos__ = _of_value(operator.pos)
+    __abs__ = _of_value(operator.abs)
+    __invert__ = _of_value(operator.invert)
+    __int__ = _of_value(int)
+    __float__ = _of_value(float)
+    __complex__ = _of_value(complex)
+    __index__ = _of_value(operator.index)
+    __len__ = _of_value(len)
+    __iter__ = _of_value(iter)
+
+    def __eq__(self, other: object) -> Any:
+        return self.equals(other)
+
+    def __ne__(self, other: object) -> Any:
+        return _as_bool(ew.logical_not(self.equals(other)))
+
+
+_ORDERS = frozenset({"<", "<=", ">", ">="})
+
+
+def _name_of_class(x: Any) -> str:
+    """Return the name of a class in messages; beside None NumPy has Python's numbers."""
+    if isinstance(x, (Staged, np.ndarray, np.generic)):
+        return {"b": "bool", "f": "float", "c": "complex"}.get(tensor_type(x).dtype.kind, "int")
+    return builtins.type(x).__name__
+
+
+def _read(x: Any) -> Any:
+    return x.read() if isinstance(x, NoneInRun) else x
+
+
+def _as_bool(x: Any) -> Any:
+    return x.as_weak() if isinstance(x, Tracer) else bool(x)
+
+
+def numbers(left: Any, symbol: str, right: Any) -> tuple[Any, Any]:
+    """Return the operands of an operator, with the check that the run has numbers."""
+    if isinstance(left, NoneInRun):
+        left = left.required(symbol, right)
+    if isinstance(right, NoneInRun):
+        right = right.required(symbol, left, is_right=True)
+    return left, right
+
+
+# A higher layer sets it
+compare: Callable[[Any, str, Any], Any] = lambda left, name, right: left == right  # noqa: E731
+
+# Whether Python runs a trip of a loop
+_is_in_loop: ContextVar[bool] = ContextVar("wend_is_in_loop", default=False)
+
+
+def in_loop() -> AbstractContextManager[object]:
+    """Mark a block as a trip of a loop that Python runs."""
+    return scoped(_is_in_loop, True)
+
+
+def may_be_none(value: Any) -> bool:
+    """Return whether a value may be None in some runs: a number, an array, a tuple of these."""
+    if isinstance(value, NoneInRun):
+        return True
+    if isinstance(value, tuple) and value:
+        return all(map(may_be_none, value)) and not any(isinstance(v, NoneInRun) for v in value)
+    return value is not UNBOUND and is_array_leaf(value) and not is_list(value)
+
+
+def none_in_run(values: Sequence[Any], zeros: Callable[[Any], Any]) -> list[Any]:
+    """Return values with whether they are None, if one is and the others are numbers or arrays.
+
+    `zeros` returns what stands for None beside a value.
+    """
+    values = [*values]
+    some_is_none = any(value is None or isinstance(value, NoneInRun) for value in values)
+    numbers = [value for value in values if value is not None]
+    if not some_is_none or not numbers or not all(map(may_be_none, numbers)):
+        return values
+    example = numbers[0].value if isinstance(numbers[0], NoneInRun) else numbers[0]
+    return [
+        value
+        if isinstance(value, NoneInRun)
+        else NoneInRun(zeros(example) if value is None else value, np.bool_(value is None))
+        for value in values
+    ]
+
+
+def merged_none(pair: list[Any], zeros: Callable[[Any], Any], outer: Recording) -> list[Any]:
+    """Return what two paths leave with whether it is None, if it is None on one of them.
+
+    Outside of loops the outcome of the test is part of the trace instead.
+    """
+    is_carried = any(isinstance(value, NoneInRun) for value in pair)
+    may_differ = is_carried or outer.is_region or _is_in_loop.get()
+    return none_in_run(pair, zeros) if may_differ else pair
+
+
+def settle(*values: Any) -> list[Any]:
+    """Return values in which each part is None or a number, as this trace is for.
+
+    Lists, dicts and objects change in place.
+
+    Raises:
+        ConcreteValueError: only the run knows.
+    """
+    if not _is_in_use.get():
+        return [*values]
+    seen: dict[int, Any] = {}
+    return [_settled(value, seen) for value in values]
+
+
+def _settled(part: Any, seen: dict[int, Any]) -> Any:
+    if isinstance(part, NoneInRun):
+        return part.decided("None or a number outlives the call")
+    if id(part) in seen:
+        return part
+    seen[id(part)] = part
+    if isinstance(part, tuple):
+        items = [_settled(item, seen) for item in part]
+        if all(map(operator.is_, items, part)):
+            return part
+        return part._make(items) if hasattr(part, "_make") else tuple(items)
+    places: dict[Any, Any] = {}
+    if isinstance(part, (list, deque)):
+        places = dict(enumerate(part))
+    elif isinstance(part, dict):
+        places = part
+    elif is_replaceable(part):
+        places = dict(attributes_of(part))
+    for key, value in [*places.items()]:
+        settled = _settled(value, seen)
+        if settled is value:
+            continue
+        if is_replaceable(part):
+            object.__setattr__(part, key, settled)
+        else:
+            part[key] = settled
+    return part
+
+
+def _flatten(x: Any) -> tuple[Any, None, None]:
+    return (x.value, x.is_none), None, None
+
+
+optree.register_pytree_node(
+    NoneInRun,
+    _flatten,
+    lambda _, parts: NoneInRun(*parts),
+    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # there is no public name for it
+)

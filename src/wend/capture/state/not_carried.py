@@ -1,0 +1,82 @@
+"""Values that a loop cannot carry: they may not change in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wend.base.errors import StructureError, explain
+from wend.capture.heap.locations import UNBOUND
+from wend.capture.state.list_promotion import may_grow
+from wend.capture.state.merged_instances import is_mergeable
+from wend.capture.state.none_in_run import NoneInRun, may_be_none
+from wend.capture.state.state import Reference, State, is_carried, is_same
+from wend.capture.syntax.names import RETURN_VALUE
+from wend.trace.control.tensor_list import TensorList
+from wend.trace.state.creation import is_new
+
+
+class NoneAtTimesError(StructureError):
+    """A value is None and a number in turn: a loop may carry it with a flag."""
+
+
+def check_not_carried(
+    where: str,
+    state: State,
+    carried: Sequence[int],
+    start: Sequence[Any],
+    values: Sequence[Any],
+    *,
+    carries_none: bool,
+) -> None:
+    """Check that values which cannot be carried do not change in a trip.
+
+    Raises:
+        StructureError: one does.
+    """
+    for k, (old, new) in enumerate(zip(start, values, strict=False)):
+        if k in carried or old is UNBOUND or is_same(old, new) or is_replaced(old, new):
+            continue
+        if old is None and (state.names[k] == RETURN_VALUE or is_new(new)):
+            continue
+        is_traced_list = isinstance(new, TensorList) or isinstance(
+            getattr(new, "container", None), TensorList
+        )
+        if isinstance(old, Reference) and is_traced_list:
+            continue  # a list that an inner loop appends to
+        is_none_at_times = none_at_times(state.names[k], (old, new))
+        if _grows(state, k, old, new) or (is_none_at_times and carries_none):
+            continue
+        error = NoneAtTimesError if is_none_at_times else StructureError
+        raise error(
+            explain(
+                f"{where}: `{state.names[k]}` changes in the loop from "
+                f"{_shown(old):.40} to {_shown(new):.40}.",
+                cure="only arrays and numbers can change in a staged loop; start it as one.",
+            )
+        )
+
+
+def _grows(state: State, k: int, old: Any, new: Any) -> bool:
+    """Return whether a value is a list, or a deque, that the loop appends to."""
+    location = state.location_of(k)
+    is_list = location is None or may_grow(getattr(location, "container", None))
+    is_longer = type(old) is type(new) is list and len(old) != len(new)
+    return is_list and is_longer and is_carried(new)
+
+
+def none_at_times(name: str, values: Sequence[Any]) -> bool:
+    """Return whether a variable or attribute is None and a number in turn."""
+    if name == RETURN_VALUE or any(map(is_new, values)):
+        return False
+    some_is_none = any(value is None or isinstance(value, NoneInRun) for value in values)
+    return some_is_none and all(value is None or may_be_none(value) for value in values)
+
+
+def is_replaced(old: Any, new: Any) -> bool:
+    """Return whether one value has another instance, of the same class, in its place."""
+    return old is not new and type(old) is type(new) and is_mergeable(old) and is_mergeable(new)
+
+
+def _shown(value: Any) -> str:
+    return value.described() if isinstance(value, NoneInRun) else repr(value)
