@@ -115,7 +115,9 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (np.fmax, (np.array([complex(NAN, 1)]), NAN)),
     (np.sign, (np.array([complex(0, -0.0), complex(-0.0, 0)]),)),
     (lambda x: np.round(x, 1), (np.array([complex(0.26, INF)]),)),
-    # Where results are written
+    # Where results are written, and by which rule
+    (lambda x: np.equal(x, -1, casting="unsafe"), (np.array([0, 2**32 - 1], np.uint32),)),
+    (lambda x: np.less(x, 300, casting="safe"), (np.array([0, 255], np.uint8),)),
     (
         lambda x, out: np.add(x, x, out=out.copy(), where=np.array([True, False])),
         (np.array([2**61 + 1, 5], np.uint64), np.array([3, 2**62 + 1])),

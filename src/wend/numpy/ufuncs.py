@@ -138,6 +138,8 @@ def _as_dtype(original: np.ufunc, xs: Sequence[Any], dtype: Any, casting: Any) -
         signature=(*(None,) * original.nin, *(dtype and np.dtype(dtype),) * original.nout),
         casting=casting,
     )
+    if dtype is None:  # and Python's numbers stay: comparisons take those that do not fit
+        return arrays
     return [cast(x, d) for x, d in zip(arrays, dtypes[: original.nin], strict=True)]
 
 
