@@ -99,3 +99,27 @@ def test_averages_of_half_precision_are_numpys(function, backend):
         found = wend.function(function, backend=backend)(x)
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=2e-3)
+
+
+EXTREMES_FROM = {
+    "max": lambda x: np.max(x, initial=0.5),
+    "min": lambda x: np.min(x, initial=0.5),
+    "reduce": lambda x: np.maximum.reduce(x, initial=-9.0),
+    "method": lambda x: x.max(initial=0.5),
+    "nanmax": lambda x: np.nanmax(x, initial=0.5),
+    "axis": lambda x: np.max(x.reshape(-1, 1), axis=0, initial=0.5),
+    "keepdims": lambda x: np.min(x.reshape(1, -1), axis=(0, 1), initial=0.5, keepdims=True),
+    "where": lambda x: np.max(x, initial=0.5, where=x > 1.0),
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("name", EXTREMES_FROM)
+def test_extremes_start_from_a_number_where_nothing_is_left(name, backend):
+    def fun(x, least):
+        return EXTREMES_FROM[name](x[x > least])
+
+    compiled = wend.function(fun, backend=backend)
+    x = np.array([-2.0, 0.25, 3.0])
+    for least in (-9.0, 0.0, 9.0):  # all, some, none
+        np.testing.assert_array_equal(compiled(x, least), fun(x, least))

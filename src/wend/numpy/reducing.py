@@ -20,6 +20,7 @@ from wend.numpy.public import STAGED, implements
 from wend.numpy.slices import as_wide
 from wend.ops import reducing as ops
 from wend.ops import searching
+from wend.ops import shaping as shaping_ops
 from wend.ops.build import Axes
 
 
@@ -105,6 +106,14 @@ def prod(
     return _from_initial(ew.multiply, product, initial)
 
 
+def _with_element(x: Any, axis: int, number: Any) -> Any:
+    """Return the array with a number after the elements along an axis."""
+    dtype = tensor_type(x).dtype
+    shape_of_one = cast(any(x, axis, keepdims=True), dtype)
+    one = creating.full_like(shape_of_one, as_element(number, dtype, is_assigned=True))
+    return apply(shaping_ops.concat, x, one, axis=axis)
+
+
 def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op, choose: Any) -> Any:
     def staged(
         x: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
@@ -117,7 +126,13 @@ def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op, ch
                 "where mask one has to specify 'initial'"
             )
         x = _where(x, where, initial)
-        if 0 not in [tensor_type(x).dims[k] for k in axes]:
+        sizes = [tensor_type(x).dims[k] for k in axes]
+        unknown = [k for k, size in zip(axes, sizes, strict=True) if not isinstance(size, int)]
+        if unknown and 0 not in sizes and initial is not None:
+            for k in unknown:
+                x = _with_element(x, k, initial)
+            return apply(op, x, axes=axes, keepdims=bool(keepdims))
+        if 0 not in sizes:
             result = apply(op, x, axes=axes, keepdims=bool(keepdims))
         elif initial is None:
             name = choose.__name__
