@@ -1,10 +1,11 @@
 """`python -m bench.bridges`: what a call of a wend function costs in a JAX or torch program.
 
 The function is Newton's method for a square root, a loop of a few trips, so a call is mostly the
-way in and out. It stands beside wend's own call and what the other system takes for a product of
-two numbers, with the same transformation. Each system runs in a process of its own, where this
-Python or an environment of `--peers` has it. Times are the minimum of several rounds, which the
-programs of a system take in turn.
+way in and out. It stands beside wend's own call, what the other system takes for a product of two
+numbers with the same transformation, and what PyTorch takes for functions of a user's that do
+nothing: a `torch.autograd.Function`, and an operation of `torch.library`. Each system runs in a
+process of its own, where this Python or an environment of `--peers` has it. Times are the minimum
+of several rounds, which the programs of a system take in turn.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def torch_calls() -> dict[str, Callable[[], Any]]:
     import torch
 
     import wend
+    from bench.empty_torch import EmptyFunction, EmptyTransformed, empty_operation
     from wend.interop.torch import as_torch
 
     torch.set_num_threads(1)
@@ -95,18 +97,24 @@ def torch_calls() -> dict[str, Callable[[], Any]]:
     def backward(fun: Callable[[Any], Any]) -> Any:
         return torch.autograd.grad(fun(leaf), leaf)
 
-    solve, steps = as_torch(root), as_torch(relax)
+    solve, steps, grad = as_torch(root), as_torch(relax), torch.func.grad
     own, own_steps = wend.function(root), wend.function(relax)
+    own_slope = wend.value_and_grad(root)
     return {
         "wend": lambda: own(4.0),
+        "wend, value and gradient": lambda: own_slope(4.0),
         "product": partial(product, number),
         "as_torch": partial(solve, number),
         "product, grad needed": partial(product, leaf),
+        "Function, grad needed": partial(EmptyFunction.apply, leaf),
         "as_torch, grad needed": partial(solve, leaf),
         "product, backward": partial(backward, product),
+        "Function, backward": partial(backward, EmptyFunction.apply),
         "as_torch, backward": partial(backward, solve),
-        "product, torch.func.grad": partial(torch.func.grad(product), number),
-        "as_torch, torch.func.grad": partial(torch.func.grad(solve), number),
+        "product, torch.func.grad": partial(grad(product), number),
+        "Function, torch.func.grad": partial(grad(EmptyTransformed.apply), number),
+        "operation, torch.func.grad": partial(grad(empty_operation), number),
+        "as_torch, torch.func.grad": partial(grad(solve), number),
         "wend, 1,000 elements": lambda: own_steps(start),
         "as_torch, 1,000 elements": partial(steps, array),
     }

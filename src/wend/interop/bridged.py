@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,19 +36,41 @@ def bridged(bridge: Bridge, fun: Callable[..., Any]) -> Callable[..., Any]:
     Raises:
         TypeError: `fun` is not callable.
     """
-    if not callable(fun):
-        raise TypeError(f"{bridge.name} takes a function, not {fun!r}")
-    name = fun.name if isinstance(fun, Function) else str(getattr(fun, "__name__", "function"))
-    traces: dict[Any, _SignatureTrace] = {}
-    traces_of_arrays: dict[Any, _SignatureTrace] = {}  # by `key_of`, which is faster
+    traces = SignatureTraces(bridge, fun)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        arrays_key = None if kwargs else bridge.key_of(args)
-        trace = traces_of_arrays.get(arrays_key)
-        if trace is not None:
-            result = None if trace.direct_call is None else trace.direct_call(args)
-            return trace(args) if result is None else result
+        trace, arrays = traces.find(args, kwargs)
+        return trace(arrays)
+
+    return call
+
+
+class SignatureTraces:
+    """The traces of a function, one for each signature.
+
+    Args:
+        bridge: the system that calls it.
+        fun: the function, of pytrees of arrays.
+
+    Raises:
+        TypeError: `fun` is not callable.
+    """
+
+    def __init__(self, bridge: Bridge, fun: Callable[..., Any]) -> None:
+        if not callable(fun):
+            raise TypeError(f"{bridge.name} takes a function, not {fun!r}")
+        self._bridge, self._fun = bridge, fun
+        self._name = (
+            fun.name if isinstance(fun, Function) else str(getattr(fun, "__name__", "function"))
+        )
+        self._traces: dict[Any, SignatureTrace] = {}
+
+    def find(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[SignatureTrace, list[Any]]:
+        """Return the trace for arguments, and the arrays among these."""
+        bridge, name = self._bridge, self._name
         leaves, structure = bridge.flatten((args, kwargs))
         operands = [bridge.as_operand(leaf) for leaf in leaves]
         pairs = list(zip(leaves, operands, strict=True))
@@ -60,13 +82,11 @@ def bridged(bridge: Bridge, fun: Callable[..., Any]) -> Callable[..., Any]:
         types = tuple(map(bridge.type_of, arrays))
         is_weak = tuple(bridge.is_weak(*pair) for pair in pairs if pair[1] is not None)
         key = structure, static, types, is_weak
-        if key not in traces:
-            traces[key] = _SignatureTrace(bridge, name, fun, structure, static, types, is_weak)
-        if arrays_key is not None:
-            traces_of_arrays[arrays_key] = traces[key]
-        return traces[key](arrays)
-
-    return call
+        if key not in self._traces:
+            self._traces[key] = SignatureTrace(
+                bridge, name, self._fun, structure, static, types, is_weak
+            )
+        return self._traces[key], arrays
 
 
 def _static_leaf(bridge: Bridge, name: str, leaf: Any) -> StaticLeaf:
@@ -79,11 +99,12 @@ def _static_leaf(bridge: Bridge, name: str, leaf: Any) -> StaticLeaf:
     return StaticLeaf(leaf)
 
 
-class _SignatureTrace:
+class SignatureTrace:
     """A function for one signature.
 
     Attributes:
-        direct_call: the fast path, once there is one.
+        flat: the function of arrays alone.
+        structure: the structure of its result, once it has run; None if that is one array.
     """
 
     def __init__(
@@ -96,30 +117,30 @@ class _SignatureTrace:
         types: Sequence[ArrayType],
         is_weak: Sequence[bool],
     ) -> None:
-        self._bridge, self._fun, self._structure = bridge, fun, structure
+        self._bridge, self._fun, self._arguments = bridge, fun, structure
         self._static, self._is_weak = static, is_weak
-        self._result: Any = None
-        self._is_single = False  # whether the result is an array, not a tree of some
-        self._flat = FlatFunction(bridge, name, self._call_flat, types)
-        self.direct_call: Callable[[Sequence[Any]], Any] | None = None
+        self.structure: Any = None
+        self.flat = FlatFunction(bridge, name, self._call_flat, types)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        self._flat.result_types  # noqa: B018 - what is refused is raised outside of the other system
-        results = self._bridge.call(self._flat, arrays)
-        if not self._is_single:
-            return self._bridge.unflatten(self._result, results)
-        if self.direct_call is None:
-            self.direct_call = self._bridge.direct_call(self._flat)
-        return results[0]
+        self.flat.result_types  # noqa: B018 - what is refused is raised outside of the other system
+        return self.result_of(self._bridge.call(self.flat, arrays))
+
+    def result_of(self, results: Sequence[Any]) -> Any:
+        """Return what the function returns, of its arrays."""
+        if self.structure is None:
+            return results[0]
+        return self._bridge.unflatten(self.structure, results)
 
     def _call_flat(self, *arrays: Any) -> tuple[Any, ...]:
         """Call the function on arrays alone; note the structure of its result."""
         pairs = zip(arrays, self._is_weak, strict=True)
         remaining = iter([self._bridge.as_weak(x) if weak else x for x, weak in pairs])
         leaves = [next(remaining) if leaf is None else leaf.value for leaf in self._static]
-        args, kwargs = self._bridge.unflatten(self._structure, leaves)
+        args, kwargs = self._bridge.unflatten(self._arguments, leaves)
         fun = self._fun if isinstance(self._fun, Function) else capture(self._fun)
         result = fun(*args, **kwargs)
-        results, self._result = self._bridge.flatten(result)
-        self._is_single = len(results) == 1 and results[0] is result
+        results, structure = self._bridge.flatten(result)
+        is_one = len(results) == 1 and results[0] is result
+        self.structure = None if is_one else structure
         return tuple(results)

@@ -67,9 +67,6 @@ class Bridge:
         leaf_cure: what helps with a leaf that has no hash.
         own_dtype: returns the dtype in which it takes a result, None if it refuses it.
         dtype_cure: what helps against that.
-        key_of: returns a key of arguments that are arrays alone, which says their types, else None.
-        direct_call: returns the fast path of a function of arrays that has run and returns one
-            array, None if it has none. A fast path returns None for arrays that it does not take.
     """
 
     name: str
@@ -85,8 +82,6 @@ class Bridge:
     leaf_cure: str
     own_dtype: Callable[[np.dtype[Any]], np.dtype[Any] | None]
     dtype_cure: str = ""
-    key_of: Callable[[Sequence[Any]], Any] = lambda arguments: None
-    direct_call: Callable[[FlatFunction], Callable[[Sequence[Any]], Any] | None] = lambda _: None
 
 
 class FlatFunction:
@@ -109,6 +104,7 @@ class FlatFunction:
         self.bridge, self.name, self.fun, self.types = bridge, name, fun, tuple(types)
         self.number: int | None = None  # by which compiled programs call it
         self.entry: Any = None  # what the other system keeps for its calls
+        self.pullbacks: dict[Any, Any] = {}  # … and for its derivatives
         self._derived: dict[Any, FlatFunction] = {}
 
     def __repr__(self) -> str:

@@ -171,7 +171,7 @@ def test_the_operation_is_well_formed() -> None:
     compiled = torch.compile(lambda a: f(a), fullgraph=True, backend="aot_eager")
     a = torch.tensor(3.0, dtype=torch.float64)
     compiled(a)
-    number = max(operations._functions._functions)
+    number = max(operations._functions)
     torch.library.opcheck(torch.ops.wend.call.default, ([a.requires_grad_()], number))
 
 

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="NOT RUN: torch is not installed")
 pytest.importorskip("jax", reason="NOT RUN: jax is not installed")
 
 import wend  # noqa: E402
-from wend.interop.torch import as_torch, devices, operations  # noqa: E402
+from wend.interop.torch import as_torch, devices, running  # noqa: E402
 
 
 @pytest.fixture
@@ -28,10 +28,10 @@ def on_a_device(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return run(function, operands)
 
     def elsewhere(function: Any, operands: Any) -> Any:
-        raise operations._ElsewhereError
+        raise running._ElsewhereError
 
-    monkeypatch.setattr(operations, "_run_on_cpu", elsewhere)
-    monkeypatch.setattr(operations, "run_on_device", counted)
+    monkeypatch.setattr(running, "_run_on_cpu", elsewhere)
+    monkeypatch.setattr(running, "run_on_device", counted)
     monkeypatch.setattr(devices, "SHARED", frozenset({"cpu"}))
     return ran
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections import Counter
@@ -14,7 +15,7 @@ from bench.bridges import torch_calls
 from torch.autograd import forward_ad
 
 import wend
-from wend.interop.torch import as_torch
+from wend.interop.torch import as_torch, operations
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # its own
 
@@ -163,3 +164,72 @@ def test_fast_paths_raise_errors() -> None:
     with pytest.raises(ValueError, match=r"no root of -1\.0"):
         root(torch.tensor(-1.0))
     assert root(torch.tensor(9.0)).item() == 3.0
+
+
+NESTINGS: dict[str, Any] = {
+    "grad": lambda f: torch.func.grad(f),
+    "second": lambda f: torch.func.grad(torch.func.grad(f)),
+    "forward": lambda f: torch.func.jacfwd(torch.func.jacfwd(f)),
+    "hessian": lambda f: torch.func.jacfwd(torch.func.hessian(f)),
+    "pushed": lambda f: lambda x: torch.func.jvp(f, (x,), (x,))[1],
+    "pulled": lambda f: torch.func.grad(lambda x: torch.func.jvp(f, (x,), (x,))[1]),
+    "batch": lambda f: lambda x: torch.func.vmap(torch.func.grad(f))(torch.stack([x, x + 1.0])),
+}
+
+
+def power(x: Any) -> Any:
+    return x * x * x * x * x
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+@pytest.mark.parametrize("name", NESTINGS)
+def test_functions_of_torch_func_nest(name: str, compiles: bool) -> None:
+    call, x = as_torch(power), torch.tensor(1.5, dtype=torch.float64)
+    expected = NESTINGS[name](power)(x)
+    run = NESTINGS[name](lambda x: call(x))
+    if compiles:
+        run = torch.compile(run, fullgraph=True, backend="aot_eager")
+    for _ in range(2):  # the second of an eager call takes a fast path
+        torch.testing.assert_close(run(x), expected)
+
+
+def test_a_mode_sees_calls() -> None:
+    """What a mode of PyTorch records calls the function, and does not hold its results."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    call, x = as_torch(lambda x: x * 2.0), torch.ones(3)
+    call(x)
+    graph = make_fx(call)(x)
+    assert graph(x + 1.0).tolist() == [4.0, 4.0, 4.0]
+
+
+def test_fast_paths_of_several_results() -> None:
+    call = as_torch(lambda x, y: {"product": x * y, "larger": x > y})
+    x, y = torch.tensor([1.0, 3.0]), torch.tensor(2.0, requires_grad=True)
+    for _ in range(3):
+        results = call(x, y)
+        assert results["product"].tolist() == [2.0, 6.0]
+        assert results["larger"].tolist() == [False, True]
+        assert not results["larger"].requires_grad
+        (slope,) = torch.autograd.grad(results["product"].sum(), y)
+        assert slope.item() == 4.0
+
+
+def test_results_are_in_c_order() -> None:
+    for shape in ((), (0,), (1, 1), (3, 0, 2), (2, 1, 3)):
+        call, x = as_torch(lambda x: x + 1.0), torch.ones(shape)
+        for _ in range(2):
+            assert call(x).stride() == torch.ones(shape).stride()
+
+
+def test_functions_that_nobody_holds_are_dropped() -> None:
+    def run(factor: float) -> Any:
+        call = as_torch(lambda x: x * factor)
+        return torch.func.grad(call)(torch.tensor(1.0)).item()
+
+    run(1.0)
+    gc.collect()
+    before = len([*operations._functions])
+    assert [run(float(k)) for k in range(5)] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    gc.collect()
+    assert len([*operations._functions]) <= before

@@ -20,5 +20,5 @@ def test_torch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_torch_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "version", lambda name: "1.13.1")
-    with pytest.raises(ImportError, match=r"does not work with torch 1.13.1.\n.*torch >= 2.4"):
+    with pytest.raises(ImportError, match=r"does not work with torch 1.13.1.\n.*torch >= 2.7"):
         check_version()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from torch.fx.immutable_collections import immutable_dict, immutable_list
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
-from wend.interop.bridged import bridged
+from wend.interop.bridged import SignatureTraces
 from wend.interop.flat_function import ArrayType, Bridge, as_weak
-from wend.interop.torch.operations import PLAIN_TENSORS, call, direct_call
+from wend.interop.torch.direct_calls import MISSED, DirectCalls
+from wend.interop.torch.operations import call
 
 _PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -44,16 +46,6 @@ def _type_of(tensor: Any) -> ArrayType:
     return ArrayType(tuple(tensor.shape), _numpy_dtype(tensor.dtype))
 
 
-def _key_of(arguments: Sequence[Any]) -> Any:
-    """Return the shapes and dtypes of tensors, None if an argument is anything else."""
-    key = []
-    for x in arguments:
-        if type(x) not in PLAIN_TENSORS:
-            return None
-        key += [x.shape, x.dtype]
-    return tuple(key)
-
-
 # What torch.compile makes of the lists and dicts among arguments, for the trace a list or a dict
 trees.register_node(immutable_list, lambda x: (list(x), None), lambda _, items: list(items))
 trees.register_node(
@@ -75,8 +67,6 @@ _TORCH = Bridge(
     as_weak=as_weak,
     leaf_cure="register its class with wend.tree, or pass its tensors.",
     own_dtype=lambda dtype: dtype,
-    key_of=_key_of,
-    direct_call=direct_call,
 )
 
 
@@ -115,8 +105,23 @@ def as_torch(fun: Callable[..., Any]) -> Callable[..., Any]:
         >>> round(a.grad.item(), 9)  # doctest: +SKIP
         0.25
     """
-    call: Any = bridged(_TORCH, fun)
+    traces = SignatureTraces(_TORCH, fun)
+    direct_calls = DirectCalls()
+    by_count = direct_calls.by_count
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and (direct := by_count.get(len(args))):
+            result = direct(*args)
+            if result is not MISSED:
+                return result
+        trace, tensors = traces.find(args, kwargs)
+        result = trace(tensors)
+        if not kwargs:
+            direct_calls.add(args, trace)
+        return result
+
     # A code object of its own: by it torch.compile tells the functions that a program may call.
-    call.__code__ = call.__code__.replace()
+    call.__code__ = call.__code__.replace()  # type: ignore[attr-defined]
     opaque: Callable[..., Any] = torch.compiler.allow_in_graph(call)
     return opaque

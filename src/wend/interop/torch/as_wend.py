@@ -11,7 +11,8 @@ import torch
 from wend.base import trees
 from wend.interop import foreign_function
 from wend.interop.foreign_function import ArrayLibrary
-from wend.interop.torch.operations import conjugate, to_numpy
+from wend.interop.torch.operations import conjugate
+from wend.interop.torch.running import to_numpy
 
 
 def as_wend(fun: Callable[..., Any], result_specs: Any) -> Callable[..., Any]:

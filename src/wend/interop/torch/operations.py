@@ -2,6 +2,10 @@
 
 The derivatives of a call are calls, so they have derivatives and batches of the same kind. A
 derivative call is self-contained: it computes from the operands (D42).
+
+A call in eager PyTorch is a run and, where a gradient may be asked for, a node of autograd's graph.
+Elsewhere a call is the operation `wend::call`, which PyTorch's dispatcher takes through the
+functions of `torch.func`, the modes that trace, and graphs of `torch.compile`.
 """
 
 from __future__ import annotations
@@ -9,149 +13,53 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from wend.base.errors import TypeMismatchError
-from wend.interop.flat_function import ArrayType, FlatFunction
+from wend.interop.flat_function import FlatFunction
 from wend.interop.numbered_functions import NumberedFunctions
-from wend.interop.torch.devices import not_on_cpu_text, run_on_device
+from wend.interop.torch.running import PLAIN_TENSORS, dtype_of, run
 
-_functions = NumberedFunctions()  # that graphs of torch.compile call
+_functions = NumberedFunctions()  # that the operation calls
 
-
-PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})  # their memory is their elements
-
-# PyTorch does not tell officially whether a function of `torch.func`, or forward mode, is at work.
-# Where the name is gone, each call goes the general way, which is slower.
-_is_transformed: Callable[[], bool] = getattr(
+# PyTorch does not tell officially whether a function of `torch.func`, a mode that sees all
+# operations, or forward mode is at work. Where a name is gone, calls go the general way, which is
+# slower.
+is_transformed: Callable[[], bool] = getattr(
     torch._C, "_are_functorch_transforms_active", lambda: True
 )
+modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 
-def _is_forward_mode() -> bool:
+def is_forward_mode() -> bool:
+    """Whether tensors may have tangents."""
     return getattr(forward_ad, "_current_level", 0) >= 0
 
 
-def call(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
+def call(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:
     """Call a function of arrays on tensors."""
-    needs_grad = False
-    for x in operands:
-        if type(x) not in PLAIN_TENSORS:  # fake tensors come when nothing is compiled, too
-            return _call_by_number(function, operands)
-        needs_grad = needs_grad or x.requires_grad
-    if torch.compiler.is_compiling():
-        return _call_by_number(function, operands)
-    apply: Callable[..., tuple[Any, ...]]
-    if _is_transformed():
-        apply = _TransformedCall.apply
-    elif _is_forward_mode() or (needs_grad and torch.is_grad_enabled()):
-        apply = _EagerCall.apply
-    else:
-        return tuple(_run(function, operands))
-    return apply(function, *operands)
+    if is_transformed() or not _is_eager(operands):
+        return dispatch(function, [*operands])
+    return _call_eagerly(function, operands)
 
 
-def _call_by_number(function: FlatFunction, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Call a function as an operation that graphs may hold."""
-    number = _functions.number_of(function)
-    return tuple(torch.ops.wend.call(list(operands), number))
+def _is_eager(operands: Sequence[Any]) -> bool:
+    """Whether a call outside of `torch.func` is seen by nobody but autograd."""
+    return not modes() and PLAIN_TENSORS.issuperset(map(type, operands))
 
 
-def to_numpy(x: Any) -> np.ndarray:
-    """Return the elements of a tensor on the CPU, which share its memory."""
-    if not isinstance(x, torch.Tensor):
-        raise TypeMismatchError(f"expected a tensor, found {type(x).__name__}: {x!r:.60}")
-    if not x.is_cpu:
-        raise _ElsewhereError(not_on_cpu_text(x.device))
-    array: np.ndarray = x.detach().resolve_conj().resolve_neg().numpy()
-    return array
+def _call_eagerly(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:
+    results = run(function, operands)
+    if is_forward_mode() or (torch.is_grad_enabled() and any(x.requires_grad for x in operands)):
+        return apply_call(function, results, *operands)
+    return results
 
 
-def dtype_of(type: ArrayType) -> Any:
-    """Return the dtype of a tensor for an array."""
-    return torch.from_numpy(np.empty(0, type.dtype)).dtype
-
-
-class _ElsewhereError(TypeMismatchError):
-    """A tensor is not on the CPU."""
-
-
-def _run(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
-    try:
-        return _run_on_cpu(function, operands)
-    except _ElsewhereError:  # no test of each operand before
-        return run_on_device(function, operands)
-
-
-def _run_on_cpu(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
-    enter, models = function.entry or _prepare(function)
-    if enter is None:
-        return _run_arrays(function, operands)
-    held = [_contiguous(x) for x in operands]
-    outputs = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in models]
-    enter(*[x.data_ptr() for x in held], *[x.data_ptr() for x in outputs])
-    return outputs
-
-
-def _prepare(function: FlatFunction) -> Any:
-    """Set and return how machine code is entered, if it is, and tensors like the results."""
-    call = function.buffer_call
-    models = [torch.empty((), dtype=dtype_of(t)).expand(t.shape) for t in function.result_types]
-    function.entry = None if call is None else call.call, models
-    return function.entry
-
-
-def direct_call(function: FlatFunction) -> Callable[[Sequence[Any]], Any] | None:
-    """Return the fast path for eager calls of machine code that need no gradient.
-
-    It returns None for other calls, and for tensors that have to be copied first. One Python
-    function does what `call` does in several, which saves a third of the time for small tensors.
-    """
-    entry: Any = function.entry
-    if entry is None or entry[0] is None:
-        return None
-    if any(type.dtype.kind == "c" for type in (*function.types, *function.result_types)):
-        return None
-    enter, (model,) = entry
-    empty_like, c_order = torch.empty_like, torch.contiguous_format
-    is_compiling, is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
-    is_transformed, is_forward_mode = _is_transformed, _is_forward_mode
-
-    def run(tensors: Sequence[Any]) -> Any:
-        if is_compiling() or is_transformed() or is_forward_mode():
-            return None
-        pointers = []
-        for x in tensors:
-            if not x.is_cpu or x.is_neg() or not x.is_contiguous():
-                return None
-            if x.requires_grad and is_grad_enabled():
-                return None
-            pointers.append(x.data_ptr())
-        result = empty_like(model, memory_format=c_order)
-        enter(*pointers, result.data_ptr())
-        return result
-
-    return run
-
-
-def _contiguous(x: Any) -> Any:
-    """Return a tensor whose memory is its elements in C order."""
-    if not x.is_cpu:
-        raise _ElsewhereError(not_on_cpu_text(x.device))
-    if x.is_complex() or x.is_neg():
-        x = x.detach().resolve_conj().resolve_neg()
-    return x if x.is_contiguous() else x.detach().contiguous()
-
-
-def _run_arrays(function: FlatFunction, operands: Sequence[Any]) -> list[Any]:
-    """Run a function by way of NumPy arrays."""
-    results = function.run([to_numpy(x) for x in operands])
-    return [
-        torch.from_numpy(np.array(x)).reshape(type.shape)
-        for x, type in zip(results, function.result_types, strict=True)
-    ]
+def dispatch(function: FlatFunction, operands: list[Any]) -> list[Any]:
+    """Call a function by PyTorch's dispatcher."""
+    if modes():  # perhaps one that makes a program
+        return _operation(operands, _functions.number_of(function))  # type: ignore[no-any-return]
+    return _operation(operands, _functions.passing_number_of(function))  # type: ignore[no-any-return]
 
 
 def conjugate(x: Any) -> Any:
@@ -160,53 +68,53 @@ def conjugate(x: Any) -> Any:
 
 
 def _pull_back(
-    call: Callable[..., tuple[Any, ...]],
-    function: FlatFunction,
-    operands: Sequence[Any],
-    is_needed: Sequence[bool],
-    cts: Sequence[Any],
-) -> list[Any]:
-    """Return the gradients of the operands, None where there is none; `call` computes them."""
-    positions = function.differentiable_results
-    wrt = tuple(k for k in function.differentiable_operands if is_needed[k])
-    seeded = tuple(k for k, i in enumerate(positions) if cts[i] is not None)
-    gradients: list[Any] = [None] * len(operands)
-    if wrt and seeded:
-        seeds = [conjugate(cts[positions[k]]) for k in seeded]
-        pulled = call(function.cotangents(wrt, seeded), [*operands, *seeds])
-        for k, gradient in zip(wrt, pulled, strict=True):
-            gradients[k] = conjugate(gradient)
-    return gradients
+    function: FlatFunction, is_needed: tuple[bool, ...], is_seeded: tuple[bool, ...]
+) -> tuple[FlatFunction | None, tuple[int, ...], tuple[int, ...]]:
+    """Return what computes gradients, if there are any, and the operands and results it is of."""
+    key = is_needed, is_seeded
+    known: Any = function.pullbacks.get(key)
+    if known is None:
+        positions = function.differentiable_results
+        wrt = tuple(k for k in function.differentiable_operands if is_needed[k])
+        seeded = tuple(k for k, i in enumerate(positions) if is_seeded[i])
+        pull_back = function.cotangents(wrt, seeded) if wrt and seeded else None
+        known = pull_back, wrt, tuple(positions[k] for k in seeded)
+        function.pullbacks[key] = known
+    return known  # type: ignore[no-any-return]
 
 
-def _keep(ctx: Any, function: FlatFunction, operands: Sequence[Any], output: Any) -> None:
-    """Keep what the derivatives of a call need."""
-    ctx.function = function
-    ctx.save_for_backward(*operands)
-    if _is_forward_mode() or _is_transformed():
-        ctx.save_for_forward(*operands)
-    ctx.set_materialize_grads(False)
-    floats = function.differentiable_results
-    if len(floats) < len(output):
-        ctx.mark_non_differentiable(*(x for k, x in enumerate(output) if k not in floats))
-
-
-class _EagerCall(torch.autograd.Function):  # type: ignore[misc]
-    """A call in eager PyTorch, outside of the functions of `torch.func`."""
+class _CallNode(torch.autograd.Function):  # type: ignore[misc]
+    """A node of autograd's graph: a call that has run."""
 
     @staticmethod
-    def forward(ctx: Any, function: FlatFunction, *operands: Any) -> tuple[Any, ...]:
-        output = tuple(_run(function, operands))
-        _keep(ctx, function, operands, output)
-        return output
+    def forward(
+        ctx: Any, function: FlatFunction, results: Sequence[Any], *operands: Any
+    ) -> tuple[Any, ...]:
+        # The dispatcher takes what is left of operands after a function of `torch.func`
+        ctx.function, ctx.call = function, dispatch if is_transformed() else call
+        ctx.save_for_backward(*operands)
+        if is_forward_mode() or modes():
+            ctx.save_for_forward(*operands)
+        ctx.set_materialize_grads(False)
+        floats = function.differentiable_results
+        if len(floats) < len(results):
+            ctx.mark_non_differentiable(*(x for k, x in enumerate(results) if k not in floats))
+        return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *cts: Any) -> tuple[Any, ...]:
-        is_needed = ctx.needs_input_grad[1:]
-        return (None, *_pull_back(call, ctx.function, ctx.saved_tensors, is_needed, cts))
+        is_needed, is_seeded = ctx.needs_input_grad[2:], tuple([ct is not None for ct in cts])
+        pull_back, wrt, seeded = _pull_back(ctx.function, is_needed, is_seeded)
+        gradients: list[Any] = [None] * (2 + len(is_needed))
+        if pull_back is not None:
+            seeds = [conjugate(cts[k]) for k in seeded]
+            pulled = ctx.call(pull_back, [*ctx.saved_tensors, *seeds])
+            for k, gradient in zip(wrt, pulled, strict=True):
+                gradients[2 + k] = conjugate(gradient)
+        return tuple(gradients)
 
     @staticmethod
-    def jvp(ctx: Any, _: Any, *tangents: Any) -> tuple[Any, ...]:
+    def jvp(ctx: Any, _: Any, __: Any, *tangents: Any) -> tuple[Any, ...]:
         function = ctx.function
         wrt = tuple(
             k
@@ -216,57 +124,68 @@ class _EagerCall(torch.autograd.Function):  # type: ignore[misc]
         pushed: list[Any] = [None] * len(function.result_types)
         if wrt:
             operands = [*ctx.saved_tensors, *(tangents[k] for k in wrt)]
-            results = call(function.tangents(wrt), operands)
+            results = ctx.call(function.tangents(wrt), operands)
             for k, tangent in zip(function.differentiable_results, results, strict=True):
                 pushed[k] = tangent
         return tuple(pushed)
 
 
-class _TransformedCall(_EagerCall):
-    """A call that functions of `torch.func` transform.
-
-    PyTorch binds its arguments by `inspect.signature`, which takes longer than all else.
-    """
-
-    @staticmethod
-    def forward(function: FlatFunction, *operands: Any) -> tuple[Any, ...]:  # type: ignore[override]
-        return tuple(_run(function, operands))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
-        function, *operands = inputs
-        _keep(ctx, function, operands, output)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, function: FlatFunction, *operands: Any) -> Any:
-        mapped = function.mapped(tuple(in_dims[1:]), info.batch_size)
-        results = call(mapped, operands)
-        return results, (0,) * len(results)
+# Makes a node: `apply` of `torch.autograd.Function` but for what it does for `torch.func`, which
+# takes most of its time
+apply_call: Callable[..., tuple[Any, ...]] = super(torch.autograd.Function, _CallNode).apply
 
 
-# In graphs of torch.compile
-@torch.library.custom_op("wend::call", mutates_args=())  # type: ignore[untyped-decorator]
-def _compiled_call(operands: list[torch.Tensor], number: int) -> list[torch.Tensor]:
-    return _run(_functions[number], operands)
+# The operation. Its kernels for autograd and for batches are ours: those that `torch.library` makes
+# of rules refuse the functions of `torch.func`.
+_library = torch.library.Library("wend", "DEF")
+_library.define(
+    "call(Tensor[] operands, int number) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,)
+)
+_operation: Any = torch.ops.wend.call.default
 
 
-def _fake_call(operands: list[Any], number: int) -> list[Any]:
+def _run(operands: list[Any], number: int) -> list[Any]:
+    return run(_functions[number], operands)
+
+
+def _fake_run(operands: list[Any], number: int) -> list[Any]:
     types = _functions[number].result_types
     device = next((x.device for x in operands if x.ndim), None)
     return [torch.empty(type.shape, dtype=dtype_of(type), device=device) for type in types]
 
 
-def _keep_operands(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    operands, ctx.number = inputs
-    ctx.save_for_backward(*operands)
+def _run_and_record(operands: list[Any], number: int) -> list[Any]:
+    function = _functions[number]
+    if not is_transformed() and _is_eager(operands):
+        return list(_call_eagerly(function, operands))
+    with torch._C._AutoDispatchBelowAutograd():
+        if torch._C._is_fwd_grad_enabled():
+            results = _operation(operands, number)
+        else:  # in `jvp`: it is off for this function of `torch.func`, not for those around it
+            with forward_ad._set_fwd_grad_enabled(True):
+                results = _operation(operands, number)
+    was_allowed = _may_record_here()
+    _let_record_here(True)
+    try:
+        return list(apply_call(function, results, *operands))
+    finally:
+        _let_record_here(was_allowed)
 
 
-def _compiled_backward(ctx: Any, cts: list[Any]) -> tuple[Any, None]:
-    operands = ctx.saved_tensors
-    is_needed = [x.requires_grad for x in operands]
-    gradients = _pull_back(_call_by_number, _functions[ctx.number], operands, is_needed, cts)
-    return gradients, None
+# The dispatcher calls a kernel for autograd once for each function of `torch.func`. PyTorch allows
+# nodes there to who asks for it.
+_functorch = torch._C._functorch
+_may_record_here = _functorch.get_single_level_autograd_function_allowed
+_let_record_here = _functorch.set_single_level_autograd_function_allowed
 
 
-_compiled_call.register_fake(_fake_call)
-_compiled_call.register_autograd(_compiled_backward, setup_context=_keep_operands)
+def _run_batch(info: Any, in_dims: Any, operands: list[Any], number: int) -> Any:
+    mapped = _functions[number].mapped(tuple(in_dims[0]), info.batch_size)
+    results = list(call(mapped, operands))
+    return results, [0] * len(results)
+
+
+_library.impl("call", _run, "CompositeExplicitAutograd")
+_library.impl("call", _run_and_record, "Autograd")
+torch.library.register_fake("wend::call", _fake_run, lib=_library)
+torch.library.register_vmap("wend::call", _run_batch, lib=_library)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wend.runtime import requirements
 
 # The first version that was tried: `autograd.Function` and `torch.library` are as used here.
-OLDEST = (2, 4)
+OLDEST = (2, 7)
 
 
 def check_version() -> None:
