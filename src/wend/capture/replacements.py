@@ -21,6 +21,7 @@ from wend.base.instances import stored_attribute
 from wend.base.source import at, user_source
 from wend.capture.builtins import builtins as standard
 from wend.capture.builtins import eigenvalues, math_module, namespaces, strings
+from wend.capture.builtins.builtins import has_staged_items
 from wend.capture.builtins.conversions import as_weak
 from wend.capture.builtins.library import bisection, heaps
 from wend.capture.builtins.library.statistics_module import statistics_function
@@ -392,16 +393,16 @@ def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: A
     """Call an array function with traced lists, and lists of traced values, as arrays."""
     args = tuple(_range_as_array(arg) for arg in args)
     args = tuple(arg.as_array() if isinstance(arg, TensorList) else arg for arg in args)
-    if any(map(_holds_staged, (*args, *kwargs.values()))):
+    if any(map(has_staged_items, (*args, *kwargs.values()))):
         are_arrays = _array_parameters(fun, len(args))
         position, parameter = _CAST_BY_ITEM.get(fun, (None, None))
         args = tuple(
-            creating.asarray(arg) if is_array and k != position and _holds_staged(arg) else arg
+            creating.asarray(arg) if is_array and k != position and has_staged_items(arg) else arg
             for k, (is_array, arg) in enumerate(zip(are_arrays, args, strict=True))
         )
         are_arrays_by_name = {k: _is_array_parameter(k) and k != parameter for k in kwargs}
         kwargs = {
-            k: creating.asarray(arg) if are_arrays_by_name[k] and _holds_staged(arg) else arg
+            k: creating.asarray(arg) if are_arrays_by_name[k] and has_staged_items(arg) else arg
             for k, arg in kwargs.items()
         }
     try:
@@ -442,13 +443,6 @@ def _array_parameters(fun: Callable[..., Any], count: int) -> list[bool]:
         parameters = inspect.signature(STAGED.get(fun, len)).parameters.values()
     names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
     return [k < len(names) and _is_array_parameter(names[k]) for k in range(count)]
-
-
-def _holds_staged(x: Any) -> bool:
-    """Return whether a list or tuple holds traced values, at any depth."""
-    return isinstance(x, (list, tuple)) and any(
-        isinstance(item, Staged) or _holds_staged(item) for item in x
-    )
 
 
 def is_plain_function(fun: Any) -> bool:

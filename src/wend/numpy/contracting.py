@@ -104,7 +104,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
         pairs = tuple(range(x_rank - int(axes), x_rank)), tuple(range(int(axes)))
     else:
         pairs = normalize_axis_tuple(axes[0], x_rank), normalize_axis_tuple(axes[1], y_rank)
-    return _contract(x, y, pairs, ((), ()))
+    return shaping.as_array_of(_contract(x, y, pairs, ((), ())))
 
 
 @implements(np.vecdot)

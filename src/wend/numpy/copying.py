@@ -8,6 +8,7 @@ import numpy as np
 
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_element
+from wend.numpy import shaping
 from wend.numpy.creating import asarray
 from wend.numpy.operands import staged
 from wend.numpy.public import implements
@@ -19,7 +20,7 @@ from wend.numpy.ufuncs import copy_if_operand
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """Return a copy of the given array; see `numpy.copy`."""
     del order, subok
-    return copy_if_operand(staged(a), [a])
+    return shaping.as_array_of(copy_if_operand(staged(a), [a]))
 
 
 @implements(np.ascontiguousarray)

@@ -79,8 +79,7 @@ def asarray(
         x = copy_if_operand(x, [original])
     elif x is original and order is not None and shaping.rank_of(x):
         x = x.contiguous_as(order)
-    is_number = tensor_type(x).shape == () and getattr(x, "zero_dim", None) is False
-    return x.as_zero_dim() if is_number else x
+    return shaping.as_array_of(x)
 
 
 @implements(np.array)

@@ -222,7 +222,7 @@ def full(
         return np.full(shape, fill_value, dtype, order, device=device)
     number = staged(fill_value)
     number = cast(number, dtype_of(number) if dtype is None else np.dtype(dtype))
-    return shaping.new_full(staged(number), shape)
+    return shaping.as_array_of(shaping.new_full(staged(number), shape))
 
 
 def _constant_array(original: Callable[..., Any], number: int) -> Callable[..., Any]:

@@ -35,6 +35,12 @@ def rank_of(x: Any) -> int:
     return len(tensor_type(x).dims)
 
 
+def as_array_of(x: Any) -> Any:
+    """Return an array without axes for a traced number; other values unchanged."""
+    is_number = isinstance(x, Staged) and x.type.shape == () and x.zero_dim is False
+    return x.as_zero_dim() if is_number else x
+
+
 def known_size(x: Any, axis: int, role: str) -> int:
     """Return the size of an axis, which must be known statically."""
     size = tensor_type(x).dims[axis]

@@ -335,7 +335,7 @@ def cov(
         return np.zeros((0, 0))
     covariance = contracting.matmul(centred, shaping.transpose(ew.conjugate(weighted)))
     factor = 1 / cast(ew.maximum(scale, 0), dtype_of(covariance))
-    return shaping.squeeze(covariance * factor)
+    return shaping.as_array_of(shaping.squeeze(covariance * factor))
 
 
 def _weights_of_samples(fweights: Any, aweights: Any, x: Any) -> list[Any]:

@@ -37,7 +37,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
 def ravel(x: Any, order: str = "C") -> Any:
     """Return a flattened array; see `numpy.ravel`."""
     flat = shaping.ravel(x, order)
-    return x.ravel_as(flat) if isinstance(x, Staged) else flat
+    return x.ravel_as(flat) if isinstance(x, Staged) and not x.weak else flat
 
 
 @implements(np.imag)
@@ -55,4 +55,6 @@ def read_only_view(x: Any, result: Any) -> Any:
 
 
 def _view(x: Any, result: Any) -> Any:
-    return x.view_as(result) if isinstance(x, Staged) else result
+    if isinstance(x, Staged) and not x.weak:
+        return x.view_as(result)
+    return shaping.as_array_of(result)

@@ -19,6 +19,7 @@ from wend.capture.builtins import conversions
 from wend.capture.builtins.conversions import as_weak
 from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import read_class_of
+from wend.capture.libraries import is_library
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.item_comparisons import (
     asks_users,
@@ -36,7 +37,7 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, orders, reducing, shaping
-from wend.trace.arrays.attributes import class_of, not_iterable, unsized
+from wend.trace.arrays.attributes import class_of, example_of, not_iterable, unsized
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorDeque, TensorList
@@ -46,6 +47,12 @@ from wend.trace.state import effects
 def stack_if_list(xs: Any) -> Any:
     """Return a traced list as the array of its items, and other values unchanged."""
     return xs.items() if isinstance(xs, TensorList) else xs
+
+
+def _items_of(xs: Any) -> Any:
+    """Return what to go through for the items of a value: those of a traced list are numbers."""
+    is_of_numbers = isinstance(xs, TensorList) and xs.holds_numbers
+    return map(as_weak, xs.items()) if is_of_numbers else stack_if_list(xs)
 
 
 # Functions of one value
@@ -81,24 +88,35 @@ def is_scalar(x: Any) -> bool:
     return class_of(x) is not np.ndarray if isinstance(x, Staged) else bool(np.isscalar(x))
 
 
-def is_instance(x: Any, kinds: Any) -> bool:
+def is_instance(x: Any, kinds: Any) -> Any:
     """Return `isinstance(x, kinds)`, where a traced value has the type that it stands for."""
-    if not isinstance(x, (Staged, TensorList, Namespace)):
-        read_class_of(x)
-        return isinstance(x, kinds)
     if isinstance(x, NoneInRun):
         number, none = is_instance(x.value, kinds), isinstance(None, kinds)
         return number if number is none else x.equals(None) if none else x != None  # noqa: E711
-    return issubclass(type_of(x), kinds) or (isinstance(x, kinds) and _includes_wend_types(kinds))
-
-
-def _includes_wend_types(kinds: Any) -> bool:
-    """Return whether some classes are wend's own."""
     if isinstance(kinds, types.UnionType):
         kinds = kinds.__args__
     if isinstance(kinds, tuple):
-        return any(map(_includes_wend_types, kinds))
-    return issubclass(kinds, (Staged, TensorList))
+        return _is_instance_of_one(x, kinds)
+    kind = type_of(x)
+    check = getattr(type(kinds), "__instancecheck__", None)
+    is_users = isinstance(check, types.FunctionType) and not is_library(check.__code__.co_filename)
+    if is_users and kind is not kinds:
+        return to_bool(operands.call_method(kinds, "__instancecheck__", x))
+    if not isinstance(x, (Staged, TensorList, Namespace)):
+        return isinstance(x, kinds)
+    is_of_wend = isinstance(kinds, type) and issubclass(kinds, (Staged, TensorList))
+    return isinstance(x if is_of_wend else example_of(kind), kinds)
+
+
+def _is_instance_of_one(x: Any, kinds: tuple[Any, ...]) -> Any:
+    for k, kind in enumerate(kinds, start=1):
+        is_one = is_instance(x, kind)
+        if isinstance(is_one, Staged):
+            others = lambda rest=kinds[k:]: _is_instance_of_one(x, rest)  # noqa: E731
+            return if_value(is_one, lambda: True, others, None, "isinstance")
+        if is_one:
+            return True
+    return False
 
 
 def power(base: Any, exp: Any, mod: Any = None) -> Any:
@@ -128,7 +146,8 @@ def to_bool(x: Any) -> Any:
 def sum_of(xs: Any, start: Any = 0) -> Any:
     """Return `sum(xs, start)`."""
     if isinstance(xs, TensorList):
-        return reducing.sum(xs.items(), 0) + start
+        total = reducing.sum(xs.items(), 0)
+        return (as_weak(total) if xs.holds_numbers else total) + start
     if isinstance(start, (str, bytes, bytearray)):
         return builtins.sum((), start)  # which raises
     for x in xs:
@@ -143,11 +162,16 @@ def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
 
     def run(*xs: Any, key: Any = None, **default: Any) -> Any:
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
-            row = stack_if_list(xs[0])
-            return _extreme_of_some(name, row, lambda row: _extreme_of_row(reduce, row), default)
+            is_of_numbers = isinstance(xs[0], TensorList) and xs[0].holds_numbers
+
+            def extreme(row: Any) -> Any:
+                result = _extreme_of_row(reduce, row)
+                return as_weak(result) if is_of_numbers else result
+
+            return _extreme_of_some(name, stack_if_list(xs[0]), extreme, default)
         if not xs:
             return original(**default)  # which raises
-        items = stack_if_list(xs[0]) if len(xs) == 1 else xs
+        items = _items_of(xs[0]) if len(xs) == 1 else xs
         if key is None and isinstance(items, _COLLECTIONS) and not _needs_trace(items):
             return original(items, **default)
         best: Any = _END
@@ -228,8 +252,9 @@ def _compared(name: str, order: str, x: Any, best: Any) -> Any:
 _COLLECTIONS = (list, tuple, set, frozenset, dict, range)
 
 
-def _holds_staged(x: Any) -> bool:
-    return isinstance(x, Staged) or (isinstance(x, (tuple, list)) and any(map(_holds_staged, x)))
+def has_staged_items(x: Any) -> bool:
+    """Return whether a list or tuple holds traced values, at any depth."""
+    return isinstance(x, (list, tuple)) and not all(map(_is_known, x))
 
 
 def _distinct_heads(keys: Sequence[Any]) -> Sequence[Any] | None:
@@ -247,7 +272,7 @@ def _distinct_heads(keys: Sequence[Any]) -> Sequence[Any] | None:
 
 
 def _is_known(x: Any) -> bool:
-    return not _holds_staged(x)
+    return not isinstance(x, Staged) and not has_staged_items(x)
 
 
 _ARRAYS = (Staged, np.ndarray, np.generic, *PYTHON_SCALARS)
@@ -376,9 +401,9 @@ def _has_calls(code: types.CodeType) -> bool:
 
 def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     """Return `sorted(xs)`."""
-    items = [*stack_if_list(xs)]
+    items = [*_items_of(xs)]
     keys = items if key is None else [*map(key, items)]
-    if not any(map(_holds_staged, keys)):
+    if all(map(_is_known, keys)):
         heads: Sequence[Any] | None = keys
     else:
         heads = _distinct_heads(keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import types
 import warnings
@@ -15,6 +16,7 @@ from wend.base.source import line_of, user_frame, user_source
 from wend.capture.builtins import strings
 from wend.capture.builtins.refused_calls import CLOCK, Call, refusal, refusing
 from wend.capture.builtins.streams import check_managers
+from wend.capture.guards.outside import note_answer
 from wend.capture.uncaptured import is_outlined
 from wend.eager.dispatch import any_staged
 from wend.ir.types import TensorType
@@ -96,6 +98,8 @@ def _log_method(logger: Any, name: str) -> Call | None:
     """Return the version of a logger's method that writes in the run; None for other methods."""
     if name == "exception":
         return refusing("Logger.exception", _TRACEBACK)
+    if name == "isEnabledFor":
+        return functools.partial(_is_enabled, logger)
     if name == "log":
         return lambda level, message, *args, **options: _log(
             logger, level, message, args, **options
@@ -104,6 +108,17 @@ def _log_method(logger: Any, name: str) -> Call | None:
     if level is None:
         return None
     return lambda message, *args, **options: _log(logger, level, message, args, **options)
+
+
+def _is_enabled(logger: Any, level: int) -> bool:
+    """Return `logger.isEnabledFor(level)`, which a guard asks at each call.
+
+    The logger keeps its answers; the trace leaves it as it is.
+    """
+    is_enabled = level >= logger.getEffectiveLevel() and level > logger.manager.disable
+    answer = is_enabled and not logger.disabled
+    note_answer(logger, "isEnabledFor", (level,), answer, f"the logger {logger.name!r}")
+    return answer
 
 
 _TRACEBACK = (
@@ -154,6 +169,8 @@ def logging_method(owner: Any, name: str) -> Call | None:
     import logging
 
     if isinstance(owner, logging.LoggerAdapter):
+        if name == "isEnabledFor":
+            return logging_method(owner.logger, name)
         if name not in (*_LEVELS, "log", "exception"):
             return None
 

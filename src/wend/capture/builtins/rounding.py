@@ -13,6 +13,8 @@ _DEKKER_SPLITTER = 2.0**27 + 1
 _MIN_INTEGRAL_FLOAT = 2.0**52  # floats from here on have no fractional digits
 _MAX_EXACT_POWER_OF_10 = 22  # powers of ten up to this one are exact floats
 
+_MIN_DIGITS, _MAX_DIGITS = -308, 323  # beyond, Python's `round` gives zero, or the number itself
+
 
 def rounded(x: Any, digits: int) -> Any:
     """Return a traced Python number rounded to `digits` decimal places."""
@@ -37,8 +39,12 @@ def _round_int(x: Any, digits: int) -> Any:
 
 
 def _round_float(x: Any, digits: int) -> Any:
-    if digits > _MAX_EXACT_POWER_OF_10 or digits < -_MAX_EXACT_POWER_OF_10:
-        return ew.rint(x * 10.0**digits) / 10.0**digits
+    if digits > _MAX_DIGITS:
+        return x
+    if digits < _MIN_DIGITS:
+        return ew.where(ew.isfinite(x), x * 0.0, x)
+    if abs(digits) > _MAX_EXACT_POWER_OF_10:
+        return _round_by_inexact_power(x, digits)
     unit = 10.0 ** abs(digits)
     if digits < 0:
         nearest = ew.rint(x / unit)
@@ -55,6 +61,15 @@ def _round_float(x: Any, digits: int) -> Any:
         nearest = ew.where(ew.equal(nearest, 0), ew.where(x < 0, -0.0, 0.0 * nearest), nearest)
         result = ew.where(ew.absolute(scaled) < _MIN_INTEGRAL_FLOAT, nearest / unit, x)
     return ew.where(ew.isfinite(x), result, x)
+
+
+def _round_by_inexact_power(x: Any, digits: int) -> Any:
+    if digits < 0:
+        unit = 10.0**-digits
+        return ew.rint(x / unit) * unit
+    unit, rest = 10.0 ** min(digits, 300), 10.0 ** max(digits - 300, 0)
+    scaled = x * unit * rest
+    return ew.where(ew.absolute(scaled) < _MIN_INTEGRAL_FLOAT, ew.rint(scaled) / unit / rest, x)
 
 
 def _product_error(x: Any, y: float, product: Any) -> Any:

@@ -52,7 +52,8 @@ def is_looked_up_in_c(owner: Any, held: Any) -> bool:
     kind = type(owner)
     if issubclass(kind, threading.local):
         return True
-    is_getter = _is_data_descriptor_in_c(held) and not issubclass(kind, UNOBSERVED)
+    is_observed = not issubclass(kind, UNOBSERVED) or kind is types.FunctionType
+    is_getter = _is_data_descriptor_in_c(held) and (is_observed or is_users_class(owner))
     return held is MISSING or is_getter
 
 
@@ -63,6 +64,11 @@ def _is_data_descriptor_in_c(held: Any) -> bool:
     getter = getattr(type(held), "__get__", None)
     is_in_c = isinstance(getter, types.WrapperDescriptorType) and hasattr(type(held), "__set__")
     return is_in_c and not isinstance(held, (property, types.MemberDescriptorType))
+
+
+def is_field_of_member(held: Any, name: str) -> bool:
+    """Return whether what a class holds under a name gives a field of a member of an `Enum`."""
+    return name in ("name", "value") and isinstance(held, types.DynamicClassAttribute)
 
 
 def has_items_in_c(kind: type) -> bool:

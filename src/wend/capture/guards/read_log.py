@@ -18,6 +18,7 @@ from wend.capture.guards.reads import (
     ContentsRead,
     GlobalRead,
     KeysRead,
+    PartRead,
     Read,
     static_attribute,
 )
@@ -143,6 +144,14 @@ class ReadLog:
             if not name.startswith("__"):
                 held = static_attribute(cls, name)
                 self._note_keyed(AttributeRead, cls, name, held, f"{label}.{name}", False)
+
+    def read_class_of(self, value: Any) -> None:
+        """Note that captured code asks for the class of a value."""
+        label = self._outside.get(id(value))
+        if label is not None and is_users_class(type(value)):
+            self._note(
+                PartRead, value, "__class__", IdentitySnapshot(type(value)), f"{label}.__class__"
+            )
 
     def read_restored_global(self, namespace: dict[str, Any], name: str) -> None:
         """Note that a trace has set a global for a time: it must hold what it holds now."""

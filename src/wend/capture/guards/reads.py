@@ -153,7 +153,7 @@ class PartRead(Read):
     __slots__ = ()
 
     def value_in(self, owner: Any) -> Any:
-        return getattr(owner, self.key)
+        return getattr(owner, self.key, MISSING)
 
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         if isinstance(owner, types.FunctionType):

@@ -9,6 +9,7 @@ operators above all, the values that their code mentions are guarded.
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 import gc
 import operator
@@ -32,6 +33,7 @@ from wend.capture.guards.kinds import (
     WINDOWS,
     has_contents,
     has_items_in_c,
+    is_field_of_member,
     is_library_module,
     is_looked_up_in_c,
     is_of_library,
@@ -128,6 +130,8 @@ class GuardRecorder(ReadLog):
             return self.entered_item(value)
         label = f"{label}.{name}"
         held = static_attribute(holder, name)
+        if holder is owner and is_field_of_member(held, name):
+            name, held = f"_{name}_", value
         if value is not MISSING and holder is owner and is_looked_up_in_c(owner, held):
             self.operands.values.add((id(value), None))
             self._note(PartRead, owner, name, snapshot(value), label)
@@ -153,14 +157,6 @@ class GuardRecorder(ReadLog):
                 continue
             if read.value_in(owner) is value:
                 self._note(type(read), owner, read.key, IdentitySnapshot(value), read.name)
-
-    def read_class_of(self, value: Any) -> None:
-        """Note that captured code asks for the class of a value."""
-        label = self._outside.get(id(value))
-        if label is not None and is_users_class(type(value)):
-            self._note(
-                PartRead, value, "__class__", IdentitySnapshot(type(value)), f"{label}.__class__"
-            )
 
     def read_item(self, owner: Any, key: Any, value: Any, is_base: bool = False) -> Any:
         """Note that captured code reads an item of a container; return the value for it to use."""
@@ -330,6 +326,9 @@ class GuardRecorder(ReadLog):
         self.observe(value, label)
         if is_users_class(value):
             self._read_plain_method(value, "__class_getitem__", value)
+            if issubclass(value, enum.Enum):  # its methods of the library give the members
+                for name, member in value.__members__.items():
+                    self.enter(member, f"{label}.{name}")
         elif is_users_class(type(value)):
             self.observe(type(value), type(value).__name__)
         operators = special_methods(type(value))

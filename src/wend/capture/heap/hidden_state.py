@@ -68,6 +68,8 @@ def looks(fun: Any) -> bool:
     if not isinstance(fun, types.BuiltinMethodType | types.MethodType):
         return False
     kind = type(fun.__self__)
+    if issubclass(kind, type):  # classes know those derived from them
+        return fun.__name__ == "__subclasses__"
     if kind.__module__ == "_thread" and kind.__name__ in _LOCKS:
         return fun.__name__ == "locked"
     return fun.__name__ in (_looking_methods(kind) or ())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
 import sys
+import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
@@ -340,8 +342,12 @@ def plain(value: Any) -> Any:
 
 def instance_dict(owner: Any) -> dict[str, Any] | None:
     """Return the `__dict__` of an object, without running code of its class."""
+    if type(owner) is functools.partial:  # reading it would make one, and a partial of it nested
+        own = owner.__reduce__()[2][-1]
+        return own if isinstance(own, dict) else None
+    base: Any = threading.local if issubclass(type(owner), threading.local) else object
     try:
-        own = object.__getattribute__(owner, "__dict__")
+        own = base.__getattribute__(owner, "__dict__")
     except AttributeError:
         return None
     return own if isinstance(own, dict) else None

@@ -45,6 +45,17 @@ def _statements(stmts: Iterable[ast.AST]) -> list[ast.AST]:
     return statements
 
 
+def _unbound_in(stmts: Iterable[ast.AST]) -> Names:
+    """Return the names that statements unbind somewhere: by `del`, and as a handler ends."""
+    names: set[str] = set()
+    for part in (part for stmt in stmts for part in walk(stmt)):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Del):
+            names.add(part.id)
+        elif isinstance(part, ast.ExceptHandler) and part.name:
+            names.add(part.name)
+    return frozenset(names)
+
+
 def _common(states: Iterable[State]) -> State:
     """Return what is bound on all paths that reach a point."""
     reached = [state for state in states if state is not None]
@@ -84,11 +95,11 @@ class _Analysis:
                 bound = self.evaluate([test], bound)
                 return _common([self.block(body, bound), self.block(orelse, bound)])
             case ast.While(test=test, body=body, orelse=orelse):
-                bound = self.evaluate([test], bound)
+                bound = self.evaluate([test], bound - _unbound_in(body))  # as after a trip
                 is_endless = isinstance(test, ast.Constant) and bool(test.value)
                 return self.loop(body, orelse, bound, None if is_endless else bound)
             case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-                bound = self.evaluate([iterable], bound)
+                bound = self.evaluate([iterable], bound) - _unbound_in(body)
                 return self.loop(body, orelse, bound | _targets(target), bound)
             case ast.Try() | ast.TryStar():
                 return self.try_(stmt, bound)
@@ -98,7 +109,9 @@ class _Analysis:
                     if item.optional_vars is not None:
                         bound |= _targets(item.optional_vars)
                 end = self.block(body, bound)
-                return bound if end is None else end  # a manager may swallow an exception
+                if end is None:  # a manager may swallow an exception
+                    return bound - _unbound_in(body)
+                return end
             case ast.Match(subject=subject, cases=cases):
                 bound = self.evaluate([subject], bound)
                 arms: list[State] = [bound]
@@ -118,7 +131,7 @@ class _Analysis:
                 return None
             case ast.Delete(targets=targets):
                 self.reads(targets, bound)
-                return bound - {t.id for t in targets if isinstance(t, ast.Name)}
+                return bound - _unbound_in([stmt])
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 self.reads([stmt], bound | {name} | _own_names(stmt))
                 return bound | {name}
@@ -137,12 +150,16 @@ class _Analysis:
     def try_(self, stmt: ast.Try | ast.TryStar, bound: Names) -> State:
         """Analyse a `try`, whose body may end anywhere."""
         ends = [self.block(stmt.orelse, self.block(stmt.body, bound))]
+        entry = bound - _unbound_in(stmt.body)
         for handler in stmt.handlers:
             names = frozenset([handler.name] if handler.name else [])
-            end = self.block(handler.body, bound | names)
+            end = self.block(handler.body, entry | names)
             ends.append(None if end is None else end - names)
-        end, final_end = _common(ends), self.block(stmt.finalbody, bound)
-        return None if end is None or final_end is None else end | final_end
+        entry -= _unbound_in([*stmt.handlers, *stmt.orelse])
+        end, final_end = _common(ends), self.block(stmt.finalbody, entry)
+        if end is None or final_end is None:
+            return None
+        return (end - _unbound_in(stmt.finalbody)) | final_end
 
     def loop(
         self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], entry: Names, exhausted: State
@@ -151,7 +168,10 @@ class _Analysis:
         saved, self.breaks = self.breaks, []
         self.block(body, entry)
         breaks, self.breaks = self.breaks, saved
-        return _common([self.block(orelse, exhausted), *breaks])
+        end = _common([self.block(orelse, exhausted), *breaks])
+        if breaks and exhausted is not None and end is not None:  # by `else`, or before a `break`
+            self.unbound |= (end - entry) & self.variables
+        return end
 
 
 def _targets(node: ast.AST) -> Names:

@@ -45,7 +45,7 @@ class Expressions(Transformer):
         self.scope = scope
         self.nested = nested  # rewrites a function in this one
         self.hoisted: list[ast.stmt] = []  # functions to define before the statement
-        self.is_in_generator = False
+        self.is_in_generator = self.is_in_lambda = False
         self.depth = 0
         self.maybe_bound: Names = NO_NAMES  # names that the statement may leave unbound
         self.definite: Names = NO_NAMES  # of these, bound where the expression runs
@@ -80,8 +80,9 @@ class Expressions(Transformer):
                 return ast.copy_location(runtime("surely", node), node)
             return ast.copy_location(runtime("known", node, ast.Constant(node.id)), node)
         if self.scope.may_be_unbound(node.id) and node.id not in self.comprehended:
-            is_free = ast.Constant(node.id not in self.scope.locals)
-            check = runtime("bound", thunk(node), ast.Constant(node.id), is_free)
+            is_free = self.is_in_lambda or node.id not in self.scope.locals
+            what = ast.Constant(node.id), ast.Constant(is_free)
+            check = runtime("bound", thunk(node), *what)
             return ast.copy_location(check, node)
         origin = None if node.id in self.comprehended else self.scope.origin(node.id)
         if origin is None:
@@ -274,7 +275,11 @@ class Expressions(Transformer):
             node.value = _iterated(node.value)
         return node
 
-    visit_Lambda = _visit_scope
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        saved, self.is_in_lambda = self.is_in_lambda, True
+        visited = self._visit_scope(node)
+        self.is_in_lambda = saved
+        return visited
 
     def _visit_keyed(self, node: ast.expr) -> ast.expr:
         return ast.copy_location(runtime("keyed", self._visit_scope(node)), node)

@@ -16,7 +16,7 @@ from wend.base.source import at, user_source
 from wend.capture.state.paths import keep_deciding_test
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, apply, recorder
-from wend.eager.promotion import tensor_type, wrapped
+from wend.eager.promotion import is_weak, tensor_type, wrapped
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import ranges
@@ -445,7 +445,7 @@ def _safe_stop(stop: Any, step: int) -> Any:
     return None if is_far else stop
 
 
-def _index_rows(array: Any) -> IndexedIterable:
+def _index_rows(array: Any, *, are_numbers: bool = False) -> IndexedIterable:
     size = tensor_type(array).dims[0]
     current = recorder.get()
     assert current is not None
@@ -456,7 +456,7 @@ def _index_rows(array: Any) -> IndexedIterable:
         item = apply(lists.list_get, rows, _as_index(k))
         if item.type.shape != ():
             item.link_view(array)  # in NumPy, a write to it would change the array
-        return item
+        return item.as_weak() if are_numbers else item
 
     return IndexedIterable(count, row, is_staged=isinstance(array, Staged), arrays=[array])
 
@@ -464,7 +464,9 @@ def _index_rows(array: Any) -> IndexedIterable:
 def _index_list(part: Any) -> IndexedIterable | None:
     """Index a list next to a range with traced bounds by the rows of an array of its items."""
     is_list = isinstance(part, (list, tuple)) and len(part) > 0
-    return _index_rows(stack(part)) if is_list and all(map(is_array_leaf, part)) else None
+    if not is_list or not all(map(is_array_leaf, part)):
+        return None
+    return _index_rows(stack(part), are_numbers=all(map(is_weak, part)))
 
 
 def _as_index(k: Any) -> Any:

@@ -211,7 +211,7 @@ def or_(left: Any, right: Thunk, state: State | None = None) -> Any:
 def not_(x: Any) -> Any:
     """Return `not x`."""
     x = as_test(x)
-    return ew.logical_not(truth(x)) if is_traced(x) else not x
+    return _as_bool(ew.logical_not(truth(x))) if is_traced(x) else not x
 
 
 def if_expression(test: Any, then: Thunk, other: Thunk, state: State | None = None) -> Any:

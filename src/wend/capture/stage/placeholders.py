@@ -11,8 +11,7 @@ from wend.base.errors import CarryError, explain
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.state import unbound
 from wend.capture.state.state import is_carried
-from wend.eager.promotion import tensor_type
-from wend.trace.recording.arguments import LeafType
+from wend.trace.recording.arguments import LeafType, leaf_type
 
 
 def placeholders(like: Any) -> Any:
@@ -22,7 +21,7 @@ def placeholders(like: Any) -> Any:
 
 
 def _placeholder(like: Any) -> Any:
-    return zeros_of(LeafType(tensor_type(like)))
+    return zeros_of(leaf_type(like))
 
 
 def zeros_of(leaf: LeafType) -> Any:

@@ -137,17 +137,18 @@ class ItemBefore:
     """The item that `target[key] += value` starts from, read before `value` is evaluated.
 
     Attributes:
-        key: the key.
+        key: the key; one that is an object is asked for its `__index__` again, to store.
+        position: what the target takes for it.
         item: the item; `MISSING` if it is a view, or is read of `array`.
         array: the traced array as it was, or None.
         target: the target.
     """
 
-    __slots__ = ("array", "item", "key", "target")
+    __slots__ = ("array", "item", "key", "position", "target")
 
     def __init__(self, target: Any, key: Any) -> None:
-        key = _position(target, key)
         self.target, self.key, self.item, self.array = target, key, MISSING, None
+        self.position = key = _position(target, key)
         recording, traced = current(), _as_traced(target, key)
         if traced is not None and recording is not None:
             self.array = recording.lift(traced)
@@ -168,12 +169,12 @@ class ItemBefore:
         """Return the item; of an array that has changed since, the old one unless it is a view."""
         if self.item is not MISSING:
             return self.item
-        recording, traced = current(), _as_traced(target, self.key)
+        recording, traced = current(), _as_traced(target, self.position)
         if self.array is None or recording is None or recording.lift(traced) is self.array:
-            return target[self.key]
-        item = recording.wrap(self.array)[self.key]
-        is_view = parts.is_basic(self.key) and not _is_scalar(item)
-        return target[self.key] if is_view else item
+            return target[self.position]
+        item = recording.wrap(self.array)[self.position]
+        is_view = parts.is_basic(self.position) and not _is_scalar(item)
+        return target[self.position] if is_view else item
 
 
 def _position(owner: Any, key: Any) -> Any:
@@ -207,12 +208,12 @@ def _as_traced(target: Any, key: Any) -> Any:
 def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     """Run `target[key] += value`, or another in-place operator; `key` may be an `ItemBefore`."""
     before = key if type(key) is ItemBefore else None
+    if before is None and type(target) is list:
+        before = ItemBefore(target, key)
+    position = _position(target, key) if before is None else before.position
     key = key if before is None else before.key
-    key = _position(target, key)
-    target = _writable(target, (value, key))
-    if before is None:
-        before = ItemBefore(target, key) if type(target) is list else None
-    item = operands.get_item(target, key) if before is None else before.item_in(target)
+    target = _writable(target, (value, position))
+    item = operands.get_item(target, position) if before is None else before.item_in(target)
     return set_item(operands.in_place(name, item, value), target, key)
 
 
@@ -279,10 +280,10 @@ def note_attribute_write(owner: Callable[[], Any], name: str, label: str) -> Non
 def set_item_of(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value`, with `value` evaluated first."""
     log_write_contents(lambda: owner, f"a {type(owner).__name__}.", is_store=True)
-    operands.set_item(owner, key, value)
+    operands.set_item(owner, _position(owner, key), value)
 
 
 def change_item(owner: Any, key: Any, operator: str, value: Callable[[], Any]) -> None:
     """Run `owner[key] += value`, or another in-place operator."""
-    old = operands.get_item(owner, key)
-    set_item_of(operands.in_place(operator, old, value()), owner, key)
+    before = ItemBefore(owner, key)
+    set_item_of(operands.in_place(operator, before.item_in(owner), value()), owner, before.key)

@@ -19,14 +19,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from wend.base.handling.handlers import note_entered, note_left
 from wend.base.source import user_frame
 from wend.capture.state import operands
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
-from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.attributes import class_of, example_of
 from wend.trace.recording.recording import is_traced_now
 
 
@@ -203,8 +201,7 @@ def _call(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _result_from_number(fun: Any, traced: _TracedResult, args: Any, kwargs: Any) -> Any:
     """Return what a function gives for a traced number that a method has returned."""
     owner, name, number = traced.owner, traced.name, traced.number
-    kind = class_of(number)
-    example = np.ones(1) if kind is np.ndarray else kind(1)
+    example = example_of(class_of(number))
     example_class = type(type(owner).__name__, (), {name: lambda self: example})
     _CHECKS[name](example_class())  # Python's error, if it is of another class
     if fun is reversed:

@@ -180,10 +180,14 @@ def _are_tuples_of_one_length(items: Sequence[Any]) -> bool:
 
 
 def _is_traced_integer(x: Any) -> bool:
-    return isinstance(x, Staged) and x.type.shape == () and x.type.dtype.kind in "iu"
+    if not isinstance(x, Staged) or x.type.shape != ():
+        return False
+    return x.type.dtype.kind in "iu" or (x.type.dtype == np.bool_ and x.weak)
 
 
 def _position(index: Any) -> Any:
+    if index.type.dtype == np.bool_:
+        return shaping.astype(index, int)
     return as_position(index, of_list=True) if index.type.dtype == np.uint64 else index
 
 

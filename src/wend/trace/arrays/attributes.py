@@ -52,6 +52,14 @@ def class_name(x: Any) -> str:
     return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
+def example_of(kind: type) -> Any:
+    """Return a value of a class that a traced value or list stands for."""
+    if kind is np.ndarray:
+        return np.ones(1)
+    is_number = issubclass(kind, (int, float, complex, np.generic))
+    return kind(1) if is_number else kind()
+
+
 def unsized(x: Any) -> str:
     """Return the text of the error that `len(x)` raises for a number."""
     if class_of(x) is np.ndarray:

@@ -109,6 +109,11 @@ class TensorList(ShownList):
             )
         )
 
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether its items are Python numbers."""
+        return self.treedef.is_leaf() and self.types[0].weak
+
     def copy(self) -> TensorList:
         """Return a list of the same items that can be changed independently."""
         return type(self)(self.lists, self.treedef, self.types)
@@ -227,7 +232,8 @@ class TensorList(ShownList):
         self.lists = [_emit(list_ops.list_new, element=type.type) for type in self.types]
 
     def _read_item(self, leaves: Sequence[Any], *, is_popped: bool) -> Any:
-        item = trees.unflatten(self.treedef, leaves)
+        pairs = zip(leaves, self.types, strict=True)
+        item = trees.unflatten(self.treedef, [_as_kind(leaf, type) for leaf, type in pairs])
         note_read(item, is_popped=is_popped)
         return item
 
@@ -422,6 +428,13 @@ def _common_type(types: Sequence[LeafType]) -> LeafType:
     dtype = result_dtype(*map(promotion_example, types))
     weak = all(type.weak for type in types)
     return replace(types[-1], type=types[-1].type.with_dtype(dtype), weak=weak)
+
+
+def _as_kind(leaf: Any, type: LeafType) -> Any:
+    """Return a number as one of Python, or a 0-d array, where the items of the list are."""
+    if type.weak:
+        return leaf.as_weak()
+    return leaf.as_zero_dim() if type.zero_dim else leaf
 
 
 def _takes(type: LeafType, item: LeafType) -> bool:

@@ -19,6 +19,7 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, read
 from wend.eager.promotion import is_weak
 from wend.ops.effects import LIST, LIST_OF_NUMBERS
+from wend.trace.arrays.attributes import class_name
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownField, ShownList, ShownText, text_conversion
 from wend.trace.recording.arguments import is_array_leaf
@@ -281,11 +282,13 @@ def _text_of_object(x: Any, conversion: str | None, spec: str) -> str:
     x = _with_own_texts(x)
     kind: Any = type(x)
     if conversion is None and (spec or kind.__format__ is not object.__format__):
-        return _called(kind.__format__, format, x, spec)
-    if conversion in ("r", "a") or kind.__str__ is object.__str__:
-        text = _called(kind.__repr__, repr, x)
+        return _called(kind.__format__, format, "__format__ must return a str, not {}", x, spec)
+    if conversion in ("r", "a"):
+        text = _called(kind.__repr__, repr, "__repr__ returned non-string (type {})", x)
+    elif kind.__str__ is object.__str__:
+        text = _called(kind.__repr__, repr, "__str__ returned non-string (type {})", x)
     else:
-        text = _called(kind.__str__, str, x)
+        text = _called(kind.__str__, str, "__str__ returned non-string (type {})", x)
     if conversion == "a":
         text = _in_ascii(text)
     if not spec:
@@ -304,12 +307,19 @@ def _in_ascii(text: str) -> str:
     )
 
 
-def _called(method: Any, builtin: Callable[..., str], *args: Any) -> str:
-    """Return the result of a special method, called through its builtin unless it is a user's."""
+def _called(method: Any, builtin: Callable[..., str], wrong: str, *args: Any) -> str:
+    """Return the result of a special method, called through its builtin unless it is a user's.
+
+    Raises:
+        TypeError: it is no text; `wrong` is what Python says then.
+    """
     if not isinstance(method, FunctionType):
         return builtin(*args)
     text = capture_method(method)(*args)
-    return text if isinstance(text, str) else builtin(*args)  # which raises
+    if isinstance(text, str):
+        return text
+    name = class_name(text) if isinstance(text, Staged) else type(text).__name__
+    raise TypeError(wrong.format(name))
 
 
 class _OwnText:
