@@ -112,7 +112,7 @@ def _is_instance_of_one(x: Any, kinds: tuple[Any, ...]) -> Any:
     for k, kind in enumerate(kinds, start=1):
         is_one = is_instance(x, kind)
         if isinstance(is_one, Staged):
-            others = lambda rest=kinds[k:]: _is_instance_of_one(x, rest)  # noqa: E731
+            others = lambda following=kinds[k:]: _is_instance_of_one(x, following)  # noqa: E731
             return if_value(is_one, lambda: True, others, None, "isinstance")
         if is_one:
             return True

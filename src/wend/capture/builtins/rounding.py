@@ -67,9 +67,9 @@ def _round_by_inexact_power(x: Any, digits: int) -> Any:
     if digits < 0:
         unit = 10.0**-digits
         return ew.rint(x / unit) * unit
-    unit, rest = 10.0 ** min(digits, 300), 10.0 ** max(digits - 300, 0)
-    scaled = x * unit * rest
-    return ew.where(ew.absolute(scaled) < _MIN_INTEGRAL_FLOAT, ew.rint(scaled) / unit / rest, x)
+    unit, factor = 10.0 ** min(digits, 300), 10.0 ** max(digits - 300, 0)
+    scaled = x * unit * factor
+    return ew.where(ew.absolute(scaled) < _MIN_INTEGRAL_FLOAT, ew.rint(scaled) / unit / factor, x)
 
 
 def _product_error(x: Any, y: float, product: Any) -> Any:
