@@ -283,6 +283,9 @@ def _exclusive_times(event: Event) -> Iterator[tuple[ProfilePart, int, float, Ha
     for k, part in enumerate(parts):
         if part.loop is not None:
             exclusive[part.loop] -= part.seconds * shares[k]
+    for k, part in enumerate(parts):
+        if part.is_concurrent and inside[k] > part.seconds:
+            exclusive[k] = 0.0  # and not what rounding leaves
     keys: list[tuple[Hashable, ...]] = []
     depths: list[int] = []
     seen: Counter[Hashable] = Counter()
