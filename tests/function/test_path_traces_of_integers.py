@@ -185,7 +185,7 @@ def test_what_lists_of_unknown_length_refuse():
         while x > 1.0:
             out.append(x)
             x = x / 2.0
-        return x in out
+        return len(set(out))
 
     with pytest.raises(ConcreteValueError, match="needs its length"):
         array(5.0)

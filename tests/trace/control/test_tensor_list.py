@@ -160,3 +160,20 @@ def test_positions_are_those_of_python(backend: str) -> None:
 
 def _summed(fun: Any) -> Any:
     return lambda x, n, k: np.sum(fun(x, n, k))
+
+
+@pytest.mark.parametrize("name", ["==", "!=", "<", "<=", ">", ">="])
+def test_lists_that_loops_fill_are_not_compared(name: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"def compared(a, b): return a {name} b", scope)
+
+    @wend.function
+    def fun(x):
+        out = []
+        while x > 1.0:
+            out.append(x)
+            x = x / 2.0
+        return scope["compared"](out, [1.0])
+
+    with pytest.raises(wend.WendError, match=r"cannot be compared\.\n.*wnp\.stack"):
+        fun(5.0)

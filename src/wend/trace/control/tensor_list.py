@@ -316,6 +316,13 @@ class TensorList(ShownList):
 
     __hash__ = object.__hash__
 
+    def _order(self, other: object) -> Any:
+        if isinstance(other, (TensorList, list)):
+            raise self._unsupported("be compared", "compare its items: wnp.stack(...) == x.")
+        return NotImplemented
+
+    __lt__ = __le__ = __gt__ = __ge__ = _order
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise self._length_error("a NumPy array", "use wnp.stack(...) of it.")
 
