@@ -10,6 +10,7 @@ from tests.trace.sizes.test_integers import N, value
 
 import wend
 import wend.numpy as wnp
+from wend.base.errors import CarryError
 from wend.ir.types import symbols
 from wend.trace.sizes.integers import constant, symbolic
 from wend.trace.sizes.result_sizes import reshape_sizes, slice_size
@@ -149,6 +150,23 @@ def test_masks_that_are_computed_alike_are_one_size() -> None:
         return y
 
     wend.function(changed)(x, 0.3)
+
+
+def test_what_masks_of_the_size_of_a_trip_select_changes_with_the_trip() -> None:
+    """The array that the loop carries is refused before any run."""
+
+    def parts(x, c, n):
+        part = x[np.broadcast_to(c > 0, x.shape)]
+        i = 1
+        while i < n:
+            first = x[:i]
+            part = first[np.broadcast_to(c > 0, first.shape)]
+            i = i + 1
+        return part
+
+    number, count = wend.TensorSpec(()), wend.TensorSpec((), np.int64)
+    with pytest.raises(CarryError, match="let it have the same shape"):
+        wend.function(parts).get_concrete_function(wend.TensorSpec([None]), number, count)
 
 
 def test_an_array_of_the_shape_of_another_has_its_size() -> None:

@@ -97,8 +97,10 @@ class SizeTable:
         node = value.node
         if node is None or not depth or not _is_simple(node):
             return self.source(value)
-        operands = node.operands[:1] if node.op is shaping.broadcast_to else node.operands
-        parts = [self.expression(operand, depth - 1) for operand in operands]
+        if node.op is shaping.broadcast_to:
+            number = self.expression(node.operands[0], depth - 1)
+            return DerivedSize(node.op.name, (number, *map(self.of_dim, value.tensor.dims)))
+        parts = [self.expression(operand, depth - 1) for operand in node.operands]
         return DerivedSize(node.op.name, (attrs_key(node), *parts))
 
     def name_sizes(
@@ -154,7 +156,9 @@ def _is_simple(node: Node) -> bool:
     """Return whether a node repeats a number, is one, or computes element by element."""
     if node.op is creating.constant:
         return node.results[0].tensor.shape == ()
-    return node.op is shaping.broadcast_to or is_elementwise(node)
+    if node.op is shaping.broadcast_to:
+        return node.results[0].tensor.shape is not None
+    return is_elementwise(node)
 
 
 def _quotient(x: Polynomial, y: Polynomial) -> Polynomial | None:
