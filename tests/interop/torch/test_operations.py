@@ -29,6 +29,24 @@ def test_views_are_read_as_they_are() -> None:
         assert f(view).is_contiguous()
 
 
+def test_zeros_without_memory_are_read() -> None:
+    """Tangents may be such tensors."""
+    f = as_torch(lambda x: x * 2 + 1)
+    for zeros in 2 * [torch._efficientzerotensor((5,)), torch.zeros(5)]:
+        assert f(zeros).tolist() == 5 * [1.0]
+        with wend.config(backend="numpy"):
+            assert as_torch(lambda x: x * 2 + 1)(zeros).tolist() == 5 * [1.0]
+
+
+def test_results_are_on_the_cpu_whatever_the_default_device() -> None:
+    f = as_torch(lambda x: (x * 2 + 1, x.sum(), x[:0]))
+    x = torch.arange(3.0)
+    for _ in range(2):
+        with torch.device("meta"):
+            results = f(x)
+        assert [y.tolist() for y in results] == [[1.0, 3.0, 5.0], 3.0, []]
+
+
 def test_results_have_memory_of_their_own() -> None:
     x = torch.tensor([1.0, 2.0])
     same, again = as_torch(lambda x: (x, x))(x)

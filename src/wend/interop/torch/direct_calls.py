@@ -94,7 +94,9 @@ def _compiled(
         all_are_plain=of_each(names, "type({x}) in PLAIN_TENSORS", " and "),
         types=of_each(names, "{x}.dtype, {x}.shape"),
         all_are_readable=of_each(
-            names, "{x}.is_cpu and {x}.is_contiguous() and not {x}.is_neg()", " and "
+            names,
+            "{x}.is_cpu and {x}.is_contiguous() and not ({x}.is_neg() or {x}._is_zerotensor())",
+            " and ",
         ),
         models=of_each(results, "like_{x}, ", ""),
         allocations=of_each(results, "{x} = empty_like(like_{x})", "; "),

@@ -25,8 +25,14 @@ def to_numpy(x: Any) -> np.ndarray:
         raise TypeMismatchError(f"expected a tensor, found {type(x).__name__}: {x!r:.60}")
     if not x.is_cpu:
         raise _ElsewhereError(not_on_cpu_text(x.device))
-    array: np.ndarray = x.detach().resolve_conj().resolve_neg().numpy()
+    array: np.ndarray = resolved(x).numpy()
     return array
+
+
+def resolved(x: Any) -> Any:
+    """Return a tensor whose memory holds its elements as they are."""
+    x = x.detach().resolve_conj().resolve_neg()
+    return x.clone() if x._is_zerotensor() else x  # zeros, as tangents may be, without memory
 
 
 def dtype_of(type: ArrayType) -> Any:
@@ -61,18 +67,18 @@ def _prepare(function: FlatFunction) -> Any:
 
 
 def _model(type: ArrayType) -> Any:
-    """Return a tensor of which `torch.empty_like` makes results; it takes no memory."""
+    """Return a tensor on the CPU of which `torch.empty_like` makes results; it takes no memory."""
     if np.prod(type.shape, dtype=np.int64) > 1:  # results then are in C order
-        return torch.empty((), dtype=dtype_of(type)).expand(type.shape)
-    return torch.empty(type.shape, dtype=dtype_of(type))
+        return torch.empty((), dtype=dtype_of(type), device="cpu").expand(type.shape)
+    return torch.empty(type.shape, dtype=dtype_of(type), device="cpu")
 
 
 def _contiguous(x: Any) -> Any:
     """Return a tensor whose memory is its elements in C order."""
     if not x.is_cpu:
         raise _ElsewhereError(not_on_cpu_text(x.device))
-    if x.is_complex() or x.is_neg():
-        x = x.detach().resolve_conj().resolve_neg()
+    if x.is_complex() or x.is_neg() or x._is_zerotensor():
+        x = resolved(x)
     return x if x.is_contiguous() else x.detach().contiguous()
 
 
