@@ -28,6 +28,14 @@ from wend.numpy.shaping import known_size
 
 
 # Orders
+def without_nan(keys: Any) -> Any:
+    """Return keys to sort; NaN raises, since Python puts it where its algorithm happens to."""
+    if dtype_of(keys).kind != "f":
+        return keys
+    text = "sorted() of NaN has no order that is defined; np.sort puts NaN last"
+    return require(keys, reducing.any(ew.isnan(keys)), ValueError, text)
+
+
 @implements(np.partition)
 def partition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None

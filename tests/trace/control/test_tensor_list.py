@@ -177,3 +177,39 @@ def test_lists_that_loops_fill_are_not_compared(name: str) -> None:
 
     with pytest.raises(wend.WendError, match=r"cannot be compared\.\n.*wnp\.stack"):
         fun(5.0)
+
+
+def test_only_numbers_with_an_order_are_sorted() -> None:
+    @wend.function
+    def ordered(xs):
+        out = []
+        for x in xs:
+            if x != 0:
+                out.append(x)
+        out.sort()
+        return out
+
+    @wend.function
+    def rows(xs):
+        out = []
+        for x in xs:
+            if x != 0:
+                out.append(xs * x)
+        out.sort()
+        return out
+
+    @wend.function
+    def searched(xs):
+        out = []
+        for x in xs:
+            if x != 0:
+                out.append(x)
+        return out.count(xs)
+
+    assert ordered(np.array([3.0, 0.0, -1.0])) == [-1.0, 3.0]
+    with pytest.raises(ValueError, match="of NaN has no order"):
+        ordered(np.array([3.0, np.nan, -1.0]))
+    with pytest.raises(TypeError, match="sort a list of numbers"):
+        rows(np.array([3.0, 0.0, -1.0]))
+    with pytest.raises(TypeError, match="compare the items one by one"):
+        searched(np.array([3.0, 0.0, -1.0]))

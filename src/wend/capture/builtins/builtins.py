@@ -421,7 +421,7 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
                 "part, and order them by wnp.argsort: x[order].",
             )
         )
-    columns = [_without_nan(shaping.stack(column)) for column in columns]
+    columns = [orders.without_nan(shaping.stack(column)) for column in columns]
     if reverse:  # the sort stays stable
         columns = [column[::-1] for column in columns]
     if len(columns) == 1:
@@ -454,14 +454,6 @@ def _is_number(x: Any) -> bool:
         or isinstance(x, np.generic)
         or (isinstance(x, Tracer) and x.type.shape == () and not x.zero_dim)
     )
-
-
-def _without_nan(keys: Any) -> Any:
-    """Return keys to sort; NaN raises, since Python puts it where its algorithm happens to."""
-    if tensor_type(keys).dtype.kind != "f":
-        return keys
-    text = "sorted() of NaN has no order that is defined; np.sort puts NaN last"
-    return checked(keys, (reducing.any(ew.isnan(keys)), ValueError, text))
 
 
 STAGED: dict[Callable[..., Any], Callable[..., Any]] = {

@@ -49,8 +49,12 @@ def _binary(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Any, Any]
     return forward, reflected
 
 
-def _of_value(function: Callable[[Any], Any]) -> Any:
-    return lambda self: function(self.read())
+_NEEDED = "a number is needed where this run has None ({})"
+
+
+def _of_value(function: Callable[[Any], Any], text: str = _NEEDED) -> Any:
+    """Return a function of the number; `text` is the error where the run has None."""
+    return lambda self: function(self._checked(text.format("'NoneType'")))
 
 
 class NoneInRun(Staged):
@@ -77,7 +81,7 @@ class NoneInRun(Staged):
 
     def read(self) -> Any:
         """Return the number, with the check that the run has one."""
-        return self._checked("a number is needed where this run has None ('NoneType')")
+        return self._checked(_NEEDED.format("'NoneType'"))
 
     def required(self, symbol: str, other: Any, *, is_right: bool = False) -> Any:
         """Return the number as an operand, with the check that the run has one."""
@@ -175,6 +179,9 @@ class NoneInRun(Staged):
     __truediv__, __rtruediv__ = _binary("/", operator.truediv)
     __floordiv__, __rfloordiv__ = _binary("//", operator.floordiv)
     __mod__, __rmod__ = _binary("%", operator.mod)
+    __divmod__, __rdivmod__ = _binary("divmod()", divmod)
+    __lshift__, __rlshift__ = _binary("<<", operator.lshift)
+    __rshift__, __rrshift__ = _binary(">>", operator.rshift)
     __pow__, __rpow__ = _binary("** or pow()", operator.pow)
     __matmul__, __rmatmul__ = _binary("@", operator.matmul)
     __and__, __rand__ = _binary("&", operator.and_)
@@ -184,16 +191,16 @@ class NoneInRun(Staged):
     __le__, _ = _binary("<=", operator.le)
     __gt__, _ = _binary(">", operator.gt)
     __ge__, _ = _binary(">=", operator.ge)
-    __neg__ = _of_value(operator.neg)
-    __pos__ = _of_value(operator.pos)
-    __abs__ = _of_value(operator.abs)
-    __invert__ = _of_value(operator.invert)
+    __neg__ = _of_value(operator.neg, "bad operand type for unary -: {}")
+    __pos__ = _of_value(operator.pos, "bad operand type for unary +: {}")
+    __abs__ = _of_value(operator.abs, "bad operand type for abs(): {}")
+    __invert__ = _of_value(operator.invert, "bad operand type for unary ~: {}")
     __int__ = _of_value(int)
     __float__ = _of_value(float)
     __complex__ = _of_value(complex)
-    __index__ = _of_value(operator.index)
-    __len__ = _of_value(len)
-    __iter__ = _of_value(iter)
+    __index__ = _of_value(operator.index, "{} object cannot be interpreted as an integer")
+    __len__ = _of_value(len, "object of type {} has no len()")
+    __iter__ = _of_value(iter, "{} object is not iterable")
 
     def __eq__(self, other: object) -> Any:
         return self.equals(other)
@@ -289,21 +296,23 @@ def settle(*values: Any) -> list[Any]:
     """
     if not _is_in_use.get():
         return [*values]
-    seen: dict[int, Any] = {}
+    seen: dict[int, tuple[Any, Any]] = {}
     return [_settled(value, seen) for value in values]
 
 
-def _settled(part: Any, seen: dict[int, Any]) -> Any:
+def _settled(part: Any, seen: dict[int, tuple[Any, Any]]) -> Any:
+    """Return a part as it is settled; `seen` has, by their numbers, parts and what they became."""
     if isinstance(part, NoneInRun):
         return part.decided("None or a number outlives the call")
     if id(part) in seen:
-        return part
-    seen[id(part)] = part
+        return seen[id(part)][1]
+    seen[id(part)] = part, part
     if isinstance(part, tuple):
         items = [_settled(item, seen) for item in part]
-        if all(map(operator.is_, items, part)):
-            return part
-        return part._make(items) if hasattr(part, "_make") else tuple(items)
+        if not all(map(operator.is_, items, part)):
+            new = part._make(items) if hasattr(part, "_make") else tuple(items)
+            seen[id(part)] = part, new
+        return seen[id(part)][1]
     places: dict[Any, Any] = {}
     if isinstance(part, (list, deque)):
         places = dict(enumerate(part))

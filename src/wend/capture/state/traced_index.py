@@ -136,6 +136,12 @@ def set_item_at(items: list[Any], index: Any, value: Any) -> None:
     """
     recording = current()
     assert recording is not None
+    if items and type(value) is tuple and _are_tuples_of_one_length([value, *items]):
+        columns = [[*column] for column in zip(*items, strict=True)]
+        for column, part in zip(columns, value, strict=True):
+            set_item_at(column, index, part)
+        items[:] = zip(*columns, strict=True)
+        return
     is_of_arrays = bool(items) and all(map(_is_array, (value, *items)))
     counts_trips = python_may_run.get() and _depends_on_carry(read(index))
     if counts_trips or not is_of_arrays or len(items) > _MAX_STORED or not _are_alike(items, value):

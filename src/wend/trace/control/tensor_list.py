@@ -29,7 +29,7 @@ from wend.eager.promotion import as_array, cast, result_dtype
 from wend.ir.graph import Value
 from wend.ir.types import ListType, accepts
 from wend.numpy import elementwise as ew
-from wend.numpy import reducing, shaping
+from wend.numpy import orders, reducing, shaping
 from wend.numpy.slices import as_position
 from wend.ops import lists as list_ops
 from wend.ops.effects import LIST, LIST_OF_NUMBERS
@@ -38,7 +38,7 @@ from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
 from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.shown_text import ShownField, ShownList, ShownText
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.recording.arguments import LeafType, leaf_type, promotion_example
+from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type, promotion_example
 from wend.trace.recording.recording import current
 from wend.trace.sizes.lengths import items_shape, static_length
 from wend.trace.state.effects import raise_if
@@ -192,9 +192,12 @@ class TensorList(ShownList):
                 add_may_aliases(item, list.held_aliases)
         return self._read_item(items, is_popped=True)
 
-    def _pop_first(self) -> Any:
+    def _check_not_empty(self) -> None:
         if not raising.divert(lambda: self.length() == 0, IndexError, lambda: self._EMPTY):
             raise_if(self.length() == 0, IndexError, self._EMPTY)
+
+    def _pop_first(self) -> Any:
+        self._check_not_empty()
         items = [_emit(list_ops.list_get, list, self._position(0)) for list in self.lists]
         self.become(self._slice(slice(1, None)))
         return self._read_item(items, is_popped=True)
@@ -204,10 +207,12 @@ class TensorList(ShownList):
         self.become(self._slice(slice(None, None, -1)))
 
     def sort(self, *, key: Any = None, reverse: bool = False) -> None:
-        """Sort items that are numbers."""
+        """Sort items that are numbers; NaN raises."""
         if key is not None or reverse:
             raise self._unsupported(".sort() by keys, or in reverse", "write sorted(out, …).")
-        self.lists = [_emit(list_ops.list_unstack, np.sort(self.items()))]
+        if any(type.type.shape != () for type in self.types):
+            raise self._unsupported(".sort() arrays", "sort a list of numbers.")
+        self.lists = [_emit(list_ops.list_unstack, np.sort(orders.without_nan(self.items())))]
 
     def has(self, item: Any) -> Any:
         """Return whether an item, a number or container of numbers, is equal, as a traced bool."""
@@ -219,10 +224,12 @@ class TensorList(ShownList):
 
     def _matches(self, item: Any) -> Any:
         leaves, treedef = trees.flatten(item)
-        if any(type.type.shape != () for type in self.types):
+        are_numbers = all(map(is_array_leaf, leaves))
+        types = [*self.types, *map(leaf_type, leaves)] if are_numbers else self.types
+        if any(type.type.shape != () for type in types):
             raise self._length_error("a search", "compare the items one by one, in a loop.")
         columns = trees.flatten(self.stack())[0]
-        if not trees.is_same_structure(treedef, self.treedef):
+        if not are_numbers or not trees.is_same_structure(treedef, self.treedef):
             return ew.logical_and(ew.equal(columns[0], columns[0]), False)
         matches = [ew.equal(column, x) for column, x in zip(columns, leaves, strict=True)]
         return functools.reduce(ew.logical_and, matches)
@@ -427,7 +434,13 @@ class TensorDeque(TensorList):
 
     def pop(self) -> Any:  # type: ignore[override]
         """Remove the last item and return it."""
+        self._check_not_empty()
         return super().pop()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise TypeError("sequence index must be integer, not 'slice'")
+        return super().__getitem__(index)
 
 
 def _common_type(types: Sequence[LeafType]) -> LeafType:
