@@ -18,7 +18,8 @@ How long a chunk takes is not known before. So the caller computes the first one
 they have taken 0.05 ms. A caller that waits for helpers handles signals; the error of its handler
 sets the limit, an i64 below which chunks may go on, to -1.
 
-After a loop helpers spin for some microseconds, yielding to other threads; then they sleep.
+After a loop helpers spin for a third of a millisecond, yielding to other threads; then they sleep.
+To wake one takes as long on a virtual machine, and the next loop often comes sooner.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MIN_PARALLEL_COST = 1 << 20
 _MIN_CHUNK_COST, _MAX_CHUNKS_PER_THREAD = 1 << 17, 4
 # Chunks that have run for so long on one thread are worth waking up helpers for the others
 _MIN_CHUNKS_NS = 50_000
-_MAX_SPINS = 40  # polls for work before a helper sleeps
+_MAX_SPINS = 1_000  # polls for work before a helper sleeps: some 0.3 ms
 _OPEN_BIT = 1 << 32  # set in `inside` while there are chunks; the rest counts active helpers
 
 DECLARATION = """declare void @wend.parallel(ptr, ptr, i64, i64, i64) nounwind
