@@ -63,7 +63,7 @@ from wend.capture.stage.operators import (
 )
 from wend.capture.stage.raises import divert_operation
 from wend.capture.stage.truth import truth_of
-from wend.capture.state import none_in_run, one_shot_iterators, operands
+from wend.capture.state import one_shot_iterators, operands, optional_value
 from wend.capture.state.assignments import (
     ItemBefore,
     change_item,
@@ -239,7 +239,7 @@ vars(RUNTIME_FUNCTIONS).update(
     try_finally=try_finally,
 )
 operands.call, operands.not_, operands.remainder = call, not_, strings.remainder
-operands.numbers, none_in_run.compare = none_in_run.numbers, compare
+operands.numbers, optional_value.compare = optional_value.numbers, compare
 # What lower layers ask about handlers
 handlers.is_rewritten = is_captured
 raising.divert = divert_operation

@@ -30,7 +30,7 @@ from wend.capture.stage.item_comparisons import (
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.capture.stage.truth import as_test, truth
 from wend.capture.state import operands
-from wend.capture.state.none_in_run import NoneInRun
+from wend.capture.state.optional_value import OptionalValue
 from wend.capture.syntax.names import RUNTIME
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
@@ -72,7 +72,7 @@ def type_of(x: Any) -> type:
     if not isinstance(x, Staged):
         read_class_of(x)
         return _STANDS_FOR.get(type(x), type(x))
-    return type_of(x.decided("a type is needed")) if isinstance(x, NoneInRun) else class_of(x)
+    return type_of(x.decided("a type is needed")) if isinstance(x, OptionalValue) else class_of(x)
 
 
 _STANDS_FOR: dict[type, type] = {
@@ -90,7 +90,7 @@ def is_scalar(x: Any) -> bool:
 
 def is_instance(x: Any, kinds: Any) -> Any:
     """Return `isinstance(x, kinds)`, where a traced value has the type that it stands for."""
-    if isinstance(x, NoneInRun):
+    if isinstance(x, OptionalValue):
         number, none = is_instance(x.value, kinds), isinstance(None, kinds)
         return number if number is none else x.equals(None) if none else x != None  # noqa: E711
     if isinstance(kinds, types.UnionType):

@@ -30,7 +30,7 @@ from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
 from wend.capture.state import made_objects, one_shot_iterators, unbound, unsure_iterators
-from wend.capture.state.none_in_run import in_loop
+from wend.capture.state.optional_value import in_loop
 from wend.capture.state.paths import deciding_test
 from wend.capture.state.special_methods import iterated, owner_of
 from wend.capture.state.state import State, holds_staged
@@ -353,7 +353,7 @@ class StagingAttempt:
         self._rests = raises.mark()
         self.failure: Exception | None = None
         self.first_trip_may_differ = False  # the reason of the failure
-        self.changes_none = False  # a reason, too
+        self.changes_optionals = False  # a reason, too
         self.peelable_trips = MAX_PEELED_TRIPS
         self.memory: Memory | None = None  # None: what the settings say
         self.iterated_arrays: Sequence[Any] = ()  # arrays whose rows are the items
@@ -423,11 +423,11 @@ class StagingAttempt:
         """
         if self.first_trip_may_differ and self.peelable_trips and self._try_peeled(test, body):
             return True
-        if not self.changes_none:
+        if not self.changes_optionals:
             return False
         failure, needed = self.failure, self.needed_concrete_value
         self.rewind()
-        if self.try_stage(test, body, always=always, carries_none=True):
+        if self.try_stage(test, body, always=always, carries_optionals=True):
             return True
         self.failure, self.needed_concrete_value = failure, needed
         return False
@@ -473,7 +473,7 @@ class StagingAttempt:
             raise attempt.failure
 
     def try_stage(
-        self, test: Thunk, body: Thunk, *, always: bool, carries_none: bool = False
+        self, test: Thunk, body: Thunk, *, always: bool, carries_optionals: bool = False
     ) -> bool:
         """Record the loop from the current state; on failure set `failure`."""
         start = self.state.get()
@@ -485,7 +485,7 @@ class StagingAttempt:
             always=always,
             python_may_run=may_run,
             memory=self.memory,
-            carries_none=carries_none,
+            carries_optionals=carries_optionals,
         )
         by_python = may_run or python_may_run.get()
         try:
@@ -495,7 +495,7 @@ class StagingAttempt:
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may still run it
             self.failure = error
             self.first_trip_may_differ = loop.first_trip_may_differ
-            self.changes_none = loop.changes_none and not carries_none
+            self.changes_optionals = loop.changes_optionals and not carries_optionals
             self.needed_concrete_value = by_python and isinstance(error, ConcreteValueError)
             unpromoted = self.state.rollback()
             entry = [*unpromoted, *loop.entry[len(unpromoted) :]]

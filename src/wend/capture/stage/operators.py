@@ -35,7 +35,7 @@ from wend.capture.stage.item_comparisons import (
 from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import one_shot_iterators, operands
-from wend.capture.state.none_in_run import NoneInRun, numbers
+from wend.capture.state.optional_value import OptionalValue, numbers
 from wend.capture.state.paths import decided_truth
 from wend.capture.state.state import State
 from wend.eager.dispatch import Staged
@@ -69,9 +69,9 @@ def is_(a: Any, b: Any) -> Any:
         AliasError: whether the two are one object is known only at run time.
     """
     if b is None:
-        return a.equals(None) if isinstance(a, NoneInRun) else a is None
+        return a.equals(None) if isinstance(a, OptionalValue) else a is None
     note_comparison(a, b)
-    if isinstance(a, NoneInRun) or isinstance(b, NoneInRun):
+    if isinstance(a, OptionalValue) or isinstance(b, OptionalValue):
         return is_(*numbers(a, "is", b))
     a, b = _traced(a), _traced(b)
     if a is b or not (isinstance(a, Tracer) or isinstance(b, Tracer)):

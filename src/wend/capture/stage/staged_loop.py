@@ -32,13 +32,13 @@ from wend.capture.stage.truth import truth
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
-from wend.capture.state.none_in_run import NoneInRun, none_in_run
 from wend.capture.state.not_carried import (
-    NoneAtTimesError,
+    OptionalCarryError,
     check_not_carried,
+    is_optional,
     is_replaced,
-    none_at_times,
 )
+from wend.capture.state.optional_value import OptionalValue, optional_values
 from wend.capture.state.state import Discovery, Reference, State, is_carried
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.dispatch import Staged
@@ -70,8 +70,8 @@ class StagedLoop:
         set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
         first_trip_may_differ: whether recording failed on a type, a structure, an unbound name or
             an error, which the first trip may have otherwise than the others.
-        changes_none: whether a value is None and a number in turn.
-        carries_none: whether it carries such values, with a flag.
+        changes_optionals: whether a value is None in some trips and a number in others.
+        carries_optionals: whether it carries such values, with a flag.
         slots: what it carries for exceptions that end it.
         log: the heap writes of the last trace.
     """
@@ -85,13 +85,13 @@ class StagedLoop:
         always: bool,
         python_may_run: bool,
         memory: Memory | None = None,
-        carries_none: bool = False,
+        carries_optionals: bool = False,
     ) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.python_may_run = python_may_run  # if the loop cannot be recorded
         self.memory = memory
-        self.first_trip_may_differ = self.changes_none = False
-        self.carries_none = carries_none
+        self.first_trip_may_differ = self.changes_optionals = False
+        self.carries_optionals = carries_optionals
         self.entry = initial_values(state, outer)
         self.start = list(self.entry)
         # Outer arrays that the loop updates in place: initially those that the source may update.
@@ -112,7 +112,7 @@ class StagedLoop:
         except Exception as error:
             for array in self.promoted:
                 demote(array)
-            self.changes_none = isinstance(error, NoneAtTimesError)
+            self.changes_optionals = isinstance(error, OptionalCarryError)
             if isinstance(error, (CarryError, StructureError, NameError, StagedRaiseError)):
                 self.first_trip_may_differ = True
             raise
@@ -176,8 +176,8 @@ class StagedLoop:
         """Carry what is None at times with a flag; return whether there is any that had none."""
         has_new = False
         for k, values in enumerate(zip(self.start, self.tested, ends, strict=False)):
-            if self.carries_none and none_at_times(self.state.names[k], values):
-                self.entry[k] = none_in_run(values, placeholders)[0]
+            if self.carries_optionals and is_optional(self.state.names[k], values):
+                self.entry[k] = optional_values(values, placeholders)[0]
                 has_new = has_new or self.entry[k] is not self.start[k]
         return has_new
 
@@ -383,8 +383,8 @@ class StagedLoop:
         """Return values that were left, with whether they are bound where they entered so."""
         flagged = list(values)
         for k, start in enumerate(self.start[: len(values)]):
-            if isinstance(start, NoneInRun):
-                flagged[k] = none_in_run([start, values[k]], placeholders)[1]
+            if isinstance(start, OptionalValue):
+                flagged[k] = optional_values([start, values[k]], placeholders)[1]
             if not isinstance(start, unbound.BoundInRun):
                 continue
             is_unknown = values[k] is UNBOUND and self.state.names[k] in unbound.reasons()
@@ -396,7 +396,7 @@ class StagedLoop:
     def _check_kinds(self, values: Sequence[Any]) -> None:
         """Check that values which cannot be carried do not change."""
         fixed = self.where, self.state, self.carried, self.start
-        check_not_carried(*fixed, values, carries_none=self.carries_none)
+        check_not_carried(*fixed, values, carries_optionals=self.carries_optionals)
 
     def _next_leaves(self, ends: Sequence[Any]) -> list[Any]:
         names = self.state.names

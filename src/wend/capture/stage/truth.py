@@ -9,7 +9,7 @@ from wend.base.errors import ShapeError, explain
 from wend.base.source import at, user_source
 from wend.capture.libraries import is_library
 from wend.capture.state import operands
-from wend.capture.state.none_in_run import NoneInRun
+from wend.capture.state.optional_value import OptionalValue
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
@@ -23,7 +23,7 @@ from wend.trace.recording.recording import current
 def as_test(x: Any) -> Any:
     """Return what decides as a value does: whether a list has items, what `__bool__` returns."""
     kind = type(x)
-    if isinstance(x, NoneInRun):
+    if isinstance(x, OptionalValue):
         return x.truth(truth)
     if kind is bool or isinstance(x, Staged):
         return x

@@ -9,15 +9,15 @@ from wend.base.errors import StructureError, explain
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.state.list_promotion import may_grow
 from wend.capture.state.merged_instances import is_mergeable
-from wend.capture.state.none_in_run import NoneInRun, may_be_none
+from wend.capture.state.optional_value import OptionalValue, may_be_none
 from wend.capture.state.state import Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.state.creation import is_new
 
 
-class NoneAtTimesError(StructureError):
-    """A value is None and a number in turn: a loop may carry it with a flag."""
+class OptionalCarryError(StructureError):
+    """A value is None in some trips and a number in others: a loop may carry it with a flag."""
 
 
 def check_not_carried(
@@ -27,7 +27,7 @@ def check_not_carried(
     start: Sequence[Any],
     values: Sequence[Any],
     *,
-    carries_none: bool,
+    carries_optionals: bool,
 ) -> None:
     """Check that values which cannot be carried do not change in a trip.
 
@@ -44,10 +44,10 @@ def check_not_carried(
         )
         if isinstance(old, Reference) and is_traced_list:
             continue  # a list that an inner loop appends to
-        is_none_at_times = none_at_times(state.names[k], (old, new))
-        if _grows(state, k, old, new) or (is_none_at_times and carries_none):
+        is_optional_carry = is_optional(state.names[k], (old, new))
+        if _grows(state, k, old, new) or (is_optional_carry and carries_optionals):
             continue
-        error = NoneAtTimesError if is_none_at_times else StructureError
+        error = OptionalCarryError if is_optional_carry else StructureError
         raise error(
             explain(
                 f"{where}: `{state.names[k]}` changes in the loop from "
@@ -65,11 +65,11 @@ def _grows(state: State, k: int, old: Any, new: Any) -> bool:
     return is_list and is_longer and is_carried(new)
 
 
-def none_at_times(name: str, values: Sequence[Any]) -> bool:
-    """Return whether a variable or attribute is None and a number in turn."""
+def is_optional(name: str, values: Sequence[Any]) -> bool:
+    """Return whether a variable or attribute is None at some times and a number at others."""
     if name == RETURN_VALUE or any(map(is_new, values)):
         return False
-    some_is_none = any(value is None or isinstance(value, NoneInRun) for value in values)
+    some_is_none = any(value is None or isinstance(value, OptionalValue) for value in values)
     return some_is_none and all(value is None or may_be_none(value) for value in values)
 
 
@@ -79,4 +79,4 @@ def is_replaced(old: Any, new: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return value.described() if isinstance(value, NoneInRun) else repr(value)
+    return value.described() if isinstance(value, OptionalValue) else repr(value)

@@ -1,4 +1,4 @@
-"""Fast paths of eager calls: one Python function asks and does all, in straight code.
+"""Fast paths of eager calls: one Python function for each number of arguments, in straight code.
 
 What PyTorch's own calls take in C++, a call from here takes in Python: about 0.05 µs for each
 question to a tensor, and 0.1 µs for each function or list between. So the code is made for a number
@@ -52,9 +52,8 @@ class DirectCalls:
 
     def __init__(self) -> None:
         self.by_count: dict[int, Callable[..., Any]] = {}
-        self._kinds: dict[
-            int, tuple[int, bool]
-        ] = {}  # the number of results, and whether it is one
+        # By the number of arguments: how many results there are, and whether one is returned alone
+        self._kinds: dict[int, tuple[int, bool]] = {}
         self._traces: dict[Any, Any] = {}  # by the dtypes and shapes of arguments
 
     def add(self, args: Sequence[Any], trace: SignatureTrace) -> None:

@@ -173,7 +173,7 @@ def _run_and_record(operands: list[Any], number: int) -> list[Any]:
 
 
 # The dispatcher calls a kernel for autograd once for each function of `torch.func`. PyTorch allows
-# nodes there to who asks for it.
+# it to add a node only if it asks to.
 _functorch = torch._C._functorch
 _may_record_here = _functorch.get_single_level_autograd_function_allowed
 _let_record_here = _functorch.set_single_level_autograd_function_allowed

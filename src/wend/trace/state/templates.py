@@ -250,7 +250,7 @@ class Template:
 
 def _is_array(x: Any) -> bool:
     is_array = isinstance(x, (Staged, np.ndarray)) and is_array_leaf(x)
-    return is_array and not getattr(x, "is_perhaps_none", False)
+    return is_array and not getattr(x, "is_optional_value", False)
 
 
 def _now(array: Any) -> Any:

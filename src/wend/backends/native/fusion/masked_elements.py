@@ -80,7 +80,7 @@ class _Selection:
         self.nonzero = nonzero
         self.nodes, self.sinks = {nonzero: None}, set[Node]()
         self.mask = nonzero.operands[0]
-        self._uses, self._computes = uses, computes
+        self._computes = computes
         self._elements: set[Value] = set()  # those that are selected, or computed from such
         self._is_pure = True
         pending = [*nonzero.results]
@@ -154,8 +154,11 @@ class _Selection:
             return (operands[0],)
 
         def whole(old: Value, x: Value) -> Value:
+            if old in new:
+                return new[old]
             number = _number(x)
-            return new[old] if old in new else b.broadcast_like(number, self.mask)  # type: ignore[arg-type]
+            assert number is not None
+            return b.broadcast_like(number, self.mask)
 
         if node.op in _STORES:
             into = operands[0]

@@ -1,4 +1,4 @@
-"""Numbers and arrays that are None in some runs: `best = None`, until something is found."""
+"""Optional values: numbers and arrays that are None in some runs, as `best` before a first one."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from wend.trace.recording.recording import Recording
 from wend.trace.state.effects import raise_if
 
 # Whether the trace has such a value
-_is_in_use: ContextVar[bool] = ContextVar("wend_none_in_run", default=False)
+_is_in_use: ContextVar[bool] = ContextVar("wend_optional_value", default=False)
 
 
 def _binary(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
     """Return an operator and its reflection, on the number."""
 
-    def forward(self: NoneInRun, other: Any) -> Any:
+    def forward(self: OptionalValue, other: Any) -> Any:
         return function(self.required(symbol, other), _read(other))
 
-    def reflected(self: NoneInRun, other: Any) -> Any:
+    def reflected(self: OptionalValue, other: Any) -> Any:
         return function(_read(other), self.required(symbol, other, is_right=True))
 
     return forward, reflected
@@ -57,14 +57,14 @@ def _of_value(function: Callable[[Any], Any], text: str = _NEEDED) -> Any:
     return lambda self: function(self._checked(text.format("'NoneType'")))
 
 
-class NoneInRun(Staged):
-    """A number or array, or a tuple of these, that is None in some runs; zeros then.
+class OptionalValue(Staged):
+    """A number or array, or a tuple of these, that is None in some runs.
 
-    What needs it checks that the run has it.
+    It holds zeros there, with a flag. An operation that needs the number checks the flag.
     """
 
     __slots__ = ("is_none", "value")
-    is_perhaps_none = True
+    is_optional_value = True
     __array_priority__ = 1000
 
     def __init__(self, value: Any, is_none: Any) -> None:
@@ -111,7 +111,7 @@ class NoneInRun(Staged):
         """Return `self == other`, which is False of a number and None."""
         if other is None:
             return _as_bool(self.is_none)
-        if isinstance(other, NoneInRun):
+        if isinstance(other, OptionalValue):
             both = ew.logical_and(self.is_none, other.is_none)
             neither = ew.logical_not(ew.logical_or(self.is_none, other.is_none))
             are_equal = compare(self.value, "Eq", other.value)
@@ -220,7 +220,7 @@ def _name_of_class(x: Any) -> str:
 
 
 def _read(x: Any) -> Any:
-    return x.read() if isinstance(x, NoneInRun) else x
+    return x.read() if isinstance(x, OptionalValue) else x
 
 
 def _as_bool(x: Any) -> Any:
@@ -229,9 +229,9 @@ def _as_bool(x: Any) -> Any:
 
 def numbers(left: Any, symbol: str, right: Any) -> tuple[Any, Any]:
     """Return the operands of an operator, with the check that the run has numbers."""
-    if isinstance(left, NoneInRun):
+    if isinstance(left, OptionalValue):
         left = left.required(symbol, right)
-    if isinstance(right, NoneInRun):
+    if isinstance(right, OptionalValue):
         right = right.required(symbol, left, is_right=True)
     return left, right
 
@@ -250,40 +250,40 @@ def in_loop() -> AbstractContextManager[object]:
 
 def may_be_none(value: Any) -> bool:
     """Return whether a value may be None in some runs: a number, an array, a tuple of these."""
-    if isinstance(value, NoneInRun):
+    if isinstance(value, OptionalValue):
         return True
     if isinstance(value, tuple) and value:
-        return all(map(may_be_none, value)) and not any(isinstance(v, NoneInRun) for v in value)
+        return all(map(may_be_none, value)) and not any(isinstance(v, OptionalValue) for v in value)
     return value is not UNBOUND and is_array_leaf(value) and not is_list(value)
 
 
-def none_in_run(values: Sequence[Any], zeros: Callable[[Any], Any]) -> list[Any]:
-    """Return values with whether they are None, if one is and the others are numbers or arrays.
+def optional_values(values: Sequence[Any], zeros: Callable[[Any], Any]) -> list[Any]:
+    """Return values as optional ones, if one is None and the others are numbers or arrays.
 
     `zeros` returns what stands for None beside a value.
     """
     values = [*values]
-    some_is_none = any(value is None or isinstance(value, NoneInRun) for value in values)
+    some_is_none = any(value is None or isinstance(value, OptionalValue) for value in values)
     numbers = [value for value in values if value is not None]
     if not some_is_none or not numbers or not all(map(may_be_none, numbers)):
         return values
-    example = numbers[0].value if isinstance(numbers[0], NoneInRun) else numbers[0]
+    example = numbers[0].value if isinstance(numbers[0], OptionalValue) else numbers[0]
     return [
         value
-        if isinstance(value, NoneInRun)
-        else NoneInRun(zeros(example) if value is None else value, np.bool_(value is None))
+        if isinstance(value, OptionalValue)
+        else OptionalValue(zeros(example) if value is None else value, np.bool_(value is None))
         for value in values
     ]
 
 
-def merged_none(pair: list[Any], zeros: Callable[[Any], Any], outer: Recording) -> list[Any]:
-    """Return what two paths leave with whether it is None, if it is None on one of them.
+def merged_optional(pair: list[Any], zeros: Callable[[Any], Any], outer: Recording) -> list[Any]:
+    """Return what two paths leave as optional values, if it is None on one of them.
 
     Outside of loops the outcome of the test is part of the trace instead.
     """
-    is_carried = any(isinstance(value, NoneInRun) for value in pair)
+    is_carried = any(isinstance(value, OptionalValue) for value in pair)
     may_differ = is_carried or outer.is_region or _is_in_loop.get()
-    return none_in_run(pair, zeros) if may_differ else pair
+    return optional_values(pair, zeros) if may_differ else pair
 
 
 def settle(*values: Any) -> list[Any]:
@@ -302,7 +302,7 @@ def settle(*values: Any) -> list[Any]:
 
 def _settled(part: Any, seen: dict[int, tuple[Any, Any]]) -> Any:
     """Return a part as it is settled; `seen` has, by their numbers, parts and what they became."""
-    if isinstance(part, NoneInRun):
+    if isinstance(part, OptionalValue):
         return part.decided("None or a number outlives the call")
     if id(part) in seen:
         return seen[id(part)][1]
@@ -336,8 +336,8 @@ def _flatten(x: Any) -> tuple[Any, None, None]:
 
 
 optree.register_pytree_node(
-    NoneInRun,
+    OptionalValue,
     _flatten,
-    lambda _, parts: NoneInRun(*parts),
+    lambda _, parts: OptionalValue(*parts),
     namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # there is no public name for it
 )
