@@ -9,7 +9,10 @@ import numpy as np
 
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.stage.branches import StagedIf
+from wend.capture.stage.placeholders import placeholders
+from wend.capture.state.optional_value import optional_values
 from wend.capture.state.state import State, is_carried
+from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.promotion import cast
 from wend.numpy import shaping
 from wend.trace.control.tensor_list import is_list
@@ -20,9 +23,9 @@ from wend.trace.recording.recording import Recording
 class FirstTrip(StagedIf):
     """The branch `if test: body(), and the rest of the loop`.
 
-    Without a trip a number that the body makes an array of is broadcast to it. What is not an
-    array then (None, a structure of another kind) is unbound after the loop, as what only the body
-    binds is.
+    Without a trip a number that the body makes an array of is broadcast to it, and None that it
+    makes a number or an array of is an optional value after the loop. What has a structure of
+    another kind is unbound then, as what only the body binds is.
     """
 
     def __init__(self, test: Any, state: State, kind: str) -> None:
@@ -30,6 +33,8 @@ class FirstTrip(StagedIf):
         super().__init__(test, state, live, kind=kind)
 
     def _merge_pair(self, name: str, pair: list[Any]) -> list[Any] | None:
+        if pair[0] is None and name != RETURN_VALUE:
+            pair = optional_values(pair, placeholders)
         is_array = [value is not UNBOUND and is_carried(value) for value in pair]
         return None if is_array == [False, True] else super()._merge_pair(name, pair)
 

@@ -262,7 +262,11 @@ class State:
         return self.locations[k - len(self.variables)] if k >= len(self.variables) else None
 
     def note_unbound(self, k: int, where: str, cure: str) -> None:
-        """Record that a value is bound only in some runs, and where it would have to be bound."""
+        """Record that a value is bound only in some runs, and where it would have to be bound.
+
+        Raises:
+            UnboundError: it is an attribute whose class would give another value in its place.
+        """
         unbound.note_reason(self.names[k], where, cure)
         location = self.location_of(k)
         if isinstance(location, Attribute):

@@ -8,10 +8,12 @@ first trip has found missing, since the next trip would find it.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MemberDescriptorType
 from typing import Any
 
 from wend.base.context_values import scoped
@@ -60,11 +62,25 @@ def tracking() -> Iterator[None]:
 
 
 def note_unbound(location: Attribute, where: str, cure: str) -> None:
-    """Record where an attribute is bound in some runs only."""
+    """Record where an attribute is bound in some runs only.
+
+    Raises:
+        UnboundError: its class has one, too, which reading it would give.
+    """
     attributes = _attributes.get()
     if attributes is not None:
+        if _has_other_value(location.owner, location.name):
+            use = "an attribute of its class, too"
+            raise _unbound_error(location.owner, location.name, use, f"set only {where}", cure)
         key = id(location.owner), location.name
         attributes.unbound[key] = location.owner, f"bound only {where}", cure
+
+
+def _has_other_value(owner: Any, name: str) -> bool:
+    """Return whether the class has a value that is read where an object has no such attribute."""
+    held = inspect.getattr_static(type(owner), name, UNBOUND)
+    no_values = type(UNBOUND), MemberDescriptorType, functools.cached_property
+    return not isinstance(held, no_values)
 
 
 def is_maybe_bound(location: Attribute) -> bool:
