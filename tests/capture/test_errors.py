@@ -390,6 +390,22 @@ def test_what_a_list_that_grows_cannot_do(use, says) -> None:
     assert "To fix it: " in message
 
 
+def test_a_list_that_grows_has_no_items_that_grow() -> None:
+    def f(n, x):
+        x[0] = 1.0  # a change is not made again for the value of n
+        rows = []
+        for i in range(n):
+            row = []
+            for j in range(n):
+                row.append(i * j * 1.0)
+            rows.append(row)
+        return rows[0][0]
+
+    message = message_of(f, np.int64(3), np.zeros(2))
+    assert "the items of a list that grows" in message
+    assert "To fix it: append arrays" in message
+
+
 def test_other_names_of_a_list_that_grows() -> None:
     def same(n, x):
         x[0] = 1.0

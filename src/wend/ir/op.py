@@ -168,7 +168,7 @@ class Op:
         forwards_zero: gives Zero for operands that are Zero, and needs no linear block for that.
         reads_shape: reads the sizes of its operand, and none of its elements.
         traps: stops a run at a position out of range, which is not among `raises`: what records it
-            notes the error.
+            notes the error. A node whose position is known to be in range has the attr `in_bounds`.
         rounding: whether its last bits are left open.
         step: the operation of two elements that a reduction repeats.
         identity: what a reduction of nothing gives, if that is something.
@@ -211,7 +211,8 @@ class Op:
 
     def may_fail(self, node: Any) -> bool:
         """Return whether a run of a node may end with an error."""
-        return self.traps or bool(self.errors_of(node))
+        may_trap = self.traps and not node.attrs.get("in_bounds")
+        return may_trap or bool(self.errors_of(node))
 
     @property
     def takes_token(self) -> bool:

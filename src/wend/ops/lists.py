@@ -115,7 +115,7 @@ list_pop = Op(
 )
 
 
-def _infer_get(list: Type, index: Type) -> Type:
+def _infer_get(list: Type, index: Type, *, in_bounds: bool = False) -> Type:
     check_scalar_index(index, "the position")
     return _list_of(list).element
 
@@ -124,10 +124,11 @@ def _accumulate_get(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
     return b.list_add_at(into, node.operands[1], ct)
 
 
+# With `in_bounds` the position is known to be in the list
 list_get = Op(
     "list_get",
     _infer_get,
-    lambda l, i: l[i],
+    lambda l, i, *, in_bounds=False: l[i],
     Linear.adding(_accumulate_get, (0,)),
     traps=True,
     batch=_batch_at,

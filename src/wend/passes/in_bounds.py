@@ -44,10 +44,7 @@ def _marked(graph: Graph, known: Intervals) -> Graph:
             regions = [_marked(region, entering) for region in node.regions]
         copy = with_operands(node, operands, regions)
         if _is_in_bounds(node, known):
-            attrs, types = {**node.attrs, "in_bounds": True}, [node.results[0].type]
-            copy = Node(node.op, operands, attrs, (), types, node.source)
-            copy.remark = node.remark
-            keep_names(node.results, copy.results)
+            copy = in_bounds(node, operands)
         interval = _interval(node, known)
         if interval is not None:
             known[node.results[0]] = interval
@@ -55,6 +52,15 @@ def _marked(graph: Graph, known: Intervals) -> Graph:
         return copy.results
 
     return rewrite_nodes(graph, mark)
+
+
+def in_bounds(node: Node, operands: Sequence[Value]) -> Node:
+    """Return the copy of a node whose positions are in range."""
+    attrs, types = {**node.attrs, "in_bounds": True}, [node.results[0].type]
+    copy = Node(node.op, operands, attrs, (), types, node.source)
+    copy.remark = node.remark
+    keep_names(node.results, copy.results)
+    return copy
 
 
 def _is_in_bounds(node: Node, known: Intervals) -> bool:

@@ -251,7 +251,7 @@ class _LaneBody:
                 continue
             inner, following = w.after_forwarded[place], w.next_carry[k]
             if not is_list:
-                if _is_int(start, 0) and _is_sum(following, inner, 1):
+                if _is_int(start, 0) and is_sum(following, inner, 1):
                     counters.append(node.results[place])
                 continue
             push = following.node
@@ -311,7 +311,7 @@ class _LaneBody:
                 continue
             list, position = node.operands
             records, is_next = self.records[list], position is following
-            is_trip = index is not None and _is_sum(position, index, -1)
+            is_trip = index is not None and is_sum(position, index, -1)
             if is_trip or (is_next and records.has_last):
                 items[node] = records.item, is_next
         for node, (item, is_next) in items.items():
@@ -335,7 +335,7 @@ def _known_trips(w: WhileParts) -> int | None:
     place = _forwarded_at(w, k)
     if place is None or bound is None or bound.op is not creating.constant:
         return None
-    is_count = _is_int(w.carry[k], 0) and _is_sum(w.next_carry[k], w.after_forwarded[place], 1)
+    is_count = _is_int(w.carry[k], 0) and is_sum(w.next_carry[k], w.after_forwarded[place], 1)
     return max(0, int(bound.attrs["value"][()])) if is_count else None
 
 
@@ -368,7 +368,7 @@ def backward_counter(w: WhileParts) -> int | None:
         return None
     k = w.before_carry.index(operand)
     place = _forwarded_at(w, k)
-    if place is None or not _is_sum(w.next_carry[k], w.after_forwarded[place], -1):
+    if place is None or not is_sum(w.next_carry[k], w.after_forwarded[place], -1):
         return None
     return k
 
@@ -386,7 +386,7 @@ def _is_int(value: Value, number: int) -> bool:
     return int(node.attrs["value"][()]) == number
 
 
-def _is_sum(value: Value, operand: Value, number: int) -> bool:
+def is_sum(value: Value, operand: Value, number: int) -> bool:
     """Return whether a value is another plus a number."""
     node = value.node
     if node is None:

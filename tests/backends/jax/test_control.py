@@ -11,6 +11,7 @@ from tests.helpers.plain_programs import PLAIN
 from tests.helpers.programs import PROGRAMS, Program
 
 import wend
+from wend.backends.jax import lowering
 from wend.base import trees
 
 # Programs whose carries or results have shapes that depend on data; the list may only shrink.
@@ -66,6 +67,12 @@ def test_plain_python(program: Program) -> None:
 
 
 # Tapes that grow (D34)
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tapes have room for 16 records at first."""
+    monkeypatch.setattr(lowering, "_FIRST_BYTES", 0)
+
+
 def climb(x: Any, trips: Any) -> Any:
     for _ in range(trips):
         x = np.sin(x) + 1.1 * x
@@ -73,6 +80,7 @@ def climb(x: Any, trips: Any) -> Any:
 
 
 @pytest.mark.sampled(16)
+@pytest.mark.usefixtures("little_room")
 @pytest.mark.parametrize("trips", [0, 1, 15, 16, 17, 31, 32, 33, 200])
 def test_a_tape_has_room_for_any_number_of_trips(trips: int) -> None:
     fun = wend.value_and_grad(climb)
@@ -92,6 +100,7 @@ def nest(x: Any, outer: Any, inner: Any) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("little_room")
 @pytest.mark.parametrize("outer", [0, 1, 16, 17])
 @pytest.mark.parametrize("inner", [0, 1, 32, 33])
 def test_second_derivatives_of_nested_tapes_have_room_at_each_level(outer: int, inner: int) -> None:
@@ -103,6 +112,7 @@ def test_second_derivatives_of_nested_tapes_have_room_at_each_level(outer: int, 
         close(second(*args), expected)
 
 
+@pytest.mark.usefixtures("little_room")
 def test_nested_tapes_have_room_at_each_level() -> None:
     slope = wend.value_and_grad(nest)
     for outer in (0, 1, 16, 17):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wend
-from wend.backends.jax import executable
+from wend.backends.jax import executable, lowering
 from wend.base.errors import UnsupportedError
 
 
@@ -62,6 +62,21 @@ def test_an_argument_of_numpy_is_changed_in_place_and_one_of_jax_refused() -> No
     assert x.tolist() == [5.0, 0.0]
     with pytest.raises(ValueError, match=r"read-only(.|\n)*To fix it: pass an array of NumPy"):
         first(jnp.zeros(2))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (0, 0)])
+@pytest.mark.parametrize("ones", [np.int64(1), np.array([1, 1])])
+def test_writes_to_arrays_without_elements_are_numpys_error(shape: Any, ones: Any) -> None:
+    def put(x: Any, k: Any) -> Any:
+        x = x.copy()
+        x[k, k] = 1.0
+        return x
+
+    with pytest.raises(IndexError) as expected:
+        put(np.zeros(shape), ones)
+    with pytest.raises(IndexError) as found:
+        wend.function(put)(np.zeros(shape), ones)
+    assert str(found.value) == str(expected.value)
 
 
 def test_variables_are_arrays_of_the_device_and_as_before_after_a_failing_call() -> None:
@@ -156,8 +171,10 @@ def test_an_error_of_python_ends_the_run_and_later_calls_are_not_made() -> None:
     assert seen == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_a_tape_costs_two_runs_at_first_and_one_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = []
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The programs that run, one after another."""
+    runs: list[Any] = []
     run = executable.XlaProgram.__call__
 
     def counted(self: Any, leaves: Any) -> Any:
@@ -165,13 +182,86 @@ def test_a_tape_costs_two_runs_at_first_and_one_later(monkeypatch: pytest.Monkey
         return run(self, leaves)
 
     monkeypatch.setattr(executable.XlaProgram, "__call__", counted)
-    slope = wend.grad(lambda x, n: wend.fori_loop(0, n, lambda i, x: np.sin(x) + x, x))
+    return runs
+
+
+def climb(x: Any, n: Any) -> Any:
+    return wend.fori_loop(0, n, lambda i, x: np.sin(x) + x, x)
+
+
+def nest(x: Any, n: Any) -> Any:
+    for _ in range(n):
+        for _ in range(n):
+            x = np.sin(x) + x
+    return x
+
+
+def test_a_tape_costs_two_runs_at_first_and_one_later(
+    runs: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lowering, "_FIRST_BYTES", 0)
+    slope = wend.grad(climb)
     slope(0.1, np.int64(200))
     assert len(runs) == len(set(runs)) == 2
     slope(0.2, np.int64(200))
     assert len(runs) == 3
     slope(0.2, np.int64(250))  # within the next power of two
     assert len(runs) == 4
+
+
+@pytest.mark.parametrize(("fun", "trips"), [(climb, 10_000), (nest, 100)])
+def test_a_tape_of_some_kilobytes_costs_one_run(runs: list[Any], fun: Any, trips: int) -> None:
+    wend.grad(fun)(0.1, np.int64(trips))
+    assert len(runs) == 1
+
+
+REMEMBERED = """
+import sys, jax, numpy as np, wend
+from wend.backends.jax import executable, lowering
+
+jax.config.update("jax_enable_x64", True)
+lowering._FIRST_BYTES = 0
+runs, run = [], executable.XlaProgram.__call__
+executable.XlaProgram.__call__ = lambda self, leaves: runs.append(self) or run(self, leaves)
+
+def climb(x, n):
+    while x < n:
+        x = x + 0.1 * np.sin(x) ** 2 + 0.1
+    return np.sum(x * x)
+
+slope = wend.function(wend.grad(climb), backend="jax")
+for call in 1, 2:
+    print(slope(0.1, 40.0), len(runs))
+"""
+
+
+def test_another_process_begins_with_the_room_that_was_needed(tmp_path: Path) -> None:
+    script = tmp_path / "climb.py"
+    script.write_text(REMEMBERED, encoding="utf-8")
+
+    def printed(folder: str) -> list[str]:
+        run = subprocess.run(
+            [sys.executable, str(script)],
+            env={**os.environ, "WEND_CACHE_DIR": folder},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return run.stdout.split()
+
+    folder = str(tmp_path / "cache")
+    value, runs, *later = printed(folder)
+    assert (runs, later) == ("2", [value, "3"])
+    assert printed(folder) == [value, "1", value, "2"]
+    assert printed("") == [value, "2", value, "3"]
+
+
+def test_elements_of_a_map_have_little_room_at_first(runs: list[Any]) -> None:
+    """Else a batch of many would take gigabytes for tapes of a few records."""
+    numbers = np.linspace(0.1, 0.2, 10_000)
+    wend.vmap(wend.grad(climb), (0, None))(numbers, np.int64(3))
+    assert len(runs) == 1
+    assert {*runs[0]._capacities.values()} == {16}
 
 
 def test_the_residuals_of_one_run_are_read_by_another() -> None:

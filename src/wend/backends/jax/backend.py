@@ -12,6 +12,7 @@ from wend.backends.jax.boundary import BOUNDARY  # noqa: E402
 from wend.backends.jax.executable import JaxExecutable  # noqa: E402
 from wend.backends.protocol import Backend, ChoosesPasses, Executable  # noqa: E402
 from wend.ir.graph import Graph  # noqa: E402
+from wend.passes.mark_tape_reads import mark_tape_reads  # noqa: E402
 from wend.passes.pipeline import OPTIMIZE_AROUND_MAPS, Transform  # noqa: E402
 from wend.runtime.array_boundary import ArrayBoundary  # noqa: E402
 
@@ -26,7 +27,7 @@ class JaxBackend(ChoosesPasses):
         return JaxExecutable(graph)
 
     def passes(self) -> Sequence[Transform]:
-        return OPTIMIZE_AROUND_MAPS
+        return (*OPTIMIZE_AROUND_MAPS, mark_tape_reads)
 
 
 BACKEND: Backend = JaxBackend()

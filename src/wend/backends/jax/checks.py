@@ -88,7 +88,9 @@ def word_count(graph: Graph) -> int:
 
 def encode(values: Sequence[Any], count: int) -> Any:
     """Return the words of some values, cut or filled up to so many, and of no element."""
-    parts = [jnp.zeros(0, jnp.uint32)]
+    if not values:
+        return jnp.zeros(count + _MOST_ELEMENTS, jnp.uint32)
+    parts = []
     for value in values:
         x = jnp.asarray(value).reshape(-1)
         if x.dtype.itemsize < 4:

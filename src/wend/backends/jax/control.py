@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from wend.backends.jax.emit.table import emit
-from wend.backends.jax.lowering import GraphLowering, Progress
+from wend.backends.jax.lowering import LOOP, GraphLowering, Progress
 from wend.backends.jax.maps import lower_map
 from wend.backends.jax.offload import SegmentsInFlight
 from wend.backends.jax.trips import Trips, find_trips
@@ -115,7 +115,7 @@ def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
     pushed = {c for value in w.before_carry if (c := ctx.classes.of(value)) is not None}
     ctx.live_classes = outer | (pushed - read)
     try:
-        with ctx.inside("another loop"):
+        with ctx.inside(LOOP):
             loop = _LoopLowering(ctx, w, invariants, pushed & read, is_bounded=trips.has_bound)
             results = loop.run(carry)
     finally:

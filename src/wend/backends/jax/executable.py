@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import marshal
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from wend.backends.jax.emit.hosting import EMITTERS as HOST_OPS
 from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.items import from_sequence, to_sequence
 from wend.backends.jax.list_classes import CapacityClasses
-from wend.backends.jax.lowering import FIRST_CAPACITY, GraphLowering, Repeat
+from wend.backends.jax.lowering import LEAST_CAPACITY, GraphLowering, Repeat
 from wend.backends.jax.meshes import Placement, automatic, explicit_mesh, moved, placement_of
 from wend.backends.jax.stores import stored_results
 from wend.backends.jax.values import DeviceList, Maybe, TapeSegment
@@ -28,6 +29,9 @@ from wend.base.errors import WendError
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node
 from wend.ir.types import HostType, ListType, MaybeType, TensorType, Type
+from wend.ops import lists
+from wend.runtime.disk_cache import disk_cache
+from wend.runtime.graph_cache import Fact, Key, cache_key
 
 
 class JaxExecutable(Explains):
@@ -76,8 +80,14 @@ class JaxExecutable(Explains):
         key = (structure, tuple((x.shape, x.dtype) for x in leaves), placement, gathers)
         program = self._programs.get(key)
         if program is None:
+            shapes = tuple((x.shape, x.dtype.str) for x in leaves)
             program = self._programs[key] = XlaProgram(
-                self._graph, self._classes, structure, self._host, placement
+                self._graph,
+                self._classes,
+                structure,
+                self._host,
+                placement,
+                CapacityMemory.of(self._graph, str(structure), shapes, str(placement.rows)),
             )
         while True:
             self._host.restart()
@@ -106,6 +116,34 @@ class JaxExecutable(Explains):
         return [f"compiled {count} programs, for {count} sets of shapes"] if count > 1 else ()
 
 
+class CapacityMemory(NamedTuple):
+    """The capacities that a program had to have, on disk: other processes begin with them.
+
+    Attributes:
+        key: the key of the program; None: nothing is kept.
+    """
+
+    key: Key | None
+
+    @classmethod
+    def of(cls, graph: Graph, *facts: Fact) -> CapacityMemory:
+        """Return that of a graph for some arguments."""
+        has_lists = lists.list_push in graph.ops
+        return cls(cache_key(graph, "capacities", *facts) if has_lists else None)
+
+    def recall(self) -> dict[int, int]:
+        """Return the capacities that an earlier process has kept; none if there are none."""
+        cache = disk_cache()
+        data = None if self.key is None or cache is None else cache.find(self.key.digest)
+        return {} if data is None else dict(marshal.loads(data))
+
+    def keep(self, capacities: Mapping[int, int]) -> None:
+        """Keep capacities, with which later processes begin."""
+        cache = disk_cache()
+        if self.key is not None and cache is not None:
+            cache.keep(self.key.digest, marshal.dumps(tuple(capacities.items()), 2))
+
+
 @dataclass(eq=False)
 class XlaProgram:
     """A graph compiled for arguments of some shapes, with some capacities of its lists."""
@@ -115,9 +153,11 @@ class XlaProgram:
     _structure: Any
     _host: HostLog
     _placement: Placement
+    _memory: CapacityMemory
     _capacities: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._capacities = self._capacities or self._memory.recall()
         self._checks: list[RunCheck] = []
         self._counted: list[int] = []
         self._segments: dict[int, TapeSegment] = {}
@@ -163,7 +203,9 @@ class XlaProgram:
         lengths = ctx.progress.lengths
         self._counted = [k for k in sorted(ctx.noted) if isinstance(lengths[k], jax.core.Tracer)]
         counted = [lengths[k] for k in self._counted]
-        totals = jnp.stack([ctx.progress.code, *counted])
+        if not self._checks:
+            return fitted, jnp.stack(counted) if counted else None
+        totals = jnp.stack([*counted, ctx.progress.code])
         words = jax.lax.bitcast_convert_type(ctx.progress.words, jnp.int32)
         return fitted, jnp.concatenate([totals, words])
 
@@ -189,24 +231,26 @@ class XlaProgram:
         return all(total <= self._capacities[k] for k, total in self._lengths(totals))
 
     def _lengths(self, totals: np.ndarray) -> list[tuple[int, int]]:
-        return [(k, int(totals[1 + i])) for i, k in enumerate(self._counted)]
+        return [(k, int(total)) for k, total in zip(self._counted, totals, strict=False)]
 
     def enlarged(self, totals: np.ndarray) -> XlaProgram:
         """Return the program with room for the lists of a run."""
         capacities = dict(self._capacities)
         for k, total in self._lengths(totals):
             if total > capacities[k]:
-                capacity = max(1 << (total - 1).bit_length(), FIRST_CAPACITY)
+                capacity = max(1 << (total - 1).bit_length(), LEAST_CAPACITY)
                 bound = self._bounds.get(k, 0)
                 capacities[k] = min(capacity, bound) if total <= bound else capacity
+        self._memory.keep(capacities)
         return replace(self, _capacities=capacities)
 
     def raise_failed(self, totals: np.ndarray) -> None:
         """Raise the error of the check that failed first, if one did."""
-        code = int(totals[0])
+        if not self._checks:
+            return
+        code, words = totals[len(self._counted)], totals[len(self._counted) + 1 :]
         if code:
-            words = totals[1 + len(self._counted) :].view(np.uint32)
-            self._checks[code - 1].raise_from(words)
+            self._checks[code - 1].raise_from(words.view(np.uint32))
 
 
 def _taken(x: Any, type: Type, log: HostLog) -> Any:

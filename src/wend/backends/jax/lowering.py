@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -37,10 +38,23 @@ from wend.base.refusals import refusal
 from wend.base.source import at
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import Dim, HostType, ListType, MaybeType, Symbol, TensorType, Type
+from wend.ir.types import (
+    Dim,
+    HostType,
+    ListType,
+    MaybeType,
+    Symbol,
+    TensorType,
+    Type,
+    without_maybe,
+)
 from wend.ops import lists
 
-FIRST_CAPACITY = 16
+LOOP = "another loop"  # where a region may be
+LEAST_CAPACITY = 16
+# A list takes at most so much before a run has told how long it gets: a program that has too little
+# room is compiled once more, and zeros of this size take microseconds
+_FIRST_BYTES = 1 << 17
 
 
 class Repeat(Exception):
@@ -80,6 +94,7 @@ class GraphLowering:
         in_flight: the segments between the device and the host's memory, by the node that moves.
         countdowns: in which order nodes get segments.
         enclosing: the loops, branches and maps around, in words.
+        copies: how many elements of maps around have a list of their own.
         active: whether the element that a map computes is in the loop or branch that is lowered;
             None outside of maps.
     """
@@ -108,6 +123,7 @@ class GraphLowering:
         self.in_flight: dict[Node, Any] = {}
         self.countdowns: dict[Node, Countdown] = {}
         self.enclosing: list[str] = []
+        self.copies = 1
         self.active: Any = None
         self._dims: dict[Symbol, int] = {}
         zero = jnp.int32(0)
@@ -141,6 +157,15 @@ class GraphLowering:
             yield
         finally:
             self.enclosing.pop()
+
+    @contextmanager
+    def for_each_of(self, count: int) -> Iterator[None]:
+        """Lower what a map computes for each of so many elements."""
+        outer, self.copies = self.copies, self.copies * max(count, 1)
+        try:
+            yield
+        finally:
+            self.copies = outer
 
     # Sizes
     def bind(self, type: Type, value: Any) -> None:
@@ -269,22 +294,40 @@ class GraphLowering:
         """Note how long a list of a class gets at most, so that it has room for no more."""
         number = list_class.number
         self.bounds[number] = max(self.bounds.get(number, 0), most)
-        self.capacities.setdefault(number, min(FIRST_CAPACITY, most))
 
     def has_room(self, number: int, progress: Progress) -> Any:
         """Return whether no list of a class has lost an element so far."""
-        return progress.lengths[number] <= self.capacities.get(number, FIRST_CAPACITY)
+        return progress.lengths[number] <= self.capacities.get(number, LEAST_CAPACITY)
 
     # Forms
     def new_list(self, type: ListType, list_class: CapacityClass, least: int = 0) -> DeviceList:
         """Return an empty list, with room for as many elements as its class needs."""
-        capacity = max(self.capacities.setdefault(list_class.number, FIRST_CAPACITY), least)
-        self.capacities[list_class.number], zero = capacity, jnp.int32(0)
-        if list_class.number in self.segments:
-            return DeviceList(empty_segments(self.segments[list_class.number], capacity), zero)
-        element = self.zeros(type.element, list_class.element)
+        number, zero = list_class.number, jnp.int32(0)
+        if number in self.segments:
+            capacity = self.capacities[number] = max(self._capacity(number), least)
+            return DeviceList(empty_segments(self.segments[number], capacity), zero)
+        with self.inside(LOOP):  # which has made a list that is an element
+            element = self.zeros(type.element, list_class.element)
+        first = self.capacities.get(number) or self._first_capacity(type, list_class, element)
+        capacity = self.capacities[number] = max(first, least)
         items = jax.tree.map(lambda x: jnp.zeros((max(capacity, 1), *x.shape), x.dtype), element)
         return DeviceList(items, zero)
+
+    def _capacity(self, number: int) -> int:
+        return self.capacities.setdefault(number, LEAST_CAPACITY)
+
+    def _first_capacity(self, type: ListType, list_class: CapacityClass, element: Any) -> int:
+        """Return how many elements a list has room for that no run has filled yet.
+
+        The levels of a nest of loops share what a list takes.
+        """
+        if isinstance(without_maybe(type.element), HostType):
+            return LEAST_CAPACITY  # of what, is not known: it may be segments of megabytes
+        size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(element))
+        room = _FIRST_BYTES / (max(size, 1) * self.copies)
+        share = room ** (1 / (1 + self.enclosing.count(LOOP)))
+        capacity = max(1 << round(math.log2(max(share, 1))), LEAST_CAPACITY)
+        return min(capacity, self.bounds.get(list_class.number, capacity))
 
     def zeros(self, type: Type, list_class: CapacityClass | None) -> Any:
         """Return a value of a type that has no elements, or is all zeros."""
@@ -335,8 +378,7 @@ class GraphLowering:
     def _fit_list(
         self, value: DeviceList, type: ListType, list_class: CapacityClass, least: int
     ) -> DeviceList:
-        capacity = self.capacities.setdefault(list_class.number, FIRST_CAPACITY)
-        capacity = max(capacity, least, value.capacity)
+        capacity = max(self._capacity(list_class.number), least, value.capacity)
         self.capacities[list_class.number] = capacity
         items = _padded(value.items, capacity)
         if list_class.element is not None:
@@ -348,7 +390,7 @@ class GraphLowering:
         items = items.value if isinstance(items, Maybe) else items
         if isinstance(items, DeviceList):
             room = jax.tree.leaves(items.items)[0].shape[1]
-            if room < self.capacities.setdefault(list_class.number, FIRST_CAPACITY):
+            if room < self._capacity(list_class.number):
                 raise Repeat
 
     def fit_result(self, value: Any, owner: Value, least: int = 0) -> Any:

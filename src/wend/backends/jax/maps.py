@@ -68,7 +68,8 @@ def lower_map(
     rows = [_rows(x, count) for x in mapped]
     axes = _axes(ctx, p) if count else ()
     run = _on_each_device(compute_all, ctx.placement.mesh, axes, p.forms) if axes else compute_all
-    progress, values = run(rows, ctx.progress, invariants)
+    with ctx.for_each_of(count):
+        progress, values = run(rows, ctx.progress, invariants)
     ctx.progress = ctx.progress if progress is None else progress
     remaining, results = iter(starts), []
     for form, value in zip(p.forms, values, strict=True):

@@ -71,7 +71,10 @@ class TensorList(ShownList):
         treedef = trees.flatten(examples[-1])[1]
         rows = [trees.flatten(item) for item in (*items, *examples)]
         columns = zip(*(leaves for leaves, tree in rows if tree == treedef), strict=True)
-        types = [_common_type([leaf_type(leaf) for leaf in column]) for column in columns]
+        leaf_types = [[leaf_type(leaf) for leaf in column] for column in columns]
+        if any(isinstance(type.type, ListType) for column in leaf_types for type in column):
+            raise _of_grown_lists()
+        types = [_common_type(column) for column in leaf_types]
         lists = [_emit(list_ops.list_new, element=type.type) for type in types]
         new = cls(lists, treedef, types)
         for item in items:
@@ -441,6 +444,19 @@ class TensorDeque(TensorList):
         if isinstance(index, slice):
             raise TypeError("sequence index must be integer, not 'slice'")
         return super().__getitem__(index)
+
+
+def _of_grown_lists() -> Exception:
+    return refusal(
+        ListError(
+            explain(
+                f"the items of a list that grows{at(user_source())} are lists that grow, too, and "
+                "have their items when they run.",
+                cure="append arrays: rows.append(np.array(row)); or keep all items in one list, "
+                "and where each part begins in another.",
+            )
+        )
+    )
 
 
 def _common_type(types: Sequence[LeafType]) -> LeafType:

@@ -47,7 +47,8 @@ def front_positions(
             shape = tuple(sizes)
 
             def fail(values: Sequence[Any]) -> None:
-                np.broadcast_to(np.int8(0), shape)[tuple(values)]
+                # Vectors of positions, whose error shows the number for empty axes, too
+                np.broadcast_to(np.int8(0), shape)[tuple(x[np.newaxis] for x in values)]
 
             ctx.check(node, jnp.any(outside), fail, *shown)
     return positions
@@ -73,6 +74,8 @@ def _scatter_set(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any
     into, x, *indices = operands
     into, x = array(into, node), array(x, node, 1)
     positions = front_positions(ctx, node, indices, into.shape[: len(indices)])
+    if 0 in into.shape[: len(indices)]:
+        return into
     if np.ndim(indices[0]) and np.size(indices[0]) > 1:
         return _set_last(into, x, positions)
     return into.at[tuple(positions)].set(x, mode="drop")

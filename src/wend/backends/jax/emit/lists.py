@@ -21,14 +21,20 @@ from wend.ops import lists, spilling
 
 def element_at(items: Any, index: Any) -> Any:
     """Return the element at a position that is not negative."""
-    return jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, index, 0, keepdims=False), items)
+
+    def get(x: Any) -> Any:
+        return jax.lax.dynamic_index_in_dim(
+            x, index, 0, keepdims=False, allow_negative_indices=False
+        )
+
+    return jax.tree.map(get, items)
 
 
 def _with_element(items: Any, index: Any, element: Any) -> Any:
     def put(x: Any, value: Any) -> Any:
         if x.shape[1:] != value.shape:
             raise Repeat
-        return jax.lax.dynamic_update_index_in_dim(x, value, index, 0)
+        return jax.lax.dynamic_update_index_in_dim(x, value, index, 0, allow_negative_indices=False)
 
     return jax.tree.map(put, items, element)
 
@@ -90,7 +96,9 @@ def _get(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     list, index = operands
     if isinstance(list.items, TapeSegment):
         return offload.get(ctx, node, list, jnp.asarray(index))
-    return element_at(list.items, _position(ctx, node, list, index))
+    index = jnp.asarray(index)
+    is_known = node.attrs.get("in_bounds")
+    return element_at(list.items, index if is_known else _position(ctx, node, list, index))
 
 
 def _set(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from wend.backends.native.analysis.tape_lengths import excess_length, known_length
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
@@ -20,6 +19,7 @@ from wend.ops import creating, elementwise, lists
 from wend.ops.control import IfParts, WhileParts, if_
 from wend.ops.frame_states import frame_state
 from wend.ops.loop_counters import LOOP_TESTS, as_integer, counters
+from wend.ops.tape_lengths import excess_length, known_length
 from wend.ops.updating import ELEMENT_POSITIONS
 
 T = TypeVar("T")

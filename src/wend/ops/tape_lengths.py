@@ -37,6 +37,16 @@ def excess_length(items: Value, trips: Value) -> int | None:
     return pushes if as_integer(counter.step) == (-1 if counter.is_down else 1) else None
 
 
+def pushed_once(items: Value) -> Value | None:
+    """Return what each trip of the loop that makes a list pushes; None if that is not one value."""
+    if items.node is None or _pushes_after_trips(items) is None:
+        return None
+    w = WhileParts.of(items.node)
+    tested = w.forwarded[items.index]
+    pushed = tested if tested.node is not None else w.next_carry[w.before_carry.index(tested)]
+    return None if pushed.node is None else pushed.node.operands[1]
+
+
 def _pushes_after_trips(items: Value) -> int | None:
     """Return how often the loop that makes a list pushes after its last trip, 0 or 1.
 
