@@ -52,6 +52,7 @@ PATTERNS = {
     "passes.attach_writes._TRANSPARENT": "nodes with regions, which are searched",
     "passes.defer_checks._REGIONS": "nodes with regions, which take a flag and give one",
     "passes.inline._INLINED": "calls that are inlined",
+    "passes.number_elements._TRANSPARENT": "nodes with regions, which take numbers of elements",
     "passes.merge_ifs._SINKABLE": "what follows a maybe into its branch",
     "passes.specialize_zeros._ZERO_OPS": "whose presence means that there is something to decide",
     "pictures.words._TAPE_OPS": "what a picture calls the tape",

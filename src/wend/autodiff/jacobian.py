@@ -171,7 +171,8 @@ def _append_map(
     seeds = _one_hot(body, invariants[len(fixed) :], position)
     values = inline(linear, [*invariants[: len(fixed)], *seeds], body.nodes)
     rows = [body.refine(x, like.type) for x, like in zip(values, likes, strict=True)]
-    node = b.parallel_map([b.iota(total)], [], outer, body.finish(rows), [STACK] * len(rows))
+    forms = [STACK] * len(rows)
+    node = b.parallel_map([b.iota(total)], [], outer, body.finish(rows), forms, numbered=False)
     return list(node.results)
 
 

@@ -49,7 +49,7 @@ def jvp_parallel_map(
         [*parts.invariants, *_nonzero(tangents[after:])],
         body,
         [*parts.forms, *(parts.forms[k] for k in chosen)],
-        **parts.limits,
+        **parts.options,
     )
     values, result_tangents = new.results[: len(active)], iter(new.results[len(active) :])
     return JvpResult(values, [next(result_tangents) if flag else ZERO for flag in active])

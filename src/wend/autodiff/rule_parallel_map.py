@@ -115,7 +115,7 @@ def _with_residuals(
     scratch.source = node.source
     body = transposed.with_residuals(p.body.name, recorded)
     forms = [*p.forms, *forms]
-    return scratch.parallel_map(p.mapped, p.starts, p.invariants, body, forms, **p.limits)
+    return scratch.parallel_map(p.mapped, p.starts, p.invariants, body, forms, **p.options)
 
 
 def _append_backward(
@@ -146,7 +146,7 @@ def _append_backward(
             *(LIST if isinstance(operands[j].type, ListType) else STACK for j in elements),
             *(SUM for _ in fixed),
         ],
-        **p.limits,
+        **p.options,
     )
     for j, ct in zip([*elements, *fixed], backward.results, strict=True):
         bwd.cts.add(b, operands[j], ct)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any
 
+from wend.backends.element_errors import ElementErrors
 from wend.backends.passthrough import compile_without_passthrough
 from wend.backends.protocol import Backend, ChoosesPasses, Executable, LazyCompiler, choose
 from wend.backends.wrapper import ExecutableWrapper
@@ -14,7 +16,9 @@ from wend.base.memory import OFFLOAD, SPILL, shown
 from wend.ir.graph import Graph
 from wend.ops.spilling import spill
 from wend.ops.state import store
+from wend.passes.number_elements import errors_in_maps
 from wend.passes.pipeline import (
+    IN_ORDER,
     OPTIMIZE,
     REORDERS_SUMS,
     LazyOptimized,
@@ -55,6 +59,9 @@ def executable(
         )
     else:
         execute = _compile(chosen, lazy)
+    errors = errors_in_maps(lazy.graph)
+    if errors:
+        execute = ElementErrors(execute, lazy.graph, errors, partial(_compile_in_order, backend))
     if options.compare and backend != "numpy":
         from wend.backends.differential import DifferentialExecutable
 
@@ -89,6 +96,12 @@ def _compile(backend: Backend, lazy: LazyOptimized) -> Executable:
     if isinstance(backend, LazyCompiler):
         return backend.compile_lazy(lazy)
     return backend.compile(lazy.optimized)
+
+
+def _compile_in_order(backend: str, graph: Graph) -> Executable:
+    """Compile a graph that runs elements in order: it may have loops, so it is machine code."""
+    chosen = choose("numpy" if backend == "numpy" else "native")
+    return _compile(chosen, LazyOptimized(graph, IN_ORDER))
 
 
 def passes_of(backend: str) -> Sequence[Transform]:

@@ -491,12 +491,12 @@ class Build(Builder):
         invariants: Sequence[Value],
         body: Graph,
         forms: Sequence[str],
-        **limits: int,
+        **options: int,
     ) -> Node:
         """A region applied to each element of the mapped values; a form for each of its results."""
         operands, count = (*mapped, *starts, *invariants), len(mapped)
         op, results = parallel_map.parallel_map, tuple(forms)
-        return self.emit_node(op, operands, (body,), mapped=count, results=results, **limits)
+        return self.emit_node(op, operands, (body,), mapped=count, results=results, **options)
 
     def chunked_map(
         self,

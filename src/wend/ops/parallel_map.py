@@ -4,7 +4,8 @@ Its operands are the mapped ones, where the sums start, and the invariants. A ma
 array, whose first axis counts the elements, or a list of them. The region takes an element of each
 mapped operand, then the invariants.
 
-Who records it may say how many lanes and threads there are at most. Both change no result.
+Who records it may say how many lanes and threads there are at most. Both change no result. An
+error tells the number of the element, unless the elements are not `numbered` as the user counts.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def _infer(
     regions: Sequence[Graph],
     lanes: int | None = None,
     threads: int | None = None,
+    numbered: bool = True,
 ) -> tuple[Type, ...]:
     (body,) = regions
     starts = types[mapped : mapped + results.count(SUM)]
@@ -114,7 +116,8 @@ class ParallelMapParts:
     """The parts of a `parallel_map` node.
 
     `forms` tells of each result whether it is a stack, a list or a sum; `limits` has how many
-    `lanes` and `threads` there are at most, where that is said.
+    `lanes` and `threads` there are at most, where that is said; `is_numbered` whether errors tell
+    the positions of elements.
     """
 
     mapped: tuple[Value, ...]
@@ -124,6 +127,7 @@ class ParallelMapParts:
     forms: tuple[str, ...]
     source: Source | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
+    is_numbered: bool = True
 
     @staticmethod
     def of(node: Node) -> ParallelMapParts:
@@ -138,7 +142,13 @@ class ParallelMapParts:
             forms,
             node.source,
             {name: node.attrs[name] for name in LIMITS if name in node.attrs},
+            node.attrs.get("numbered", True),
         )
+
+    @property
+    def options(self) -> Mapping[str, int]:
+        """The attributes of a map of the same elements, besides those that count operands."""
+        return {**self.limits, **({} if self.is_numbered else {"numbered": False})}
 
     @property
     def elements(self) -> tuple[Value, ...]:

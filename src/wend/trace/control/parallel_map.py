@@ -260,7 +260,9 @@ class MappedCall:
         body = region.finish_region([*values, *shapes, *flags], invariants, has_world=False)
         forms = [LIST if k in ragged else STACK for k in range(len(values))]
         forms += [STACK] * (len(shapes) + len(flags))
-        node = outer.b.parallel_map(mapped, [], invariants, body, forms, **self.limits)
+        is_whole = isinstance(self.first, int) and self.first == 0
+        options = {**self.limits, **({} if is_whole else {"numbered": False})}
+        node = outer.b.parallel_map(mapped, [], invariants, body, forms, **options)
         if flags:
             self._raise_first(outer.wrap(node.results[-1]))
         stacked = list(node.results[: len(values)])
