@@ -19,6 +19,7 @@ from tests.function.mapping.test_vmap_checks import (
 from tests.helpers.programs import PROGRAMS, Program
 
 import wend
+from wend.backends.jax.executable import XlaProgram
 from wend.base import trees
 
 _EXACT = 1e-9
@@ -169,8 +170,6 @@ def test_elements_that_raise_run_side_by_side(fun: Any) -> None:
 
 
 def test_a_batch_is_one_loop_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wend.backends.jax.executable import XlaProgram
-
     loops: list[int] = []
     run = XlaProgram.__call__
 
@@ -181,3 +180,32 @@ def test_a_batch_is_one_loop_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(XlaProgram, "__call__", counted)
     wend.function(wend.vmap(root), backend="jax")(np.arange(1.0, 1000.0))
     assert loops == [1]
+
+
+def selected_shapes(jaxpr: Any) -> list[tuple[int, ...]]:
+    """The shapes of all that is chosen between two values, in loops too."""
+    shapes = []
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "select_n":
+            shapes.append(equation.outvars[0].aval.shape)
+        for value in equation.params.values():
+            for part in value if isinstance(value, (tuple, list)) else [value]:
+                inner = getattr(part, "jaxpr", part)
+                shapes += selected_shapes(inner) if hasattr(inner, "eqns") else []
+    return shapes
+
+
+@pytest.mark.parametrize("fun", LOOPS)
+def test_no_trip_copies_a_tape(fun: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX's own batching of loops chooses between the old and the new carry, tapes included."""
+    shapes: list[tuple[int, ...]] = []
+    run = XlaProgram.__call__
+
+    def traced(self: XlaProgram, leaves: Any) -> Any:
+        shapes.extend(selected_shapes(jax.make_jaxpr(self._function)(leaves).jaxpr))
+        return run(self, leaves)
+
+    monkeypatch.setattr(XlaProgram, "__call__", traced)
+    wend.function(wend.vmap(wend.grad(fun)), backend="jax")(np.arange(1.0, 6.0))
+    assert (5,) in shapes
+    assert set(shapes) <= {(), (5,)}

@@ -108,6 +108,13 @@ def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
         ctx.fit(x, w.before_carry[k].type, ctx.classes.of_use(node, k), sizes.get(k) or 0)
         for k, x in enumerate(operands[:count])
     ]
+    if ctx.active is not None:
+        carry = [
+            DeviceList(x.items, x.length, row=jnp.int32(0))
+            if k in trips.pushes and isinstance(operands[k], NewList)
+            else x
+            for k, x in enumerate(carry)
+        ]
     for param, x in zip(w.before_carry, carry, strict=True):
         ctx.bind(param.type, x)
     outer = ctx.live_classes
@@ -246,9 +253,27 @@ class _LoopLowering:
             goes_on = goes_on & self.ctx.has_room(list_class.number, progress)
         return goes_on
 
-    def active_after(self, test: Callable[[Any], Any], state: Any) -> Any:
+    def goes_on_in_any(self, goes_on: Any) -> Any:
+        """Return whether any element of the maps around makes a trip."""
+        if self.active is None:
+            return goes_on
+        return jax.lax.pmax(goes_on.astype(jnp.int32), self.ctx.axes) > 0
+
+    def active_after(self, goes_on: Callable[[Any], Any], state: Any) -> Any:
         """Return whether the element of a map makes the trip that begins with a state."""
-        return None if self.active is None else test(state)
+        return None if self.active is None else goes_on(state)
+
+    def chosen(self, active: Any, new: Any, old: Any) -> Any:
+        """Return the state after a trip: the old one where the element of a map makes none."""
+        if active is None:
+            return new
+
+        def choose(x: Any, y: Any) -> Any:
+            if isinstance(x, DeviceList) and x.row is not None:
+                return DeviceList(x.items, jnp.where(active, x.length, y.length), row=x.row)
+            return jax.tree.map(lambda a, b: a if a is b else jnp.where(active, a, b), x, y)
+
+        return jax.tree.map(choose, new, old, is_leaf=_is_list)
 
     def threaded(self) -> _Threaded:
         """Return what a trip passes on to the next, besides the carry."""
@@ -282,39 +307,57 @@ class _LoopLowering:
                 for x, param in zip(forwarded, w.after_forwarded, strict=True)
             ]
 
-        def test(state: tuple[_Threaded, list[Any]]) -> Any:
+        def goes_on(state: tuple[_Threaded, list[Any]]) -> Any:
             with self.scope(state[0]):
                 arguments = [*state[1], *self.invariants]
                 predicate = lower_region(ctx, w.before, arguments, only=predicate_nodes)[0]
                 return self.goes_on(predicate, state[0][0])
 
+        def test(state: tuple[_Threaded, list[Any]]) -> Any:
+            return self.goes_on_in_any(goes_on(state))
+
         def body(state: tuple[_Threaded, list[Any]]) -> Any:
-            with self.scope(state[0]), ctx.masked(self.active_after(test, state)):
+            active = self.active_after(goes_on, state)
+            with self.scope(state[0]), ctx.masked(active):
                 following = self.after(before(state[1]))
-                return self.threaded(), following
+                return self.chosen(active, (self.threaded(), following), state)
 
         threaded, final = jax.lax.while_loop(test, body, (self.threaded(), list(carry)))
         self.resume(threaded)
-        return before(final)
+        return before([_without_row(x) for x in final])
 
     def rotated(self, carry: Sequence[Any]) -> list[Any]:
         """A loop that computes `before` once ahead, and then after each `after`."""
         ctx = self.ctx
         predicate, forwarded = self.before(carry)
 
-        def body(state: tuple[Any, _Threaded, list[Any]]) -> Any:
-            with self.scope(state[1]), ctx.masked(self.active_after(test, state)):
-                predicate, forwarded = self.before(self.after(state[2]))
-                return jnp.asarray(predicate), self.threaded(), forwarded
+        def goes_on(state: tuple[Any, _Threaded, list[Any]]) -> Any:
+            return self.goes_on(state[0], state[1][0])
 
         def test(state: tuple[Any, _Threaded, list[Any]]) -> Any:
-            return self.goes_on(state[0], state[1][0])
+            return self.goes_on_in_any(goes_on(state))
+
+        def body(state: tuple[Any, _Threaded, list[Any]]) -> Any:
+            active = self.active_after(goes_on, state)
+            with self.scope(state[1]), ctx.masked(active):
+                predicate, forwarded = self.before(self.after(state[2]))
+                new = jnp.asarray(predicate), self.threaded(), forwarded
+                return self.chosen(active, new, state)
 
         start = (jnp.asarray(predicate), self.threaded(), forwarded)
         final: list[Any]
         _, threaded, final = jax.lax.while_loop(test, body, start)
         self.resume(threaded)
         return final
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, DeviceList)
+
+
+def _without_row(value: Any) -> Any:
+    """Return a list whose next element comes behind its own last one in each element of a map."""
+    return DeviceList(value.items, value.length) if _is_list(value) else value
 
 
 def may_fail_in(region: Graph) -> bool:

@@ -95,6 +95,7 @@ class GraphLowering:
         countdowns: in which order nodes get segments.
         enclosing: the loops, branches and maps around, in words.
         copies: how many elements of maps around have a list of their own.
+        axes: the names of the axes along which these maps have their elements.
         active: whether the element that a map computes is in the loop or branch that is lowered;
             None outside of maps.
     """
@@ -124,6 +125,7 @@ class GraphLowering:
         self.countdowns: dict[Node, Countdown] = {}
         self.enclosing: list[str] = []
         self.copies = 1
+        self.axes: tuple[str, ...] = ()
         self.active: Any = None
         self._dims: dict[Symbol, int] = {}
         zero = jnp.int32(0)
@@ -161,11 +163,13 @@ class GraphLowering:
     @contextmanager
     def for_each_of(self, count: int) -> Iterator[None]:
         """Lower what a map computes for each of so many elements."""
-        outer, self.copies = self.copies, self.copies * max(count, 1)
+        outer = self.copies, self.axes
+        self.copies *= max(count, 1)
+        self.axes = (*self.axes, f"map {len(self.axes)}")
         try:
             yield
         finally:
-            self.copies = outer
+            self.copies, self.axes = outer
 
     # Sizes
     def bind(self, type: Type, value: Any) -> None:
@@ -383,7 +387,7 @@ class GraphLowering:
         items = _padded(value.items, capacity)
         if list_class.element is not None:
             self._check_room(items, list_class.element)
-        return DeviceList(_unsized(items), jnp.asarray(value.length, jnp.int32))
+        return DeviceList(_unsized(items), jnp.asarray(value.length, jnp.int32), row=value.row)
 
     def _check_room(self, items: Any, list_class: CapacityClass) -> None:
         """Start again if lists in a list have less room than their class."""
@@ -426,7 +430,7 @@ def unsized(value: Any) -> Any:
 
 def _unsized(value: Any) -> Any:
     if isinstance(value, DeviceList):
-        return DeviceList(_unsized(value.items), value.length)
+        return DeviceList(_unsized(value.items), value.length, row=value.row)
     if isinstance(value, Maybe):
         return Maybe(value.is_present, _unsized(value.value))
     return value

@@ -1,8 +1,10 @@
 """Maps: the elements of a `parallel_map` run side by side, as `jax.vmap` has them.
 
-A loop of XLA then runs until the last element has left it. What JAX computes meanwhile for elements
+A loop of XLA then runs until the last element has left it. What is computed meanwhile for elements
 that have left a loop, or that take another branch, is thrown away; a loop inside never waits for it
-(`GraphLowering.active`), for it might not end.
+(`GraphLowering.active`), for it might not end. JAX would choose, in each trip, between what every
+element of a carry was and is, which copies whole tapes. So a loop tests whether any element goes on
+(a maximum along the axis of the map), and chooses by itself: of tapes, the lengths only.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ def lower_map(
         rows: Sequence[Any], progress: Progress, invariants: Sequence[Any]
     ) -> tuple[Progress | None, list[Any]]:
         """Return the progress of the first that fails, and stacks of results, or their sums."""
-        threaded, stacks = jax.vmap(compute, in_axes=(0, None, None))(rows, progress, invariants)
+        run_all = jax.vmap(compute, in_axes=(0, None, None), axis_name=ctx.axes[-1])
+        threaded, stacks = run_all(rows, progress, invariants)
         sums = _with_sums(stacks, p.forms, lambda x: jnp.sum(x, axis=0, dtype=x.dtype))
         if threaded is None or not count:
             return None, sums

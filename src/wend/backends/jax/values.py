@@ -29,11 +29,13 @@ class DeviceList:
         length: the number of elements, which may exceed the capacity: then elements are lost, and
             the run is repeated with more room (D34).
         size: the number of elements, if it is known while lowering.
+        row: the length that it has in those elements of a map that have made all trips so far.
     """
 
     items: Any
     length: Any
     size: int | None = field(default=None, metadata={"static": True})
+    row: Any = None
 
     @property
     def capacity(self) -> int:

@@ -62,7 +62,10 @@ def push(
         ctx.note_length(list_class, length)
     if isinstance(element, TapeSegment):
         return DeviceList(offload.push(ctx, node, list, element), length, size)
-    return DeviceList(_with_element(list.items, list.length, element), length, size)
+    if list.row is None:
+        return DeviceList(_with_element(list.items, list.length, element), length, size)
+    items = _with_element(list.items, list.row, element)
+    return DeviceList(items, length, size, list.row + jnp.int32(1))
 
 
 def _position(
