@@ -11,7 +11,7 @@ from bench.peers import CATALOGUE
 from bench.workload import FIRST_GRADIENT, FIRST_VALUE, GRADIENT, IMPORT, MEMORY, VALUE
 from bench.workloads import GROUPS
 
-OWN, C, FAST = "wend", "c", "c-fast"
+OWN, XLA, C, FAST = "wend", "wend-jax", "c", "c-fast"
 REST = "every other peer"
 
 
@@ -23,6 +23,7 @@ class Goal:
         workload: one, or a group, of which the geometric mean counts.
         other: the peer; None: `limit` is in seconds, or bytes a trip.
         beside: the peer's measure; the same one if it is empty.
+        own: which of wend's ways is measured.
     """
 
     workload: str
@@ -30,6 +31,7 @@ class Goal:
     limit: float
     other: str | None = None
     beside: str = ""
+    own: str = "wend"
 
 
 GOALS = (
@@ -85,6 +87,10 @@ GOALS = (
         for name in ("chain_f64", "chain_f32")
         for goal in (Goal(name, VALUE, 1 / 4, "python"), Goal(name, VALUE, 1.0, "jax"))
     ),
+    Goal("scalar_while", GRADIENT, 1.6, "jax-tape", own=XLA),
+    Goal("dopri", FIRST_GRADIENT, 2.5, "jax-tape", own=XLA),
+    Goal("lstm_200", GRADIENT, 1.1, "jax", own=XLA),
+    Goal("lstm_500", FIRST_GRADIENT, 2.5, "jax", own=XLA),
     Goal("npbench", VALUE, 1.0, "numba"),
     Goal("npbench", VALUE, 1 / 5, "python"),
 )
@@ -105,8 +111,8 @@ def lines(found: Mapping[str, Results]) -> Iterator[str]:
 
 def verdict(goal: Goal, results: Results) -> str:
     """Say the goal, what was measured, and whether it is met."""
-    own = results.figure(goal.measure, OWN)
-    wish = f"goal ≤ {aim(goal)}"
+    own = results.figure(goal.measure, goal.own)
+    wish = f"{'' if goal.own == OWN else 'on XLA, '}goal ≤ {aim(goal)}"
     if own is None or own.wrong:
         return f"{wish}, not measured"
     if goal.other is None:
@@ -140,7 +146,7 @@ def shown(goal: Goal, amount: float) -> str:
 
 
 def _others(results: Results) -> list[str]:
-    return [peer for peer in results.peers() if peer not in (OWN, C, FAST)]
+    return [peer for peer in results.peers() if peer not in (OWN, XLA, C, FAST)]
 
 
 def _judged(wish: str, amount: float, text: str, limit: float) -> str:

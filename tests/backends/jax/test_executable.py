@@ -215,6 +215,43 @@ def test_a_tape_of_some_kilobytes_costs_one_run(runs: list[Any], fun: Any, trips
     assert len(runs) == 1
 
 
+def primitives(jaxpr: Any) -> set[str]:
+    """The names of all primitives, in loops too."""
+    names = set()
+    for equation in jaxpr.eqns:
+        names.add(equation.primitive.name)
+        for value in equation.params.values():
+            for part in value if isinstance(value, (tuple, list)) else [value]:
+                inner = getattr(part, "jaxpr", part)
+                names |= primitives(inner) if hasattr(inner, "eqns") else set()
+    return names
+
+
+@pytest.mark.parametrize("fun", [climb, nest])
+def test_a_call_asks_the_device_once_however_many_trips_it_makes(
+    fun: Any, runs: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slope = wend.grad(fun)
+    args = jnp.float64(0.1), jnp.int64(100)
+    slope(*args)
+    names = primitives(jax.make_jaxpr(runs[-1]._function)(list(args)))
+    assert "while" in names
+    assert not any("callback" in name for name in names), names
+    transfers: list[Any] = []
+    asarray = np.asarray
+
+    def counted(x: Any, *rest: Any, **options: Any) -> Any:
+        if isinstance(x, jax.Array):
+            transfers.append(x)
+        return asarray(x, *rest, **options)
+
+    monkeypatch.setattr(np, "asarray", counted)
+    with jax.transfer_guard_host_to_device("disallow"):
+        slope(*args)
+    assert len(transfers) == 1
+    assert transfers[0].size <= 8
+
+
 REMEMBERED = """
 import sys, jax, numpy as np, wend
 from wend.backends.jax import executable, lowering
