@@ -126,11 +126,9 @@ def _difference(
         kind, value = outcome[0]
         if kind == "refused":
             return Difference("refused", way, step, str(wanted[0]), value)
-        if outcome == wanted:
-            continue
         raw = kind == "raised" and wanted[0][0] != "raised"
         for part, other in zip(outcome, wanted, strict=True):
-            if part != other:
+            if not _agrees(part, other):
                 return Difference("raw" if raw else "different", way, step, str(other), str(part))
     return None
 
@@ -186,21 +184,43 @@ def _holds(module: types.ModuleType) -> Any:
     ]
 
 
+@dataclass(frozen=True)
+class Number:
+    """A number as it is described: its class, and its value."""
+
+    kind: str
+    value: Any
+
+
+# NumPy's scalars are results where Python returns numbers (docs/python.md lists it)
+RESULTS = {"int": "int64", "float": "float64", "complex": "complex128", "bool": "bool_"}
+
+
+def _agrees(found: Any, wanted: Any) -> bool:
+    """Return whether the descriptions are equal, or numbers differ as those of results do."""
+    if isinstance(wanted, Number):
+        if not isinstance(found, Number):
+            return False
+        kinds = wanted.kind, RESULTS.get(wanted.kind)
+        return found.kind in kinds and found.value == wanted.value
+    if isinstance(wanted, (list, tuple)):
+        return type(found) is type(wanted) and _all_agree(found, wanted)
+    return bool(found == wanted)
+
+
+def _all_agree(found: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    return len(found) == len(wanted) and all(map(_agrees, found, wanted))
+
+
 def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
     """Return nested tuples that are equal for values that a user cannot tell apart.
 
-    NumPy's scalars count as the Python numbers of their kind: wend returns a scalar where Python
-    returns a number. Objects are told by class and attributes.
+    Numbers are told by class and value, objects by class and attributes.
     """
     seen = {} if seen is None else seen
-    if isinstance(value, (bool, np.bool_)):
-        return "bool", bool(value)
-    if isinstance(value, (int, np.integer)) and type(value).__module__ in ("builtins", "numpy"):
-        return "int", int(value)
-    if isinstance(value, (float, np.floating)) and type(value).__module__ in ("builtins", "numpy"):
-        return "float", _rounded(float(value))
-    if isinstance(value, (complex, np.complexfloating)):
-        return "complex", _rounded(value.real), _rounded(value.imag)
+    if type(value) in (bool, int, float, complex) or isinstance(value, np.number | np.bool_):
+        kind = "bool_" if isinstance(value, np.bool_) else type(value).__name__
+        return Number(kind, _described_number(value))
     if value is None or isinstance(value, (str, bytes)):
         return type(value).__name__, value
     if isinstance(value, (type, types.FunctionType, types.ModuleType, np.dtype)):
@@ -209,6 +229,14 @@ def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
         return "again", seen[id(value)]
     seen[id(value)] = len(seen)
     return _described_object(value, seen)
+
+
+def _described_number(value: Any) -> Any:
+    if isinstance(value, (complex, np.complexfloating)):
+        return _rounded(value.real), _rounded(value.imag)
+    if isinstance(value, (float, np.floating)):
+        return _rounded(float(value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _described_object(value: Any, seen: dict[int, int]) -> Any:
@@ -220,7 +248,8 @@ def _described_object(value: Any, seen: dict[int, int]) -> Any:
         items = [(describe(k, seen), describe(v, seen)) for k, v in value.items()]
         return name, items, _attributes_of(value, seen)
     if isinstance(value, (set, frozenset)):
-        return name, sorted(map(str, (describe(x, seen) for x in value)))
+        items = [describe(x, seen) for x in value]
+        return name, sorted(items, key=lambda x: str(getattr(x, "value", x)))
     if isinstance(value, (list, tuple, deque)):
         return name, [describe(x, seen) for x in value], _attributes_of(value, seen)
     return name, _attributes_of(value, seen)

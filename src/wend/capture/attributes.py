@@ -42,7 +42,7 @@ from wend.capture.state.unbound_attributes import (
 )
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.attributes import class_of
-from wend.trace.arrays.tracer import TracedNumber, Tracer
+from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
@@ -91,7 +91,9 @@ def method(owner: Any, name: str, /) -> Any:
     """Return the method `owner.name`, to be called."""
     if type(owner) is np.ndarray:
         owner = entered_items(owner)
-    if isinstance(owner, Staged):
+    if isinstance(owner, Tracer):
+        if name == "__class__":
+            return staged_attribute(owner, name)
         return _method_of_number(owner, name) or getattr(owner, name)
     return attribute(owner, name)
 
@@ -113,8 +115,8 @@ _CALLERS_OF_METHODS: dict[str, Callable[..., Any]] = {
 
 def _method_of_number(x: Any, name: str) -> Any:
     """Return a special method of the number that a traced one stands for, or None."""
-    caller = _CALLERS_OF_METHODS.get(name) if isinstance(x, TracedNumber) else None
-    if caller is None or not hasattr(class_of(x), name):
+    caller = _CALLERS_OF_METHODS.get(name) if isinstance(x, Tracer) else None
+    if caller is None or x.type.shape != () or not hasattr(class_of(x), name):
         return None
     return functools.partial(replacement_of(caller), x)
 

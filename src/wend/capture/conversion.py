@@ -1,6 +1,7 @@
 """Conversion of functions to their captured form, cached per code object."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import contextlib
@@ -271,7 +272,8 @@ def _compile(fun: types.FunctionType) -> _CapturedCode | None:
     )
     fill_positions(factory, rewritten)
     module = ast.Module([factory], [])
-    compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
+    flags = fun.__code__.co_flags & __future__.annotations.compiler_flag
+    compiled = compile(module, fun.__code__.co_filename, "exec", flags, dont_inherit=True)
     outer = _code_in(compiled, _FACTORY)
     names = fun.__code__.co_name, fun.__code__.co_qualname
     generators = {

@@ -167,11 +167,22 @@ def _map(function: Callable[..., Any], *iterables: Any) -> Any:
     return builtins.map(function, *iterables)
 
 
-def _filter(function: Callable[..., Any] | None, iterable: Any) -> Any:
-    def passes(item: Any) -> Any:
-        return check_filter(function(item) if function is not None else item, "`filter`")
+def _filtering(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes the items for which another holds, or those from there on."""
+    takes_none = original in (builtins.filter, itertools.filterfalse)
 
-    return builtins.filter(passes, iterable)
+    def run(function: Callable[..., Any] | None, iterable: Any, /) -> Any:
+        def passes(item: Any) -> Any:
+            is_identity = function is None and takes_none
+            test = item if is_identity else function(item)  # type: ignore[misc]  # Python's error
+            return check_filter(test, f"`{original.__name__}`")
+
+        return original(passes, iterable)
+
+    return run
+
+
+_FILTERS = (builtins.filter, itertools.filterfalse, itertools.takewhile, itertools.dropwhile)
 
 
 def _reversed(sequence: Any) -> Any:
@@ -283,11 +294,11 @@ _REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
 _REPLACEMENTS |= {dtype.type: _scalar_type(dtype.type) for dtype in SHORT_NAMES}
 _REPLACEMENTS |= strings.REPLACED | namespaces.REPLACEMENTS | eigenvalues.REPLACED
 _REPLACEMENTS |= heaps.REPLACED
+_REPLACEMENTS |= {original: _filtering(original) for original in _FILTERS}
 _REPLACEMENTS |= {
     builtins.all: _all,
     builtins.any: _any,
     builtins.enumerate: _enumerate,
-    builtins.filter: _filter,
     builtins.isinstance: standard.is_instance,
     builtins.map: _map,
     builtins.max: standard.STAGED[builtins.max],

@@ -32,11 +32,12 @@ _CURES = {
 
 _COMPARED_IN_C = (
     "Python compares the items in code of its own: `==` of lists, tuples or dicts, list.index, "
-    "list.remove, list.count, bisect, heapq."
+    "list.remove, list.count, bisect, heapq, itertools.groupby, functools.cmp_to_key."
 )
 _CURE_OF_COMPARED = (
     "compare the numbers themselves (a[0] == b[0] and a[1] == b[1]); or keep them in an array: "
     "np.argmax(items == x) for index, np.searchsorted for bisect, np.sort or np.argmin for heapq; "
+    "write a loop for groupby, and a key that is a number for cmp_to_key; "
     "or use wend.cond, wend.while_loop, wnp.where."
 )
 

@@ -10,7 +10,7 @@ from wend.eager.promotion import cast, result_dtype, tensor_type
 from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
-from wend.numpy.operands import is_inexact, staged
+from wend.numpy.operands import is_inexact, python_bool, staged
 from wend.numpy.public import implements
 
 
@@ -32,7 +32,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
     For traced arrays the result is a traced bool.
     """
-    return reducing.all(isclose(staged(a), b, rtol, atol, equal_nan))
+    return python_bool(reducing.all(isclose(staged(a), b, rtol, atol, equal_nan)))
 
 
 def _static_shapes_differ(a: Shape, b: Shape) -> bool:
@@ -55,7 +55,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     same = ew.equal(a1, a2)
     if equal_nan and is_inexact(a1) and is_inexact(a2):
         same = ew.logical_or(same, ew.logical_and(ew.isnan(a1), ew.isnan(a2)))
-    return reducing.all(same)
+    return python_bool(reducing.all(same))
 
 
 @implements(np.array_equiv)
@@ -69,4 +69,4 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     for x, y in zip(dims1, dims2, strict=False):
         if isinstance(x, int) and isinstance(y, int) and x != y and 1 not in (x, y):
             return False
-    return reducing.all(ew.equal(a1, a2))
+    return python_bool(reducing.all(ew.equal(a1, a2)))

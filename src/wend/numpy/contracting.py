@@ -95,6 +95,11 @@ def outer(x: Any, y: Any) -> Any:
 @implements(np.tensordot)
 def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     """Compute the tensor dot product along the given axes; see `numpy.tensordot`."""
+    return shaping.as_array_of(contract(x, y, axes))
+
+
+def contract(x: Any, y: Any, axes: Any) -> Any:
+    """Compute the tensor dot product along the given axes, a number where no axis is left."""
     x, y = _promote_pair(x, y)
     x_rank, y_rank = shaping.rank_of(x), shaping.rank_of(y)
     if isinstance(axes, (int, np.integer)):
@@ -104,7 +109,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
         pairs = tuple(range(x_rank - int(axes), x_rank)), tuple(range(int(axes)))
     else:
         pairs = normalize_axis_tuple(axes[0], x_rank), normalize_axis_tuple(axes[1], y_rank)
-    return shaping.as_array_of(_contract(x, y, pairs, ((), ())))
+    return _contract(x, y, pairs, ((), ()))
 
 
 @implements(np.vecdot)

@@ -126,7 +126,7 @@ def inner(a: Any, b: Any) -> Any:
     a, b = strong(a), strong(b)
     if not shaping.rank_of(a) or not shaping.rank_of(b):
         return a * b
-    return contracting.tensordot(a, b, axes=((-1,), (-1,)))
+    return contracting.contract(a, b, axes=((-1,), (-1,)))
 
 
 @implements(np.kron)

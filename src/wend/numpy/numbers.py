@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import apply
-from wend.eager.promotion import cast, tensor_type
+from wend.eager.promotion import cast, is_weak, tensor_type
 from wend.ir.dtypes import FLOAT64, INT64, real_of
 from wend.numpy import creating
 from wend.numpy import elementwise as ew
 from wend.numpy.composed import composed
-from wend.numpy.operands import dtype_of, staged
+from wend.numpy.operands import dtype_of, python_bool, staged
 from wend.numpy.public import implements
 from wend.numpy.ufuncs import copy_if_operand
 from wend.ops import elementwise
@@ -253,4 +253,5 @@ def iscomplex(x: Any) -> Any:
 @implements(np.isreal)
 def isreal(x: Any) -> Any:
     """Return a bool array, True where the element is real; see `numpy.isreal`."""
-    return ew.logical_not(iscomplex(staged(x)))
+    is_real = ew.logical_not(iscomplex(staged(x)))
+    return python_bool(is_real) if is_weak(x) else is_real

@@ -113,6 +113,11 @@ def strong(x: Any) -> Any:
     return cast(x, tensor_type(x).dtype)
 
 
+def python_bool(x: Any) -> Any:
+    """Return a bool of NumPy, plain or staged, as Python's."""
+    return x.as_weak() if isinstance(x, Staged) else bool(x)  # type: ignore[attr-defined]
+
+
 def promote_dtypes(*xs: Any) -> list[Any]:
     """Cast the operands to their common dtype."""
     arrays = all_staged(xs)

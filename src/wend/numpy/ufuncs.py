@@ -144,15 +144,25 @@ def _as_dtype(original: np.ufunc, xs: Sequence[Any], dtype: Any, casting: Any) -
 
 
 def copy_if_operand(result: Any, operands: Sequence[Any]) -> Any:
-    """Return the result, copied if it is one of the operands."""
+    """Return the result, copied if it is one of the operands: a Python number is one of NumPy's."""
+    if isinstance(result, Staged) and is_weak(result):
+        return scalar(result)
     is_staged_array = isinstance(result, Staged) and result.zero_dim is not False
     is_array = tensor_type(result).shape != () or is_staged_array
     if not is_array or not any(result is x for x in operands):
         return result
     copied: Any = result.copy()
-    if is_staged_array:
-        copied.zero_dim = False  # a scalar
-    return copied
+    return scalar(copied) if is_staged_array else copied
+
+
+def scalar(x: Any) -> Any:
+    """Return a number or array without axes as one of NumPy's scalars."""
+    if not isinstance(x, Staged):
+        return x[()]
+    if is_weak(x):
+        x = x.as_zero_dim()  # type: ignore[attr-defined]  # a traced number
+    x.zero_dim = False
+    return x
 
 
 def ufunc(original: np.ufunc, op: Op, *, bools: Op | None = None) -> Callable[..., Any]:

@@ -37,8 +37,9 @@ def _check_token(type: Type) -> None:
         raise TypeMismatchError(f"the first operand must be a token, not {type}")
 
 
-# Format specs of an array that stands for a list: of Python numbers, or of arrays and scalars
-LIST_OF_NUMBERS, LIST = "list of numbers", "list"
+# Format specs of an array that stands for a list (of Python numbers, or of arrays and scalars), or,
+# with its one element, for an array without axes
+LIST_OF_NUMBERS, LIST, WITHOUT_AXES = "list of numbers", "list", "array without axes"
 
 
 class _Elementwise:
@@ -54,6 +55,8 @@ class _Elementwise:
             return repr(self.array.tolist())
         if spec == LIST:
             return repr([*self.array])
+        if spec == WITHOUT_AXES:
+            return repr(self.array.reshape(()))
         return np.array2string(self.array, formatter={"all": lambda x: format(x, spec)})
 
     def __str__(self) -> str:

@@ -35,18 +35,23 @@ from wend.capture.syntax.names import RUNTIME
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
+from wend.eager.promotion import is_scalar as is_scalar_of_numpy
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, orders, reducing, shaping
+from wend.numpy.operands import dtype_of
+from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.arrays.attributes import class_of, example_of, not_iterable, unsized
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorDeque, TensorList
+from wend.trace.recording.arguments import common_value, is_zero_dim
+from wend.trace.recording.recording import current
 from wend.trace.state import effects
 
 
 def stack_if_list(xs: Any) -> Any:
     """Return a traced list as the array of its items, and other values unchanged."""
-    return xs.items() if isinstance(xs, TensorList) else xs
+    return xs.rows() if isinstance(xs, TensorList) else xs
 
 
 def _items_of(xs: Any) -> Any:
@@ -146,7 +151,9 @@ def to_bool(x: Any) -> Any:
 def sum_of(xs: Any, start: Any = 0) -> Any:
     """Return `sum(xs, start)`."""
     if isinstance(xs, TensorList):
-        total = reducing.sum(xs.items(), 0)
+        items = xs.items()
+        kind = dtype_of(items).kind
+        total = reducing.sum(items, 0, dtype=None if kind == "b" else dtype_of(items))
         return (as_weak(total) if xs.holds_numbers else total) + start
     if isinstance(start, (str, bytes, bytearray)):
         return builtins.sum((), start)  # which raises
@@ -281,8 +288,8 @@ _ARRAYS = (Staged, np.ndarray, np.generic, *PYTHON_SCALARS)
 def _select(test: Any, then: Any, other: Any) -> Any:
     if not isinstance(test, Staged):
         return then if test else other
-    if not all(isinstance(x, _ARRAYS) for x in (then, other)):
-        return if_value(test, lambda: then, lambda: other, None)
+    if not all(is_weak(x) or is_scalar_of_numpy(x) for x in (then, other)):
+        return if_value(test, lambda: then, lambda: other, None)  # an array stays the same one
     result = ew.where(truth(test), then, other)
     return as_weak(result) if is_weak(then) and is_weak(other) else result
 
@@ -433,8 +440,18 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     parts = []
     for column in columns_of_items:
         taken = indexing.take(shaping.stack(column), order, axis=0)
-        parts.append([as_weak(x) if all(map(is_weak, column)) else x for x in taken])
+        parts.append([_one_of(column, x) for x in taken])
     return [*zip(*parts, strict=True)] if isinstance(items[0], tuple) else parts[0]
+
+
+def _one_of(items: Sequence[Any], x: Any) -> Any:
+    """Return a value that stands for one of some numbers or arrays, only the run knows which."""
+    if all(map(is_weak, items)):
+        return as_weak(x)
+    if not all(is_weak(item) or is_scalar_of_numpy(item) for item in items):
+        x.zero_dim = common_value(is_zero_dim(item) for item in items)
+        record_merge([x], [[item] for item in items], current())
+    return x
 
 
 def _columns(values: Sequence[Any]) -> list[Sequence[Any]] | None:

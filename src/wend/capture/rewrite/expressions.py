@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 
 from wend.capture.rewrite.scope import Scope
@@ -29,6 +30,11 @@ _SUSPENDING_OR_BINDING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 # Builtins that take all items of a generator expression before they return
 _EAGER = frozenset({"list", "max", "min", "sorted", "sum", "tuple"})
 
+# Expressions that are functions for Python, which name what they do not find otherwise
+_FUNCTIONS: tuple[type[ast.expr], ...] = (ast.Lambda, ast.GeneratorExp)
+if sys.version_info < (3, 12):  # which inlines comprehensions
+    _FUNCTIONS += (ast.ListComp, ast.SetComp, ast.DictComp)
+
 # On an `and` or `or` of which only the truth is asked: its sides may be of different types
 ASKS_TRUTH = f"{PREFIX}asks_truth"
 
@@ -45,7 +51,7 @@ class Expressions(Transformer):
         self.scope = scope
         self.nested = nested  # rewrites a function in this one
         self.hoisted: list[ast.stmt] = []  # functions to define before the statement
-        self.is_in_generator = self.is_in_lambda = False
+        self.is_in_generator = self.is_in_function = False
         self.depth = 0
         self.maybe_bound: Names = NO_NAMES  # names that the statement may leave unbound
         self.definite: Names = NO_NAMES  # of these, bound where the expression runs
@@ -80,7 +86,7 @@ class Expressions(Transformer):
                 return ast.copy_location(runtime("surely", node), node)
             return ast.copy_location(runtime("known", node, ast.Constant(node.id)), node)
         if self.scope.may_be_unbound(node.id) and node.id not in self.comprehended:
-            is_free = self.is_in_lambda or node.id not in self.scope.locals
+            is_free = self.is_in_function or node.id not in self.scope.locals
             what = ast.Constant(node.id), ast.Constant(is_free)
             check = runtime("bound", thunk(node), *what)
             return ast.copy_location(check, node)
@@ -212,13 +218,38 @@ class Expressions(Transformer):
         return self.depth == 0
 
     def _visit_scope(self, node: ast.expr) -> ast.expr:
-        saved = self.comprehended
-        self.comprehended = saved | _bound_in(node)
+        saved = self.comprehended, self.is_in_function
         self.depth += 1
+        put_back = self._evaluated_around(node)
+        self.comprehended |= _bound_in(node)
+        self.is_in_function |= isinstance(node, _FUNCTIONS)
         self.generic_visit(node)
+        put_back()
         self.depth -= 1
-        self.comprehended = saved
+        self.comprehended, self.is_in_function = saved
         return node
+
+    def _evaluated_around(self, node: ast.expr) -> Callable[[], None]:
+        """Rewrite what the code around a scope evaluates; return how it is put back into it."""
+        if isinstance(node, ast.Lambda):
+            arguments = node.args
+            kw_defaults = [default and self.visit(default) for default in arguments.kw_defaults]
+            defaults = [self.visit(default) for default in arguments.defaults]
+            arguments.defaults = []
+            arguments.kw_defaults = [None] * len(kw_defaults)
+
+            def put_back() -> None:
+                arguments.defaults, arguments.kw_defaults = defaults, kw_defaults
+
+            return put_back
+        first: ast.comprehension = node.generators[0]  # type: ignore[attr-defined]
+        source = self.visit(first.iter)
+        first.iter = ast.copy_location(ast.Constant(None), first.iter)
+
+        def put_source() -> None:
+            first.iter = source if first.is_async else _iterated(source)
+
+        return put_source
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         self.generic_visit(node)
@@ -276,10 +307,7 @@ class Expressions(Transformer):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        saved, self.is_in_lambda = self.is_in_lambda, True
-        visited = self._visit_scope(node)
-        self.is_in_lambda = saved
-        return visited
+        return self._visit_scope(node)
 
     def _visit_keyed(self, node: ast.expr) -> ast.expr:
         return ast.copy_location(runtime("keyed", self._visit_scope(node)), node)

@@ -13,7 +13,8 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from wend.capture.rewrite.assignment_targets import split_targets
 from wend.capture.rewrite.branches import balance_elif_chains
@@ -25,6 +26,7 @@ from wend.capture.rewrite.returns import Returns, has_return
 from wend.capture.rewrite.scope import Enclosing, mangled
 from wend.capture.rewrite.subscripts import rewrite_assignments
 from wend.capture.rewrite.syntax import (
+    all_arguments,
     assign,
     at_first_line,
     declare_locals,
@@ -63,6 +65,12 @@ _DEFERRING = (
 )
 
 
+Block = TypeVar("Block", bound=ast.stmt | ast.excepthandler)
+
+# Expressions that do not see the variables of a class around them
+_FUNCTIONS = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
 # Functions that find the variables of plain Python, and are refused in captured code
 _LOOK_AT_CALLER = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
@@ -85,6 +93,15 @@ def rewrite_generator(
     arguments = strip_annotations(node.args, expressions)
     definition_ = definition(node.name, arguments, expressions.all_of(node.body))
     return ast.copy_location(definition_, node)
+
+
+def _annotated(result: ast.FunctionDef, stmt: ast.FunctionDef) -> ast.FunctionDef:
+    """Return a rewritten definition with the user's annotations, which stay as they are."""
+    pairs = zip(all_arguments(result.args), all_arguments(stmt.args), strict=True)
+    for argument, original in pairs:
+        argument.annotation = original.annotation
+    result.returns = stmt.returns
+    return result
 
 
 def _deferring(kinds: Kinds) -> Iterator[ast.AST]:
@@ -245,7 +262,7 @@ class _FunctionRewriter(Returns, Handlers):
     def nested(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
         result = _rewrite(stmt, self.scope.counter, self.scope.inner())
         result.decorator_list = self.decorators(stmt)
-        return result
+        return _annotated(result, stmt)
 
     def generator(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
         """Rewrite a generator, which is resumed piecewise, as far as that is possible."""
@@ -253,7 +270,7 @@ class _FunctionRewriter(Returns, Handlers):
         if result is None:
             return stmt
         result.decorator_list = self.decorators(stmt)
-        return result
+        return _annotated(result, stmt)
 
     def decorators(self, stmt: ast.FunctionDef | ast.ClassDef) -> list[ast.expr]:
         """Rewrite decorators, which are called."""
@@ -287,16 +304,40 @@ class _FunctionRewriter(Returns, Handlers):
         return result
 
     def member(self, stmt: ast.stmt, owner: str, bound: Names) -> ast.stmt:
-        """Rewrite a statement of a class; functions in an expression do not see its variables."""
+        """Rewrite a statement of a class, whose control flow Python runs."""
         match stmt:
             case ast.FunctionDef() if not yields_in_control_flow(stmt):
                 return self.nested(mangled(stmt, owner))
             case ast.FunctionDef():
                 return self.generator(mangled(stmt, owner))
+            case ast.ClassDef():
+                return self.nested_class(stmt)
             case (
                 ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Expr(value)
-            ) if not read([value]) & bound:
+            ):
                 result = copy.copy(stmt)
-                result.value = self.visit(mangled(value, owner))
+                result.value = self.value_in_class(value, owner, bound)
                 return result
+            case ast.If() | ast.For() | ast.While() | ast.With() | ast.Try() | ast.TryStar():
+                return self.blocks_in_class(stmt, owner, bound)
         return stmt
+
+    def value_in_class(self, value: ast.expr, owner: str, bound: Names) -> ast.expr:
+        """Rewrite an expression, in which functions do not see the variables of the class."""
+        result = self.visit(mangled(value, owner))
+        functions = [part for part in walk(result) if isinstance(part, _FUNCTIONS)]
+        return value if read(functions) & bound else result
+
+    def blocks_in_class(self, stmt: Block, owner: str, bound: Names) -> Block:
+        """Rewrite the statements in the blocks of one, and what decides between them."""
+        rewriters: dict[str, Callable[[Any, str, Names], Any]] = {
+            **dict.fromkeys(("test", "iter"), self.value_in_class),
+            **dict.fromkeys(("body", "orelse", "finalbody"), self.member),
+            "handlers": self.blocks_in_class,
+        }
+        result = copy.copy(stmt)
+        for field, value in ast.iter_fields(stmt):
+            if (run := rewriters.get(field)) is not None:
+                parts = [run(part, owner, bound) for part in value] if type(value) is list else None
+                setattr(result, field, run(value, owner, bound) if parts is None else parts)
+        return result

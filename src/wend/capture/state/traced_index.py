@@ -162,9 +162,10 @@ def _set_item_at(items: list[Any], index: Any, value: Any, recording: Recording)
 
 
 def _are_alike(items: Sequence[Any], value: Any) -> bool:
-    """Return whether items and a value are numbers of one dtype."""
+    """Return whether items and a value are numbers of one dtype, and no arrays without axes."""
     types, dtype = [leaf_type(x) for x in (value, *items)], result_dtype(value, *items)
-    return all(type.type.dims == () and _fits(type, types[0], dtype) for type in types)
+    are_numbers = all(type.type.dims == () and type.zero_dim is False for type in types)
+    return are_numbers and all(_fits(type, types[0], dtype) for type in types)
 
 
 _MAX_STORED = 256  # items of a list that a store at a traced index may reach
@@ -175,7 +176,9 @@ def _item_at(items: Sequence[Any], index: Any, dtype: np.dtype, *, weak: bool) -
     assert recording is not None
     index_value = read(index)
     result = recording.wrap(_stack(recording, items, dtype)[index_value].value, weak=weak)
-    result.writeable = common_value(leaf_type_with_flags(item).writeable for item in items)
+    types = [leaf_type_with_flags(item) for item in items]
+    result.writeable = common_value(type.writeable for type in types)
+    result.zero_dim = common_value(type.zero_dim for type in types)
     record_merge([result], [[item] for item in items], recording)
     return result
 

@@ -88,6 +88,9 @@ class ConcreteTracedArray(np.ndarray):
     def __class__(self) -> Any:
         return np.ndarray
 
+    def __repr__(self) -> str:
+        return repr(_plain(self))
+
     def root(self) -> ConcreteTracedArray:
         """Return the array whose memory this shares, or itself."""
         root = _root_of(self)

@@ -18,6 +18,7 @@ from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.types import Symbol, TensorType
 from wend.numpy import contracting, creating, numbers, shaping
 from wend.numpy import elementwise as ew
+from wend.numpy.ufuncs import scalar
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays import python_numbers
 from wend.trace.arrays.attributes import class_of
@@ -75,8 +76,9 @@ def _binary(
         if not self.weak:
             check_object(self, other, reflected_name)
             is_equality = function in _EQUALITIES and not has_own_equality(other)
-            if is_equality and self.type.shape != ():  # no element equals it
-                return creating.full_like(self, function is ew.not_equal, bool)
+            if is_equality and class_of(self) is np.ndarray:  # no element equals it
+                elements = creating.full_like(self, function is ew.not_equal, bool)
+                return elements if self.type.shape != () else scalar(elements)
         return NotImplemented
 
     def reflected(self: Operators, other: Any) -> Any:

@@ -101,7 +101,7 @@ class TensorList(ShownList):
             ListError: its items are containers.
         """
         if self.treedef.is_leaf():
-            return self.stack(), LIST_OF_NUMBERS if self.types[0].weak else LIST
+            return self.rows(), LIST_OF_NUMBERS if self.types[0].weak else LIST
         raise refusal(
             ListError(
                 explain(
@@ -423,6 +423,19 @@ class TensorList(ShownList):
         if not self.treedef.is_leaf():
             raise self._unsupported("be taken as numbers", "keep a list for each part of an item.")
         return self.stack()
+
+    def rows(self) -> Any:
+        """Return the array of its items, of which each row has the class of an item.
+
+        Raises:
+            ListError: they are no arrays or numbers, or arrays without axes.
+        """
+        items = self.items()
+        if self.types[0].zero_dim is not False:
+            raise self._unsupported(
+                "give arrays without axes", "append numbers: out.append(x[()])."
+            )
+        return items
 
 
 class TensorDeque(TensorList):

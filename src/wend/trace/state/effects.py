@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
@@ -13,7 +15,9 @@ from wend.eager.promotion import is_weak
 from wend.ir.types import TensorType
 from wend.numpy.elementwise import logical_not
 from wend.ops import effects as ops
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownList, ShownText
+from wend.trace.recording.arguments import is_zero_dim
 from wend.trace.recording.checks import check_predicate
 from wend.trace.recording.recording import current
 from wend.trace.state.templates import Template
@@ -147,11 +151,16 @@ class DeferredCall:
             if spec == ops.LIST_OF_NUMBERS:
                 return lambda values: values[start].tolist()
             return lambda values: [*values[start]]
+        if isinstance(argument, ConcreteTracedArray) and not isinstance(argument, Staged):
+            elements = np.array(np.ndarray.view(argument, np.ndarray))
+            return lambda values: elements.copy()
         if not isinstance(argument, Staged):
             return lambda values: argument
         self.arrays.append(argument)
         if is_weak(argument):
             return lambda values: values[start].item()
+        if is_zero_dim(argument):
+            return lambda values: np.array(values[start])
         return lambda values: values[start]
 
     def run(self, values: Sequence[Any]) -> Any:

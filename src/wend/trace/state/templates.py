@@ -18,11 +18,18 @@ from wend.base.marked_text import has_marks, mark, split_marks, without_marks
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, read
 from wend.eager.promotion import is_weak
-from wend.ops.effects import LIST, LIST_OF_NUMBERS
+from wend.numpy import shaping
+from wend.ops.effects import LIST, LIST_OF_NUMBERS, WITHOUT_AXES
 from wend.trace.arrays.attributes import class_name
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
-from wend.trace.arrays.shown_text import ShownField, ShownList, ShownText, text_conversion
-from wend.trace.recording.arguments import is_array_leaf
+from wend.trace.arrays.shown_text import (
+    ShownField,
+    ShownList,
+    ShownText,
+    is_scalar,
+    text_conversion,
+)
+from wend.trace.recording.arguments import is_array_leaf, is_zero_dim
 from wend.trace.recording.recording import current, is_traced_now
 from wend.trace.state.variable import Variable
 
@@ -207,6 +214,8 @@ class Template:
     def _field(self, array: Any, conversion: str | None = None, spec: str = "") -> None:
         if isinstance(array, ShownList):
             array, spec = array.items_to_show()
+        if conversion == "r" and is_scalar(array) and is_zero_dim(array):
+            array, conversion, spec = shaping.reshape(read(array), 1), None, WITHOUT_AXES
         if not conversion:
             _check_spec(array, conversion, spec)
         self._parts.append(TextField(_now(array), conversion, spec))
@@ -370,7 +379,7 @@ def holds_traced(x: Any) -> bool:
 def _check_spec(x: Any, conversion: str | None, spec: str) -> None:
     """Refuse a spec that does not fit the dtype, at the line that wrote it."""
     dtype = x.type.dtype if isinstance(x, Staged) else getattr(x, "dtype", None)
-    if not spec or conversion or dtype is None or spec in (LIST_OF_NUMBERS, LIST):
+    if not spec or conversion or dtype is None or spec in (LIST_OF_NUMBERS, LIST, WITHOUT_AXES):
         return
     try:
         format(np.zeros((), dtype)[()], spec)

@@ -13,7 +13,7 @@ from wend.capture.builtins.conversions import as_weak
 from wend.eager import raising
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import cast, is_weak
-from wend.ir.dtypes import FLOAT64
+from wend.ir.dtypes import FLOAT64, INT64
 from wend.numpy import creating, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy import statistics as ordered
@@ -29,12 +29,15 @@ class _Data:
     Attributes:
         numbers: a vector of floats.
         is_weak: whether they are Python's numbers.
+        is_whole: whether they were whole numbers.
+        is_narrow: whether these were bools or integers of NumPy whose sum may not fit them.
     """
 
     def __init__(self, name: str, items: Any, least: str, fewest: int = 1) -> None:
         vector = creating.asarray(stack_if_list(items))
         self.is_weak = _are_weak(items)
         self.is_whole = dtype_of(vector).kind in "biu"
+        self.is_narrow = self.is_whole and not self.is_weak and dtype_of(vector) != INT64
         self.count = shaping.shape(vector)[0]
         error = sys.modules["statistics"].StatisticsError
         text, is_short = _EMPTY.get(name, f"{name} requires at least {least}"), self.count < fewest
@@ -47,7 +50,7 @@ class _Data:
 
     def result(self, value: Any) -> Any:
         """Return a number of the kind of the data."""
-        return as_weak(value) if self.is_weak or self.is_whole else cast(value, self.dtype)
+        return as_weak(value) if self.is_weak else cast(value, self.dtype)
 
     def variance(self, fewest: int) -> Any:
         """Return the variance of a population of at least 1, or of a sample of at least 2."""
@@ -103,7 +106,8 @@ def _fmean(name: str, items: Any) -> Any:
 
 def _median(name: str, items: Any) -> Any:
     data = _Data(name, items, "one data point")
-    if data.is_whole and not (isinstance(data.count, int) and data.count % 2 == 0):
+    are_halved = isinstance(data.count, int) and data.count % 2 == 0
+    if data.is_whole and (data.is_narrow or not are_halved):
         _of_floats(name, data)
     return data.result(ordered.median(data.numbers))
 
