@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from tests.backends.jax.test_control import SHAPES, little_room  # noqa: F401
 from tests.function.mapping.test_vmap_checks import PROGRAMS as PROGRAMS_THAT_RAISE
 from tests.function.mapping.test_vmap_checks import (
     columns,
@@ -124,6 +125,23 @@ def test_maps_in_maps_and_loops(fun: Callable[..., Any]) -> None:
         return np.sum(table)
 
     check(wend.value_and_grad(repeated), np.linspace(0.5, 4.0, 6).reshape(2, 3))
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("fun", SHAPES)
+@pytest.mark.usefixtures("little_room")
+def test_elements_make_trips_of_their_own_at_each_level(fun: Callable[..., Any]) -> None:
+    x, n, m = (
+        np.linspace(0.3, 0.5, 6),
+        np.array([0, 1, 16, 17, 5, 3]),
+        np.array([33, 0, 16, 1, 2, 4]),
+    )
+    slope = wend.value_and_grad(fun)
+    with wend.config(backend="native"):
+        expected = [slope(*row) for row in zip(x, n, m, strict=True)]
+    with wend.config(backend="jax"):
+        value, derivative = wend.vmap(slope)(x, n, m)
+    close((value, derivative), tuple(map(np.array, zip(*expected, strict=True))))
 
 
 def test_no_elements() -> None:
