@@ -92,9 +92,9 @@ def method(owner: Any, name: str, /) -> Any:
     if type(owner) is np.ndarray:
         owner = entered_items(owner)
     if isinstance(owner, Tracer):
-        if name == "__class__":
-            return staged_attribute(owner, name)
-        return _method_of_number(owner, name) or getattr(owner, name)
+        if name.startswith("__"):
+            return _method_of_number(owner, name) or staged_attribute(owner, name)
+        return getattr(owner, name)
     return attribute(owner, name)
 
 

@@ -308,6 +308,8 @@ class ConcreteTracedArray(np.ndarray):
         return tuple(map(_adopt_new, returned)) if type(returned) is tuple else _adopt_new(returned)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.array_repr:  # names the class
+            return function(*map(_plain, args), **kwargs)
         outs = kwargs.get("out")
         changed = [*(outs if isinstance(outs, tuple) else (outs,))]
         changed += args[:1] if function in MUTATE_FIRST_ARGUMENT else []
