@@ -1,7 +1,15 @@
 """`python -m tests.fuzz --minutes 60`: a long search; what it finds is kept in tests/regressions.
 
-Graphs, whole programs and programs of numbers under `vmap` take turns. A failure is made as
-small as it can be, and its text is written there, where the tests run it.
+Graphs, whole programs and programs of numbers under `vmap` take turns, in batches of one seed. A
+failure ends its batch; it is made as small as it can be, and its text is written there, where the
+tests run it. What was met before in a batch is not run again, nor counted.
+
+A program runs plainly, eagerly and by the interpreter, and its gradient by the interpreter; plain
+Python decides of the value, and differences of the plain function of the gradient. The costly ways
+take turns, a batch each (`TURNS`): values of several calls, gradients, tangents and second
+gradients, in native code that is strict or not, of a traced function or of a plain one. A graph and
+its gradient run by the interpreter, and natively in strict mode or not, in turn. LLVM's own passes
+run in every seventeenth batch. The tests do all of this to each of a few.
 """
 
 from __future__ import annotations
@@ -16,7 +24,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -27,8 +34,11 @@ from tests.fuzz.check import check_program
 from tests.fuzz.example import REGRESSIONS, Example
 from tests.fuzz.making import examples
 from tests.fuzz.mapped import check_mapped, mapped_programs
+from tests.fuzz.program import Program
 from tests.fuzz.quick import quickly
+from tests.fuzz.share import TURNS
 from tests.fuzz.writing import programs
+from wend.ir import to_text
 from wend.passes.dce import dce
 
 
@@ -38,22 +48,44 @@ class Searched:
 
     Attributes:
         made: the strategy that makes it.
-        check: what raises if it fails.
+        check: what raises if it fails, in the batch of a number.
         batch: how many have one seed; a failure ends them.
         suffix: of the files that keep what fails.
     """
 
     made: Any
-    check: Callable[[Any], None]
+    check: Callable[[Any, int], None]
     batch: int
     suffix: str
 
 
 SEEN: Counter[str] = Counter()  # what became of the programs
+
+
+def check_graph(example: Example, number: int) -> None:
+    """Natively in strict mode or not, in turn."""
+    check(example, modes=(("strict", "loose")[number % 2],))
+
+
+def check_in_turn(program: Program, number: int) -> None:
+    """In a share of the costly ways."""
+    check_program(program, share=TURNS[number % len(TURNS)], seen=SEEN)
+
+
+def check_elements(program: Program, _: int) -> None:
+    """Under `vmap`."""
+    check_mapped(program, seen=SEEN)
+
+
+def text_of(made: Any) -> str:
+    """What tells a program or a graph from another."""
+    return to_text(made.graph) if isinstance(made, Example) else made.text
+
+
 SEARCHED = {
-    "graphs": Searched(examples(), check, 250, ".txt"),
-    "programs": Searched(programs(), partial(check_program, seen=SEEN), 40, ".py"),
-    "mapped": Searched(mapped_programs(), partial(check_mapped, seen=SEEN), 40, ".mapped.py"),
+    "graphs": Searched(examples(), check_graph, 250, ".txt"),
+    "programs": Searched(programs(), check_in_turn, 100, ".py"),
+    "mapped": Searched(mapped_programs(), check_elements, 40, ".mapped.py"),
 }
 
 
@@ -62,6 +94,7 @@ def search(
 ) -> tuple[int, Any, BaseException | None]:
     """Try some; return how many there were, and the smallest that fails, with why."""
     tried, failing = 0, None
+    met: set[str] = set()  # Hypothesis makes a third of the programs again
 
     @seed(number)
     @settings(
@@ -79,9 +112,14 @@ def search(
         nonlocal tried, failing
         if failing is None and time.perf_counter() > until:
             return
-        tried += failing is None
+        if failing is None:
+            text = text_of(example)
+            if text in met:
+                return
+            met.add(text)
+            tried += 1
         try:
-            searched.check(example)
+            searched.check(example, number)
         except BaseException:
             failing = example  # the last one that Hypothesis tries is the smallest
             raise
@@ -125,6 +163,11 @@ def turns(kinds: Sequence[str], first: int) -> Iterator[tuple[str, int]]:
         number += 1
 
 
+def print_seen() -> None:
+    """Print what became of the programs."""
+    print("".join(f"{count:7} {what}\n" for what, count in SEEN.most_common()), end="", flush=True)
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Search as long as the command line says; return 1 if anything was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
@@ -145,13 +188,10 @@ def main(given: Sequence[str] | None = None) -> int:
         count = min(SEARCHED[kind].batch, most - done.total())
         if not count or time.perf_counter() > until:
             break
-        # LLVM's own passes take most of the time: one batch in eight has them.
-        searched = SEARCHED[kind]
-        if kind == "graphs" and number // 8 % 2:
-            # Strict mode takes half as long again: every other eight batches have it.
-            searched = replace(searched, check=partial(check, strictly=False))
-        with nullcontext() if number % 8 == 7 else quickly():
-            tried, example, error = search(searched, count, number, until)
+        # LLVM's own passes take most of the time. 17 has no divisor that the turns have, so in time
+        # they are met with all of these.
+        with nullcontext() if number % 17 == 16 else quickly():
+            tried, example, error = search(SEARCHED[kind], count, number, until)
         done[kind] += tried
         if error is not None:
             found += 1
@@ -163,8 +203,9 @@ def main(given: Sequence[str] | None = None) -> int:
         rate = done.total() / (time.perf_counter() - start)
         tally = ", ".join(f"{n} {what}" for what, n in done.items())
         print(f"seed {number}: {tally}, {found} failing, {rate:.1f}/s", flush=True)
-    for what, count in SEEN.most_common():
-        print(f"{count:7} {what}")
+        if number % 16 == 0:
+            print_seen()
+    print_seen()
     return 1 if found else 0
 
 

@@ -6,30 +6,34 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tests.fuzz.derivatives import check_derivatives
 from tests.fuzz.program import Program
+from tests.fuzz.share import WHOLE, Share
 from tests.fuzz.values import check_values
 from tests.fuzz.ways import Ways
 
 _SHORT = 20  # lines of a program whose second derivatives are quickly compiled
 
 
-def check_program(program: Program, *, seen: Counter | None = None) -> None:
-    """Run it in every way, with its derivatives; `seen` counts what became of it.
+def check_program(program: Program, *, share: Share = WHOLE, seen: Counter | None = None) -> None:
+    """Run it in the ways of a share, with its derivatives; `seen` counts what became of it.
 
     Raises:
         AssertionError: two ways differ.
     """
     seen = Counter() if seen is None else seen
+    program = replace(program, calls=program.calls[-share.calls :])
+    if program.text.count("\n") > _SHORT:
+        share = replace(share, second=())
     with np.errstate(all="ignore"), unraisable() as raised:
         ways = Ways(program)
-        if check_values(program, ways, seen):
-            second = program.text.count("\n") <= _SHORT
-            check_derivatives(program, ways, seen, second=second)
+        if check_values(program, ways, share, seen):
+            check_derivatives(program, ways, share, seen)
     assert not raised, f"where nothing may raise: {raised[0]!r}"
 
 

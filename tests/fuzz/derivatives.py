@@ -15,6 +15,7 @@ import wend
 import wend.numpy as wnp
 from tests.fuzz.outcome import alike, identical, is_large
 from tests.fuzz.program import Program, is_float
+from tests.fuzz.share import Share
 from tests.fuzz.ways import Ways
 from wend.base import trees
 from wend.base.errors import AliasError, NotDifferentiableError
@@ -23,7 +24,7 @@ TOL, SINGLE_TOL = 1e-7, 1e-2
 SLOPE_TOL, STEP = 1e-4, 1e-6
 
 
-def check_derivatives(program: Program, ways: Ways, seen: Counter, *, second: bool) -> None:
+def check_derivatives(program: Program, ways: Ways, share: Share, seen: Counter) -> None:
     """First and second derivatives of the results' sines, at the last of the calls.
 
     Raises:
@@ -34,38 +35,43 @@ def check_derivatives(program: Program, ways: Ways, seen: Counter, *, second: bo
     rng = np.random.default_rng(len(program.text))
     along = tuple(np.asarray(rng.normal(size=args[k].shape), args[k].dtype) for k in wrt)
     tol = SINGLE_TOL if program.is_single else TOL
+    fun = ways.function if share.is_nested else ways.fun
 
     def smooth(*xs: Any) -> Any:
-        return loss(wnp, ways.fun(*xs))
+        return loss(wnp, fun(*xs))
 
     gradient = wend.grad(smooth, tuple(wrt))
     ways.restart()
     expected = ways.run("interpreter", gradient, args)
-    native, strict = (ways.run(way, gradient, args) for way in ("native", "strict"))
-    identical(strict, expected, "gradient of strict native code")
+    found = {way: ways.run(way, gradient, args) for way in share.gradients}
+    if "strict" in found:
+        identical(found["strict"], expected, "gradient of strict native code")
     if isinstance(expected, wend.WendError):
-        assert isinstance(native, wend.WendError), f"{native!r} is not {expected!r}"
+        for way in {"native"} & {*found}:
+            assert isinstance(found[way], wend.WendError), f"{found[way]!r} is not {expected!r}"
         seen[f"gradient refused: {type(expected).__name__}"] += 1
         return
     if is_large(expected[: len(wrt)]):
         seen["gradient too large"] += 1
         return
-    alike(native, expected, tol, "native gradient")
-    eager = ways.run("eager", gradient, args)
     refusals = ("with a sequence", "read-only")
-    if isinstance(eager, wend.WendError) or any(text in str(eager) for text in refusals):
-        # NumPy's arrays cannot hold what is recorded, nor change once that was computed from them
-        seen[f"gradient at once refused: {type(eager).__name__}"] += 1
-    else:
-        alike(eager, expected, tol, "gradient at once")
+    for way, x in found.items():
+        if way == "eager" and (
+            isinstance(x, wend.WendError) or any(text in str(x) for text in refusals)
+        ):
+            # NumPy's arrays cannot hold what is recorded, nor change once it was computed from them
+            seen[f"gradient at once refused: {type(x).__name__}"] += 1
+        else:
+            alike(x, expected, tol, f"{way} gradient")
     reverse = [np.sum(g * t) for g, t in zip(expected, along, strict=False)]
-    if not program.is_single:
-        wanted = [place for place, k in enumerate(wrt) if k in program.rounded]
-        check_difference(program, wrt, along, wanted, reverse)
+    wanted = [place for place, k in enumerate(wrt) if k in program.rounded]
+    check_difference(program, wrt, along, wanted, reverse, seen)
     seen["gradients"] += 1
-    check_forward(smooth, ways, args, dict(zip(wrt, along, strict=True)), reverse, tol, seen)
-    if second:
-        check_second(gradient, ways, args, along, tol, seen)
+    if share.tangents:
+        tangents = dict(zip(wrt, along, strict=True))
+        check_forward(smooth, ways, share, args, tangents, reverse, tol, seen)
+    if share.second:
+        check_second(gradient, ways, share, args, along, tol, seen)
 
 
 def check_difference(
@@ -74,8 +80,11 @@ def check_difference(
     along: Sequence[Any],
     wanted: Sequence[int],
     reverse: Sequence[Any],
+    seen: Counter,
 ) -> None:
-    """The gradient along a direction is the plain function's difference."""
+    """The gradient along a direction is the plain function's difference, in double precision."""
+    tol = SINGLE_TOL if program.is_single else 10 * SLOPE_TOL
+    program = program.widened()
     args = program.calls[-1]
 
     def at(step: float) -> float:
@@ -90,12 +99,14 @@ def check_difference(
     parts = [reverse[k] for k in wanted]
     size = max([1.0, *map(abs, parts)])
     difference = abs(sum(parts) - slopes[0])
-    assert difference < 10 * SLOPE_TOL * size, f"gradient: {sum(parts)}, by differences {slopes[0]}"
+    assert difference < tol * size, f"gradient: {sum(parts)}, by differences {slopes[0]}"
+    seen["differences"] += 1
 
 
 def check_forward(
     smooth: Callable[..., Any],
     ways: Ways,
+    share: Share,
     args: Sequence[Any],
     along: dict[int, Any],
     reverse: Sequence[Any],
@@ -106,8 +117,10 @@ def check_forward(
     tangents = tuple(along.get(k) for k in range(len(args)))
     push = wend.function(lambda *xs: wend.jvp(smooth, xs, tangents)[1])
     ways.restart()
-    expected, strict = (ways.run(way, push, args) for way in ("interpreter", "strict"))
-    identical(strict, expected, "tangent of strict native code")
+    expected = ways.run("interpreter", push, args)
+    found = {way: ways.run(way, push, args) for way in share.tangents}
+    if "strict" in found:
+        identical(found["strict"], expected, "tangent of strict native code")
     if isinstance(expected, NotDifferentiableError):
         # It wants no argument changed in place, not even one that is not differentiated.
         assert "in place" in str(expected), f"{expected!r}"
@@ -125,12 +138,15 @@ def check_forward(
     size = max([1.0, *map(abs, reverse)])
     difference = abs(expected[0] - sum(reverse))
     assert difference <= 10 * tol * size, f"tangent: {expected[0]}, by gradient {sum(reverse)}"
+    for way, x in found.items():
+        alike(x, expected, tol, f"{way} tangent")
     seen["tangents"] += 1
 
 
 def check_second(
     gradient: Callable[..., Any],
     ways: Ways,
+    share: Share,
     args: Sequence[Any],
     along: Sequence[Any],
     tol: float,
@@ -142,14 +158,17 @@ def check_second(
         lambda *xs: sum(wnp.sum(g * t) for g, t in zip(gradient(*xs), along, strict=True)), wrt
     )
     ways.restart()
-    expected, strict = (ways.run(way, slope, args) for way in ("interpreter", "strict"))
-    identical(strict, expected, "second gradient of strict native code")
-    native = ways.run("native", slope, args)
+    expected = ways.run("interpreter", slope, args)
+    found = {way: ways.run(way, slope, args) for way in share.second}
+    if "strict" in found:
+        identical(found["strict"], expected, "second gradient of strict native code")
     if isinstance(expected, wend.WendError):
-        assert isinstance(native, wend.WendError), f"{native!r} is not {expected!r}"
+        for x in found.values():
+            assert isinstance(x, wend.WendError), f"{x!r} is not {expected!r}"
         seen[f"second gradient refused: {type(expected).__name__}"] += 1
     elif isinstance(expected, Exception) or not is_large(expected[: len(wrt)]):
-        alike(native, expected, 10 * tol, "second gradient")
+        for way, x in found.items():
+            alike(x, expected, 10 * tol, f"{way} second gradient")
         seen["second gradients"] += 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, dropwhile
 from typing import Any
 
@@ -75,6 +75,14 @@ class Program:
         arrays = (x for args in self.calls for x in args if isinstance(x, (np.ndarray, np.generic)))
         dtypes = {x.dtype.char for x in arrays}
         return any(f"'{name}'" in self.text for name in ("f4", "f2")) or bool(dtypes & {*"ef"})
+
+    def widened(self) -> Program:
+        """The same in double precision."""
+        text = self.text
+        for narrow, wide in (("'f4'", "'f8'"), ("'f2'", "'f8'"), ("complex64", "complex128")):
+            text = text.replace(narrow, wide)
+        calls = tuple(tuple(x.astype("f8") if is_float(x) else x for x in c) for c in self.calls)
+        return replace(self, text=text, calls=calls)
 
     def names(self, variable: Any, numpy: Any = np) -> dict[str, Any]:
         """What its text defines, anew; capture can read its lines."""

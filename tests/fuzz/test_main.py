@@ -15,7 +15,7 @@ from tests.fuzz.program import Program, read
 def test_what_fails_is_made_small_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(program: Program) -> None:
+    def refuse(program: Program, number: int) -> None:
         raise AssertionError("a number\nand more")
 
     made = st.integers(-50, 50).map(

@@ -11,12 +11,13 @@ from collections import Counter
 import wend
 from tests.fuzz.outcome import alike, are_alike, identical, is_large, outcome, raised_when_traced
 from tests.fuzz.program import Program, RoughNumPy
-from tests.fuzz.ways import COMPILED, WAYS, Ways
+from tests.fuzz.share import Share
+from tests.fuzz.ways import Ways
 
 TOL, SINGLE_TOL = 1e-9, 1e-3
 
 
-def check_values(program: Program, ways: Ways, seen: Counter) -> bool:
+def check_values(program: Program, ways: Ways, share: Share, seen: Counter) -> bool:
     """Whether every call has a result that could be compared.
 
     Raises:
@@ -24,25 +25,28 @@ def check_values(program: Program, ways: Ways, seen: Counter) -> bool:
     """
     plain, kept = program.plain()
     rough, roughly_kept = program.plain(RoughNumPy())
-    function = wend.function(ways.fun)
     tol = SINGLE_TOL if program.is_single else TOL
     for count, args in enumerate(program.calls):
         expected, roughly = outcome(plain, kept, args), outcome(rough, roughly_kept, args)
-        found = {way: ways.run(way, function, args) for way in WAYS}
+        together = ("eager", "interpreter", *share.values)
+        found = {way: ways.run(way, ways.function, args) for way in together}
+        later, compiled = found["interpreter"], {way: found[way] for way in share.values}
         # Passes leave out what raises and is of no use; native code that of single elements, too.
-        passing = [way for way in COMPILED if not isinstance(found[way], Exception)]
+        passing = [x for x in (later, *compiled.values()) if not isinstance(x, Exception)]
         if isinstance(expected, Exception) and passing:
             alike(found["eager"], expected, 0, f"call {count}, eager")
-            assert {"strict", "native"} <= {*passing}, f"call {count}: {found}"
+            raising = [way for way, x in compiled.items() if isinstance(x, Exception)]
+            assert not raising, f"call {count}: {found}"
             seen["raises in plain Python alone"] += 1
             return False
-        identical(found["strict"], found["interpreter"], f"call {count}, strict native code")
-        later = found["interpreter"]
+        if "strict" in compiled:
+            identical(compiled["strict"], later, f"call {count}, strict native code")
         is_another = isinstance(later, Exception) and not isinstance(later, wend.WendError)
         if isinstance(expected, Exception) and is_another and type(later) is not type(expected):
             # What raises first is of no use, so something later raises.
             alike(found["eager"], expected, 0, f"call {count}, eager")
-            alike(found["native"], later, 0, f"call {count}, native")
+            for way, x in compiled.items():
+                alike(x, later, 0, f"call {count}, {way}")
             seen["raises something else in plain Python"] += 1
             return False
         if isinstance(expected, Exception):
@@ -50,17 +54,17 @@ def check_values(program: Program, ways: Ways, seen: Counter) -> bool:
         elif is_large(expected):
             seen["too large"] += 1
             return False
-        if not args[0].size and raised_when_traced(found["native"]):
+        if not args[0].size and raised_when_traced(later):
             # What has no items, and is known when traced, raises even where it does not run.
-            assert raised_when_traced(found["interpreter"])
+            assert all(map(raised_when_traced, compiled.values())), f"{found}"
             seen["raises when traced"] += 1
             return False
         refused = [way for way, x in found.items() if isinstance(x, wend.WendError)]
         if refused:
-            is_everywhere = len(refused) == len(WAYS)
+            is_everywhere = len(refused) == len(found)
             assert "eager" not in refused or is_everywhere, f"eager alone: {found['eager']!r}"
-            assert {*COMPILED} <= {*refused}, f"{found}"
-            seen[f"refused: {type(found['native']).__name__}"] += 1
+            assert {"interpreter", *compiled} <= {*refused}, f"{found}"
+            seen[f"refused: {type(later).__name__}"] += 1
             return False
         if not are_alike(roughly, expected, tol):
             seen["chaotic"] += 1  # to the bit the same in strict mode, and no further

@@ -17,7 +17,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "strict": {"backend": "native", "strict": True, "verify_memory": True},
     "native": {"backend": "native"},
 }
-COMPILED = ("interpreter", "strict", "native")
 
 
 class Ways:
@@ -25,10 +24,12 @@ class Ways:
 
     Attributes:
         fun: the program's function, as Python.
+        function: the same as a `wend.function`.
     """
 
     def __init__(self, program: Program) -> None:
         self.fun, self._variables = program.staged()
+        self.function = wend.function(self.fun)
         self._start = [np.array(v.value) for v in self._variables]
         self._held = dict.fromkeys(WAYS, self._start)
 
