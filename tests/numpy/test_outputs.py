@@ -66,6 +66,22 @@ CALLS: list[tuple[Any, Any, Callable[..., Any]]] = [
     ((3,), float, lambda x, i, w, out: np.add(x, 1, out=out)),
     ((2, 3), int, lambda x, i, w, out: np.add(x, 1, out=out)),
     ((2, 3), int, lambda x, i, w, out: np.round(x, out=out)),
+    # Results of sizes that only the run knows are not broadcast either
+    *(
+        (shape, float, lambda x, i, w, out: np.compress(w, x[:1], 1, out))
+        for shape in [(1, 3), (2, 2), (3, 2), (1, 1), (2,), ()]
+    ),
+    *(
+        (shape, float, lambda x, i, w, out: np.compress(i == 1, x[0], out=out))
+        for shape in [(1,), (2,), (3,), (1, 1), (2, 1), ()]
+    ),
+    *(
+        (shape, float, lambda x, i, w, out: np.cumsum(x[x > 2], out=out))
+        for shape in [(1,), (2,), (3,), (1, 1), (2, 1)]
+    ),
+    ((3,), float, lambda x, i, w, out: np.take(x[x > 2], [0], out=out)),
+    ((4,), float, lambda x, i, w, out: np.concatenate([x[x > 2], x[x > 2]], out=out)),
+    ((4,), float, lambda x, i, w, out: np.multiply(x[x > 2], 2.0, out=out)),  # a ufunc's is
 ]
 
 

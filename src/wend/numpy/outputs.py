@@ -8,6 +8,7 @@ import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError, explain
 from wend.base.source import at, user_source
+from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import cast, common_shape, tensor_type
 
@@ -17,9 +18,17 @@ def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = 
 
     Raises:
         TypeMismatchError, ShapeError: those of `check_takes`.
+        ValueError: the sizes differ, of which only the run knows.
     """
     (array,) = out if isinstance(out, tuple) else (out,)
     check_takes(array, result, broadcasts=broadcasts, casting=casting)
+    if not broadcasts:  # what is assigned is broadcast
+        text = "the output does not match the size of the result"
+        pairs = zip(result.shape, array.shape, strict=True)
+        differ = [found != size for found, size in pairs]
+        result = checked(
+            result, *((fails, ValueError, text) for fails in differ if fails is not False)
+        )
     dtype = tensor_type(array).dtype
     if dtype.kind in "bc" or tensor_type(result).dtype.kind != "c":
         result = cast(result, dtype)  # wraps, where a number that is assigned has to fit
@@ -58,7 +67,8 @@ def check_takes(
             f"{casting!r}"
         )
     target_shape = common_shape([source.shape, target.shape]) if broadcasts else source.shape
-    if target.is_static and source.is_static and target_shape != target.shape:
+    is_static = target.is_static and source.is_static
+    if len(target_shape) != len(target.shape) or (is_static and target_shape != target.shape):
         raise ShapeError(
             f"out={at(user_source())}: an output of shape {target.shape} does not take a result of "
             f"shape {source.shape}"
