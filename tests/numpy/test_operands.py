@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 import wend
 from tests.helpers.arrays import quiet
 from tests.helpers.bad_calls import BAD_CALLS
+from wend.backends.native.module import prepare_for_emission
+from wend.ir import Graph, Node, Value
+from wend.passes.pipeline import OPTIMIZE, run_passes
 
 
 def error_of(call: Any, args: Any) -> Exception:
@@ -103,3 +107,73 @@ def test_what_is_put_in_is_converted_as_by_numpy(write: str, dtype: str, options
             assert not isinstance(found, Exception), f"{x!r}: {found!r}"
             np.testing.assert_array_equal(found, expected, err_msg=repr(x))
             assert found.dtype == expected.dtype
+
+
+# Scans of operands
+N = 50  # more than what becomes scalars
+X, Y = np.linspace(0.5, 9.0, N), np.linspace(0.0, 1.0, N)
+I = np.arange(N) % 3
+
+# Calls that check their operands, with how often the first of these is read as a whole, at most:
+# each read of NumPy's own algorithm, and one for the check where it can be in none of them.
+SCANS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int]] = {
+    "bincount": (np.bincount, (I,), 2),  # how many there are, and the counts
+    "bincount, weights": (np.bincount, (I, X), 2),
+    "digitize": (np.digitize, (X, np.linspace(0.0, 1.0, N + 1)), 1),
+    "digitize, bins": (lambda b, x: np.digitize(x, b), (Y, X[:7]), 2),
+    "average": (lambda w, x: np.average(x, weights=w), (Y, X), 2),
+    "average, rows": (lambda w, x: np.average(x, 0, w), (np.stack([Y, X]), np.stack([X, Y])), 2),
+    "choose": (lambda i, x, y: np.choose(i, [x, y]), (I % 2, X, Y), 2),
+    "take": (lambda i, x: np.take(x, i), (I, X), 1),  # as it reads
+    "percentile": (lambda q, x: np.percentile(x, q), (Y * 100, X[:7]), 2),
+    "quantile": (lambda q, x: np.quantile(x, q), (Y, X[:7]), 2),
+    "median": (lambda x: np.median(x), (X,), 1),  # sorts
+    "partition": (lambda x: np.partition(x, 3), (X,), 1),
+    "argpartition": (lambda x: np.argpartition(x, 3), (X,), 1),
+    "histogram": (lambda x: np.histogram(x, 5, (0.0, 9.0))[0], (X,), 2),
+    "histogram, bins": (lambda b, x: np.histogram(x, b)[0], (Y, X[:7]), 2),
+}
+
+
+def reads(node: Node) -> bool:
+    """Whether an operation reads an array as a whole."""
+    if node.op.name in ("check_number", "shape_of", "dim_of"):
+        return False
+    arrays = [x for x in node.operands if x.tensor.dims]
+    return bool(arrays) and (node.op.name != "gather" or len(node.operands[1].tensor.dims) > 0)
+
+
+def whole_reads(graph: Graph, operand: Value) -> int:
+    """How many operations of a graph read an array as a whole."""
+    return sum(operand in node.operands and reads(node) for node in graph.nodes)
+
+
+def checking(graph: Graph) -> list[Node]:
+    """The operations that checks need, and results do not: what is checked passes through."""
+    of_results, of_checks = {*graph.results}, set()
+    found = []
+    for node in reversed(graph.nodes):
+        is_check = node.op.name == "check_number"
+        if of_results & {*node.results}:
+            of_results |= {*node.operands[: 1 if is_check else None]}
+            of_checks |= {*node.operands[1:]} if is_check else set()
+        elif of_checks & {*node.results}:
+            of_checks |= {*node.operands}
+            found.append(node)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "has_sizes"),
+    [(name, True) for name in SCANS]
+    + [(name, False) for name in SCANS if name[:4] not in ("aver", "hist")],  # refused
+)
+def test_a_check_is_one_scan(name: str, has_sizes: bool) -> None:
+    fun, args, most = SCANS[name]
+    unknown = [wend.TensorSpec((None,) * x.ndim, x.dtype) for x in args]
+    traced = wend.function(fun).get_concrete_function(*(args if has_sizes else unknown)).graph
+    graph = prepare_for_emission(run_passes(traced, OPTIMIZE))
+    scans = [node for node in checking(graph) if reads(node)]
+    assert len(scans) <= 1, graph
+    # Without sizes the range of what may be empty is that of a copy with one element more.
+    assert whole_reads(graph, graph.params[0]) <= most + (not has_sizes), graph

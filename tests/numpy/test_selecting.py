@@ -70,6 +70,16 @@ def test_digitize(x: np.ndarray, right: bool, bins: Any) -> None:
     check(lambda m, x: m.digitize(x, bins, right), x)
 
 
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize(
+    "bins",
+    [[], [1], [1, 1], [0, 1, 1, 3], [3, 1, 1, 0], [2, np.nan], [0, 2, np.nan], [3, np.nan, 1]],
+)
+def test_digitize_with_traced_bins(bins: Any, right: bool) -> None:
+    x = np.array([-1.0, 0, 1, 1.5, 3, 7, np.nan])
+    check(lambda m, x, bins: m.digitize(x, bins, right), x, np.array(bins, float))
+
+
 @few
 @given(x=drawn(["u1", "i4"], shape=st.integers(0, 5)), least=st.integers(0, 4))
 def test_bincount(x: np.ndarray, least: int) -> None:

@@ -50,7 +50,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """Return the indices of the bins to which each value belongs; see `numpy.digitize`.
 
-    Of traced bins only the run knows whether they decrease, so that it searches twice.
+    Of traced bins only the run knows whether they decrease.
     """
     side = "left" if right else "right"
     if dtype_of(operand(x)).kind == "c":
@@ -58,15 +58,16 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     bins = operand(bins)
     require_vector(bins)
     steps = bins[1:], bins[:-1]
-    decreases = reducing.any(ew.less(*steps))
-    is_unsorted = ew.logical_and(decreases, reducing.any(ew.greater(*steps)))
+    rises, falls = reducing.any(ew.greater(*steps)), reducing.any(ew.less(*steps))
+    is_unsorted = ew.logical_and(rises, falls)
+    # Bins of which some are NaN may not rise and not fall, either.
+    decreases = ew.greater(reducing.any(ew.not_equal(*steps)), rises)
     text = "bins must be monotonically increasing or decreasing"
     bins = require(bins, is_unsorted, ValueError, text)
-    is_known = not isinstance(decreases, Staged)
-    if is_known and not decreases:
+    if not isinstance(decreases, Staged) and not decreases:
         return searchsorted(bins, x, side)
-    from_end = shaping.shape(bins)[0] - searchsorted(bins[::-1], x, side)
-    return from_end if is_known else ew.where(decreases, from_end, searchsorted(bins, x, side))
+    found = searchsorted(ew.where(decreases, bins[::-1], bins), x, side)
+    return ew.where(decreases, shaping.shape(bins)[0] - found, found)
 
 
 def have_other_shapes(a: Any, b: Any) -> Any:
