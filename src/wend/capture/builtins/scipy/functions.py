@@ -121,7 +121,8 @@ def _cholesky(a: Any, lower: bool = False) -> Any:
 
 
 def _cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
-    return _cholesky(a, lower), lower
+    rest = matrices.triu(a, 1) if lower else matrices.tril(a, -1)  # which SciPy leaves as it was
+    return _cholesky(a, lower) + rest, lower
 
 
 def _cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
