@@ -10,7 +10,7 @@ from wend.base.errors import ShapeError, TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import cast, common_shape, tensor_type
+from wend.eager.promotion import as_array, cast, common_shape, tensor_type
 
 
 def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = "same_kind") -> Any:
@@ -22,13 +22,11 @@ def put_into(out: Any, result: Any, *, broadcasts: bool = False, casting: Any = 
     """
     (array,) = out if isinstance(out, tuple) else (out,)
     check_takes(array, result, broadcasts=broadcasts, casting=casting)
-    if not broadcasts:  # what is assigned is broadcast
+    is_ranked = tensor_type(result).rank is not None and tensor_type(array).rank is not None
+    if is_ranked and not broadcasts:  # what is assigned is broadcast
+        differ = [n != size for n, size in zip(as_array(result).shape, array.shape, strict=True)]
         text = "the output does not match the size of the result"
-        pairs = zip(result.shape, array.shape, strict=True)
-        differ = [found != size for found, size in pairs]
-        result = checked(
-            result, *((fails, ValueError, text) for fails in differ if fails is not False)
-        )
+        result = checked(result, *((fails, ValueError, text) for fails in differ))
     dtype = tensor_type(array).dtype
     if dtype.kind in "bc" or tensor_type(result).dtype.kind != "c":
         result = cast(result, dtype)  # wraps, where a number that is assigned has to fit
@@ -67,6 +65,8 @@ def check_takes(
             f"{casting!r}"
         )
     target_shape = common_shape([source.shape, target.shape]) if broadcasts else source.shape
+    if target_shape is None or target.shape is None:
+        return  # the run decides of ranks
     is_static = target.is_static and source.is_static
     if len(target_shape) != len(target.shape) or (is_static and target_shape != target.shape):
         raise ShapeError(

@@ -20,8 +20,9 @@ FUNCTIONS = {
     "ufuncs": lambda a, b: ss.expit(b) + ss.erf(b) + ss.gammaln(b) + ss.polygamma(1, b),
     "solve": lambda a, b: sl.solve(a, b) + sl.solve(a, b, transposed=True),
     "cho_solve": lambda a, b: sl.cho_solve(sl.cho_factor(a), b),
-    "cho_factor": lambda a, b: sl.cho_factor(a + np.triu(b @ b.T, 1))[0],  # with the other triangle
-    "cho_factor_lower": lambda a, b: sl.cho_factor(a + np.triu(b @ b.T, 1), lower=True)[0],
+    # The other triangle of the result is that of the operand.
+    "cho_factor": lambda a, b: sl.cho_factor(a + np.tril(np.outer(b, b), -1))[0],
+    "cho_factor_lower": lambda a, b: sl.cho_factor(a + np.triu(np.outer(b, b), 1), lower=True)[0],
     "cho_solve_lower": lambda a, b: sl.cho_solve(sl.cho_factor(a, lower=True), b),
     "upper": lambda a, b: sl.solve_triangular(a, b),
     "lower": lambda a, b: sl.solve_triangular(a, b, lower=True, check_finite=False),
