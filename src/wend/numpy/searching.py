@@ -66,8 +66,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     bins = require(bins, is_unsorted, ValueError, text)
     if not isinstance(decreases, Staged) and not decreases:
         return searchsorted(bins, x, side)
-    found = searchsorted(ew.where(decreases, bins[::-1], bins), x, side)
-    return ew.where(decreases, shaping.shape(bins)[0] - found, found)
+    positions = searchsorted(ew.where(decreases, bins[::-1], bins), x, side)
+    return ew.where(decreases, shaping.shape(bins)[0] - positions, positions)
 
 
 def have_other_shapes(a: Any, b: Any) -> Any:

@@ -121,8 +121,10 @@ def _cholesky(a: Any, lower: bool = False) -> Any:
 
 
 def _cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
-    rest = matrices.triu(a, 1) if lower else matrices.tril(a, -1)  # which SciPy leaves as it was
-    return _cholesky(a, lower) + rest, lower
+    other_triangle = (
+        matrices.triu(a, 1) if lower else matrices.tril(a, -1)
+    )  # which SciPy leaves as it was
+    return _cholesky(a, lower) + other_triangle, lower
 
 
 def _cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
