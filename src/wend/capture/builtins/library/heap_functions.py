@@ -15,6 +15,11 @@ def heapify(heap: Any) -> None:
         _sift_up(heap, position)
 
 
+def refill(heap: Any, items: Any) -> None:
+    """Replace the items of a heap."""
+    heap[:] = items
+
+
 def heappush(heap: Any, item: Any) -> None:
     """Put an item into a heap."""
     heap.append(item)
@@ -61,4 +66,4 @@ CAPTURED: dict[Any, Any] = {
     heapq.heapreplace: heapreplace,
     heapq.heappushpop: heappushpop,
 }
-CODES = frozenset(f.__code__ for f in (_sift_down, _sift_up, *CAPTURED.values()))
+CODES = frozenset(f.__code__ for f in (_sift_down, _sift_up, refill, *CAPTURED.values()))

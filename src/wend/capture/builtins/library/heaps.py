@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from wend.base import trees
+from wend.base.context_values import scoped
 from wend.capture.builtins.builtins import sorted_of, stack_if_list
-from wend.capture.builtins.library.heap_functions import CAPTURED
+from wend.capture.builtins.library.heap_functions import CAPTURED, refill
 from wend.capture.stage.item_comparisons import holds_staged
 from wend.capture.state import operands
+from wend.capture.state.state import is_carried
+from wend.capture.state.traced_index import python_may_run
 from wend.eager.dispatch import Staged
 from wend.trace.control.tensor_list import TensorList
+from wend.trace.recording.arguments import leaf_type
 
 Call = Callable[..., Any]
 
@@ -24,9 +29,38 @@ def _changing(original: Call, function: Call) -> Call:
     """Return a function of `heapq` that changes a heap: `function`, captured, of traced items."""
 
     def run(*args: Any) -> Any:
-        return (operands.call(function) if any(map(_is_traced, args)) else original)(*args)
+        if not any(map(_is_traced, args)):
+            return original(*args)
+        heap, *item = args
+        call = operands.call(function)
+        with scoped(python_may_run, False):  # a loop over positions is recorded once for all
+            if type(heap) is not list or len(heap) < _MIN_LISTED or not _are_alike([*heap, *item]):
+                return call(*args)
+            listed = TensorList.of(heap, heap[-1:])
+            result = call(listed, *item)
+            length = len(heap) + _GROWTH.get(original, 0)
+            operands.call(refill)(heap, [listed[k] for k in range(length)])
+            return result
 
     return run
+
+
+# What a function adds to the number of items
+_GROWTH: Mapping[Call, int] = {heapq.heappush: 1, heapq.heappop: -1}
+# In a list that the trace knows, a move to a traced position is a choice for each item. That is
+# less than a loop only for few.
+_MIN_LISTED = 6
+
+
+def _are_alike(items: Sequence[Any]) -> bool:
+    """Return whether items are numbers, or tuples of numbers, of the same types."""
+    if not all(map(is_carried, items)):
+        return False
+    leaves, structures = zip(*map(trees.flatten, items), strict=True)
+    if not all(trees.is_same_structure(structures[0], other) for other in structures):
+        return False
+    types = [{*map(leaf_type, column)} for column in zip(*leaves, strict=True)]
+    return all(len(of_column) == 1 and of_column.pop().type.shape == () for of_column in types)
 
 
 def _extremes(original: Call, *, reverse: bool) -> Call:
