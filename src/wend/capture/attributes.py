@@ -42,6 +42,7 @@ from wend.capture.state.unbound_attributes import (
 )
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
@@ -54,6 +55,9 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
         owner = entered_items(owner)
     if isinstance(owner, Tracer):
         return _method_of_number(owner, name) or staged_attribute(owner, name)
+    if name == "base" and isinstance(owner, ConcreteTracedArray):
+        whole = owner.root()  # which is a view of memory that only wend knows
+        return None if whole is owner else whole
     if isinstance(owner, weakref.finalize):
         read_finalizer(owner)
     if type(owner) is super:

@@ -224,6 +224,8 @@ def _call_with_items(which: slice, fun: Any, callee: Any, /, *args: Any, **kwarg
     if not ((fun is min or fun is max) and len(args) > 1):
         asks_later = fun is itertools.chain  # for the iterator of each argument when it begins
         items[which] = map(proxied_items if asks_later else items_of, args[which])
+    for x in args[which] if fun in _HINTED else ():
+        _as_number(x, "__len__")
     return callee(*items, **kwargs)
 
 
@@ -233,6 +235,7 @@ _FUNCTIONS = (
     *(operator.invert, operator.inv),
     *(function for function in vars(math).values() if inspect.isbuiltin(function)),
 )
+_HINTED = (list, tuple, sorted)  # which ask for the length, too, for the memory they need
 _ITEMS_OF_ALL = (zip, math.dist, itertools.chain, itertools.product, itertools.zip_longest)
 _ITEMS_OF_THE_FIRST = (
     *(list, tuple, set, frozenset, sum, sorted, any, all, enumerate, min, max),
