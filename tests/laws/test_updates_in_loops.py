@@ -176,6 +176,19 @@ def by_an_inner_call(x):
     return (y * y).sum()
 
 
+@wend.function
+def write_traced(y, i, value):
+    y[i] = value * value
+
+
+@program
+def by_a_traced_function(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        write_traced(y, i, x[i])
+    return (y * y).sum()
+
+
 @program
 def by_at(x):
     y = x * 1.0
