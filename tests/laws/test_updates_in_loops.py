@@ -176,6 +176,14 @@ def by_an_inner_call(x):
     return (y * y).sum()
 
 
+@program
+def by_the_method_of_a_ufunc(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        np.maximum.at(y, i, x[i] * x[i])
+    return (y * y).sum()
+
+
 @wend.function
 def write_traced(y, i, value):
     y[i] = value * value

@@ -258,6 +258,12 @@ def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
             raise TypeError(f"cannot put {tensor_type(value)} into {tensor_type(x)} in place")
         x.replace(updating.add_at(x, key, value))
         return
+    if parts.is_basic(key):  # each position once
+        result = STAGED[ufunc](x[key], *values)
+        if not np.can_cast(tensor_type(result).dtype, tensor_type(x).dtype, "same_kind"):
+            raise TypeError(f"cannot put {tensor_type(result)} into {tensor_type(x)} in place")
+        x[key] = cast(result, tensor_type(x).dtype)
+        return
     is_mask = hasattr(key, "dtype") and dtype_of(key) == np.bool
     if ufunc in _ASSOCIATIVE and parts.is_staged_key(key):
         places, elements = map(staged, updating.places_and_values(x, key, *values))
