@@ -11,7 +11,7 @@ from wend.ops import build
 
 # Their derivatives are checked on symmetric matrices, in tests/ops/test_linalg.py
 # and tests/numpy/test_decompositions.py.
-CHECKED_ELSEWHERE = {"cholesky", "eigh", "graft"}
+CHECKED_ELSEWHERE = {"cholesky", "eigh", "graft", "lu_factor"}
 
 
 def listed_ops() -> list[Op]:

@@ -1,4 +1,6 @@
-"""A loop that writes parts of an array costs what it writes: counted in bytes, at every order."""
+"""A loop that reads and writes parts of an array costs what these are: counted in bytes, at every
+order.
+"""
 
 from __future__ import annotations
 
@@ -256,6 +258,79 @@ def read_only(x):
     return total
 
 
+# An element of a matrix of n rows, each of which NumPy reads without touching the others
+READS: dict[str, Callable] = {
+    "element": lambda m, i: m[i, 1],
+    "element_from_the_end": lambda m, i: m[-1 - i, -1],
+    "element_of_a_row": lambda m, i: m[i][1],
+    "element_of_a_column": lambda m, i: m[:, 1][i],
+    "element_of_the_transpose": lambda m, i: m.T[1, i],
+    "element_of_a_row_of_the_transpose": lambda m, i: m.T[1][i],
+    "element_of_a_vector": lambda m, i: m.reshape(-1)[3 * i],
+    "flat_element": lambda m, i: m.flat[3 * i],
+    "element_of_the_reverse": lambda m, i: m[::-1][i, 0],
+    "element_of_a_tail": lambda m, i: m[1:][i - 1, 0],
+    "element_of_a_tail_of_a_row": lambda m, i: m[i, 1:][1],
+    "new_axis": lambda m, i: m[i, None, 1].sum(),
+    "elements_of_a_column": lambda m, i: m[[i, i - 1], 1].sum(),
+    "elements_of_a_row": lambda m, i: m[i, [0, 2]].sum(),
+    "part_of_a_column": lambda m, i: m[i - 1 : i + 1, 1].sum(),
+    "item": lambda m, i: m.item(i, 1),
+    "branch": lambda m, i: m[i, 0] if m[i, 1] > 0 else m[i, 2],
+}
+
+
+def _reading(read):
+    def fun(x):
+        m = np.stack([x, x * x, x + 1.0], 1)
+        total = 0.0
+        for i in range(x.shape[0]):
+            total += np.sin(read(m, i))
+        return total
+
+    return fun
+
+
+THROUGH_VIEWS = {f"reads_{name}": _reading(read) for name, read in READS.items()}
+
+
+def column(y, i, value):
+    c = y[:, 1]
+    c[i] = value
+
+
+def transpose(y, i, value):
+    y.T[1, i] = value
+
+
+def row(y, i, value):
+    y[i][1] += value
+
+
+def reverse(y, i, value):
+    y[::-1][i, 0] = value
+
+
+def flat(y, i, value):
+    y.flat[3 * i] = value
+
+
+WRITES = [column, transpose, row, reverse, flat]
+
+
+def _writing(write):
+    def fun(x):
+        y = np.zeros((x.shape[0], 3))
+        for i in range(x.shape[0]):
+            write(y, i, x[i] * x[i])
+        return (y * y).sum()
+
+    return fun
+
+
+THROUGH_VIEWS.update({f"writes_{write.__name__}": _writing(write) for write in WRITES})
+
+
 FORMS: dict[str, Callable] = {
     "value": lambda f: f,
     "gradient": wend.grad,
@@ -283,6 +358,24 @@ def test_work_grows_linearly(name, form):
     assert large <= MAX_GROWTH * small + BYTES_ALLOWED
 
 
+@pytest.mark.sampled
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", [x for x in THROUGH_VIEWS if x != "writes_flat"])
+def test_views_cost_what_is_read_and_written(name, form):
+    any_size = [wend.TensorSpec((None,), np.float64)]
+    fun = wend.function(FORMS[form](THROUGH_VIEWS[name]), input_signature=any_size)
+    small, large = (bytes_moved(fun, n) for n in SIZES)
+    assert large <= MAX_GROWTH * small + BYTES_ALLOWED
+
+
+@pytest.mark.parametrize("name", THROUGH_VIEWS)
+def test_views_of_known_sizes_cost_what_is_read_and_written(name):
+    small, large = (
+        bytes_moved(wend.function(FORMS["gradient"](THROUGH_VIEWS[name])), n) for n in SIZES
+    )
+    assert large <= MAX_GROWTH * small + BYTES_ALLOWED
+
+
 @pytest.mark.parametrize("name", ["conditional", "slices", "swaps_by_positions", "two_arrays"])
 def test_work_grows_linearly_with_known_sizes(name):
     small, large = (
@@ -298,10 +391,10 @@ def test_work_grows_linearly_with_100_000_elements(form):
     assert small <= large <= MAX_GROWTH * small + BYTES_ALLOWED
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *THROUGH_VIEWS])
 def test_gradients_are_those_of_the_reference(name):
     x = np.linspace(-1.0, 1.0, 7)
-    second_order = FORMS["second_order"](PROGRAMS[name])
+    second_order = FORMS["second_order"]((PROGRAMS | THROUGH_VIEWS)[name])
     with wend.config(backend="numpy"):
         expected = second_order(x)
     with wend.config(backend="native"):

@@ -20,6 +20,7 @@ from wend.ops.hosting import FORWARD
 from wend.ops.parallel_map import parallel_map
 from wend.ops.schedules import ScheduledParts, scheduled
 from wend.passes.dedup_callees import dedup_callees
+from wend.passes.pipeline import before_differentiating
 
 
 def _jvp_custom_jvp(
@@ -89,6 +90,7 @@ def jvp(graph: Graph, wrt: Sequence[int]) -> JVP:
         graph: the graph to differentiate; it is not changed.
         wrt: positions of the params whose tangents are given, in rising order.
     """
+    graph = before_differentiating(graph)
     frame = JvpFrame(Build(f"{graph.name}_jvp"))
     frame.add_params(graph.params, [i in set(wrt) for i in range(len(graph.params))])
     _interpreter.run(frame, graph.nodes)

@@ -34,6 +34,7 @@ from wend.ops.parallel_map import parallel_map
 from wend.ops.schedules import scheduled
 from wend.passes.dedup_callees import dedup_callees
 from wend.passes.lower_linear_blocks import lower_linear_blocks
+from wend.passes.pipeline import before_differentiating
 
 _transposer = Transposer(
     {
@@ -114,7 +115,7 @@ def _differentiate(
     unknown: Sequence[int],
     as_linear_blocks: bool,
 ) -> VJP:
-    graph = lower_linear_blocks(graph)
+    graph = before_differentiating(lower_linear_blocks(graph))
     b = BackwardBuild(f"{graph.name}_backward")
     active = active_values(graph, [graph.params[i] for i in wrt])
     bwd = BackwardPass(

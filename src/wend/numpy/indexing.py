@@ -23,7 +23,6 @@ from wend.numpy.public import implements
 from wend.numpy.slices import (
     as_position,
     has_staged_bounds,
-    is_full_slice,
     narrow_bounds,
     static_bounds,
 )
@@ -48,6 +47,9 @@ def getitem(x: Any, key: Any) -> Any:
     """
     if is_scalar_mask(key):
         x, key = with_leading_axis(x, key)
+    if has_new_axes(key):
+        part = getitem(x, without_new_axes(key))
+        return shaping.expand_dims(part, new_axes(x, key))
     keys = parts.staged_axis_entries(tensor_type(x), key)
     if keys is not None and not parts.has_dedicated_op(keys) and not parts.is_small(x):
         return parts.subview_of(x, keys).load(x)
@@ -57,6 +59,35 @@ def getitem(x: Any, key: Any) -> Any:
     if all(isinstance(entry, slice) for entry in entries):
         return x
     return _gather(x, entries)
+
+
+def has_new_axes(key: Any) -> bool:
+    """Return whether a key of basic indexing inserts axes."""
+    return any(k is None for k in _entries(key)) and parts.is_basic(key)
+
+
+def without_new_axes(key: Any) -> tuple[Any, ...]:
+    """Return a key that inserts no axes."""
+    return tuple(k for k in _entries(key) if k is not None)
+
+
+def _entries(key: Any) -> tuple[Any, ...]:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def new_axes(x: Any, key: Any) -> tuple[int, ...]:
+    """Return the axes of `x[key]` that a None inserts."""
+    entries = _entries(key)
+    used = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    axes, axis = [], 0
+    for entry in entries:
+        if entry is None:
+            axes.append(axis)
+        if entry is Ellipsis:
+            axis += shaping.rank_of(x) - used
+        elif entry is None or isinstance(entry, slice):
+            axis += 1
+    return tuple(axes)
 
 
 def is_scalar_mask(key: Any) -> bool:
@@ -88,18 +119,34 @@ def flat_positions(dims: Any, entries: Sequence[Any]) -> Any:
 
 
 def _gather_leading_scalars(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
-    """Gather at leading staged integers first, so that slices copy only the selected part."""
-    count = 0
-    while count < len(entries) and isinstance(entries[count], Staged):
-        if tensor_type(entries[count]).shape != ():
-            return x, entries
-        count += 1
-    trailing = entries[count:]
-    if not count or not all(isinstance(entry, slice) for entry in trailing):
+    """Gather at leading integers first if one is staged.
+
+    Then slices copy only the selected part, and the adjoint adds to one element of `x[k, 0]`, not
+    to a column.
+    """
+    positions: list[Any] = []
+    for size, entry in zip(tensor_type(x).dims, entries, strict=True):
+        if isinstance(entry, int):
+            positions.append(_known_position(entry, size, len(positions)))
+        elif isinstance(entry, Staged) and tensor_type(entry).shape == ():
+            positions.append(entry)
+        else:
+            break
+    trailing = entries[len(positions) :]
+    if not any(isinstance(k, Staged) for k in positions):
         return x, entries
-    if all(map(is_full_slice, trailing)):
+    if not all(isinstance(entry, slice) for entry in trailing):
         return x, entries
-    return _gather(x, [*entries[:count], *[_WHOLE] * len(trailing)]), trailing
+    return _gather(x, [*positions, *[_WHOLE] * len(trailing)]), trailing
+
+
+def _known_position(entry: int, size: Any, axis: int) -> int:
+    """Return a static integer as a position from the start, where the size is known."""
+    if not isinstance(size, int):
+        return entry
+    if not -size <= entry < size:
+        raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {size}")
+    return entry % size
 
 
 def _is_mask(entry: Any) -> bool:
@@ -151,7 +198,7 @@ def _expand_key(x: Any, key: Any) -> tuple[Any, list[Any]]:
 
     Expands the ellipsis, inserts axes for None, and unpacks masks.
     """
-    entries = [normalize_entry(entry) for entry in (key if isinstance(key, tuple) else (key,))]
+    entries = [normalize_entry(entry) for entry in _entries(key)]
     used = sum(0 if e is None or e is Ellipsis else _mask_rank(e) for e in entries)
     rank = shaping.rank_of(x)
     if used > rank:
@@ -234,11 +281,7 @@ def _apply_static_slices(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
             slices.append(static_bounds(entry))
             remaining.append(_WHOLE)
         elif isinstance(entry, int) and isinstance(dims[axis], int):
-            size = dims[axis]
-            assert isinstance(size, int)
-            if not -size <= entry < size:
-                raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {size}")
-            start = entry % size
+            start = _known_position(entry, dims[axis], axis)
             slices.append((start, start + 1, None))
             remaining.append(0)
         else:

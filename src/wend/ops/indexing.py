@@ -16,7 +16,14 @@ from wend.ir.dtypes import BOOLS, INT64, INTEGERS
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import Dim, Shape, TensorType, Type, fresh
 from wend.ops.raising import if_out_of_range
-from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of, unwrap_single
+from wend.ops.shapes import (
+    check_axis,
+    check_dtype,
+    check_same,
+    check_scalar_index,
+    tensor_of,
+    unwrap_single,
+)
 
 
 def index_shape(indices: tuple[Type, ...]) -> Shape:
@@ -89,6 +96,29 @@ scatter_add = Op(
     raises=if_out_of_range(2),
     updates=0,
     addends=(0,),
+)
+
+
+def _infer_position(index: Type, size: Type, *, axis: int) -> TensorType:
+    check_scalar_index(index, "a position")
+    check_scalar_index(size, "a size")
+    return TensorType(INT64, ())
+
+
+def _kernel_position(index: Any, size: Any, *, axis: int) -> Any:
+    np.broadcast_to(np.int8(0), (*[1] * axis, size))[(*[0] * axis, index)]  # NumPy's error
+    return np.int64(index) + (size if index < 0 else 0)
+
+
+# A position along an axis of a view, counted from the start; `axis` is that of the view, for the
+# error where the position is out of range (`passes/fold_views.py`)
+position = Op(
+    "position",
+    _infer_position,
+    _kernel_position,
+    no_gradient(),
+    raises=(IndexError,),
+    is_cheap=True,
 )
 
 

@@ -14,7 +14,7 @@ from wend.ir.types import TensorType
 LINALG: Raises = (np.linalg.LinAlgError,)
 # Operations that only move elements, and those whose results are positions in range
 _MOVING = frozenset(["cast", "reshape", "transpose", "broadcast_to", "slice"])
-_GIVING_POSITIONS = frozenset(["argsort", "argmax", "argmin", "nonzero", "iota"])
+_GIVING_POSITIONS = frozenset(["argsort", "argmax", "argmin", "nonzero", "iota", "position"])
 
 
 def if_sizes_unknown(node: Node) -> Raises:

@@ -9,7 +9,7 @@ be differentiated: a value that no trip used would get a derivative, and 0 · in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from wend.ir.graph import Graph, Node, Remark, Value
@@ -33,6 +33,26 @@ def hoist(graph: Graph) -> Graph:
     return _hoist(graph, True)
 
 
+def hoist_from_all_trips(graph: Graph, is_wanted: Callable[[Node], bool]) -> Graph:
+    """Move loop-invariant nodes out of the loops of which some node is wanted, inner loops first.
+
+    What moves runs in the first trip of the loop or not at all, so the graph may be differentiated.
+    """
+    if while_ not in graph.ops:
+        return graph
+
+    def hoist_node(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        regions = [hoist_from_all_trips(region, is_wanted) for region in node.regions]
+        copy = with_operands(node, operands, regions)
+        if copy.op is while_:
+            moved, copy = _hoist_guarded(copy, is_wanted)
+            nodes += moved
+        nodes.append(copy)
+        return copy.results
+
+    return rewrite_nodes(graph, hoist_node)
+
+
 def _hoist(graph: Graph, has_guards: bool) -> Graph:
     if while_ not in graph.ops:
         return graph
@@ -45,7 +65,7 @@ def _hoist(graph: Graph, has_guards: bool) -> Graph:
             moved, copy = _hoist_from_loop(copy)
             nodes += moved
             if has_guards and (copy.remark is None or copy.remark.lanes is None):
-                moved, copy = _hoist_guarded(copy)
+                moved, copy = _hoist_guarded(copy, _takes_long)
                 nodes += moved
         nodes.append(copy)
         return copy.results
@@ -88,15 +108,15 @@ def _reading(loop: Node, hoisted: Sequence[Node], parts: Sequence[_Part]) -> Nod
     return copy
 
 
-def _hoist_guarded(loop: Node) -> tuple[list[Node], Node]:
-    """Hoist what takes long or may fail: nodes to put before the loop, and the loop."""
+def _hoist_guarded(loop: Node, is_wanted: Callable[[Node], bool]) -> tuple[list[Node], Node]:
+    """Hoist what may fail, too, if some of it is wanted: nodes to put before the loop, the loop."""
     w = WhileParts.of(loop)
     in_before, is_open = _first_in(w.before, w.before_invariants, True)
     in_after, _ = _first_in(w.after, w.after_invariants, is_open)
     is_guarded = bool(in_after) and not _makes_a_trip(w)
     if is_guarded and not _can_test_twice(w):
         in_after = []
-    if not any(map(_takes_long, (*in_before, *in_after))):
+    if not any(map(is_wanted, (*in_before, *in_after))):
         return [], loop
     b = Build("")
     b.source = loop.source

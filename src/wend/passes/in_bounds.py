@@ -15,7 +15,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import keep_names, rewrite_nodes, with_operands
 from wend.ir.types import TensorType
-from wend.ops import creating, elementwise
+from wend.ops import creating, elementwise, indexing
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import MAX_TRIPS, as_integer, known_values, outer_value, tested_counter
 from wend.ops.updating import ELEMENT_POSITIONS
@@ -27,7 +27,7 @@ Intervals: TypeAlias = dict[Value, Interval]
 
 def mark_in_bounds(graph: Graph) -> Graph:
     """Mark reads and writes in loops whose positions are known to be in range."""
-    if while_ not in graph.ops or graph.ops.isdisjoint(ELEMENT_POSITIONS):
+    if while_ not in graph.ops or graph.ops.isdisjoint([*ELEMENT_POSITIONS, indexing.position]):
         return graph
     return _marked(graph, {})
 
@@ -48,6 +48,8 @@ def _marked(graph: Graph, known: Intervals) -> Graph:
         interval = _interval(node, known)
         if interval is not None:
             known[node.results[0]] = interval
+        if _is_own_position(node, known):
+            return operands[:1]
         nodes.append(copy)
         return copy.results
 
@@ -75,8 +77,20 @@ def _is_in_bounds(node: Node, known: Intervals) -> bool:
     )
 
 
+def _is_own_position(node: Node, known: Intervals) -> bool:
+    """Return whether a node checks a position that is in range, and counts from the start."""
+    if node.op is not indexing.position or node.operands[0] not in known:
+        return False
+    low, high = known[node.operands[0]]
+    size = as_integer(node.operands[1])
+    return size is not None and low >= 0 and high < size
+
+
 def _interval(node: Node, known: Intervals) -> Interval | None:
     """Return the interval of the result of a node, if it is an integer with a known one."""
+    if node.op is indexing.position:
+        size = as_integer(node.operands[1])
+        return None if not size else (0, size - 1)
     if node.op is creating.constant:
         number = as_integer(node.results[0])
         return None if number is None else (number, number)
@@ -88,11 +102,23 @@ def _interval(node: Node, known: Intervals) -> Interval | None:
     return (min(ends), max(ends)) if max(map(abs, ends)) <= MAX_TRIPS else None
 
 
+def _quotients(x: Interval, y: Interval) -> Sequence[int]:
+    return [i // k for i in x for k in y] if y[0] > 0 else [-MAX_TRIPS - 1]
+
+
+def _remainders(x: Interval, y: Interval) -> Sequence[int]:
+    if y[0] <= 0:
+        return [-MAX_TRIPS - 1]
+    return x if x[0] >= 0 and x[1] < y[0] else (0, y[1] - 1)
+
+
 # What is least or greatest of the results of operands in these intervals
 _ENDS: Mapping[Op, Callable[[Interval, Interval], Sequence[int]]] = {
     elementwise.add: lambda x, y: (x[0] + y[0], x[1] + y[1]),
     elementwise.sub: lambda x, y: (x[0] - y[1], x[1] - y[0]),
     elementwise.mul: lambda x, y: [i * k for i in x for k in y],
+    elementwise.floor_divide: lambda x, y: _quotients(x, y),
+    elementwise.remainder: lambda x, y: _remainders(x, y),
     elementwise.minimum: lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
     elementwise.maximum: lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
 }

@@ -22,8 +22,10 @@ from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.dedup_callees import dedup_callees
 from wend.passes.distribute_loops import distribute_loops, distribute_loops_to_lanes
+from wend.passes.factor_solves import factor_solves, factor_solves_once, join_factors
 from wend.passes.flatten_maps import flatten_maps
 from wend.passes.fold import fold
+from wend.passes.fold_views import fold_views
 from wend.passes.fuse_maps import fuse_maps
 from wend.passes.hoist import hoist
 from wend.passes.hoist_states import hoist_states
@@ -51,6 +53,7 @@ CANONICALIZE: Sequence[Transform] = (canonicalize_loops, dce, dedup_callees)
 OPTIMIZE: Sequence[Transform] = (
     lower_linear_blocks,
     inline_calls,
+    fold_views,
     mark_in_bounds,
     hoist_states,
     distribute_loops,
@@ -63,8 +66,10 @@ OPTIMIZE: Sequence[Transform] = (
     fold,
     algebra,
     merge_ifs,
+    factor_solves,
     hoist,
     cse,
+    join_factors,
     canonicalize_loops,
     dce,
     push_out,
@@ -93,6 +98,14 @@ def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
         lower_parallel_maps: (lower_maps_without_lanes,),
     }
     return tuple(part for x in OPTIMIZE for part in in_chunks.get(x, (x,)))
+
+
+def before_differentiating(graph: Graph) -> Graph:
+    """Return a graph in which trips read elements of arrays, not of views, and factor no matrix."""
+    folded = fold_views(graph)
+    if folded is not graph:
+        folded = dce(mark_in_bounds(folded))
+    return factor_solves_once(folded)
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:

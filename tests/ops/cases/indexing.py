@@ -46,6 +46,12 @@ CASES = [
         ],
     ),
     Case(
+        "position",
+        lambda index, size, axis: np.arange(size)[index],
+        [(i(2), i(3)), (i(-3), i(3)), (i(-1, "i4"), i(1))],
+        attrs={"axis": 1},
+    ),
+    Case(
         "scatter_add",
         scattered,
         [(np.zeros(3, np.int8), np.full(4, 100, np.int8), i([0, 0, 0, 2]))],

@@ -33,6 +33,20 @@ def through_hermitian(x: Any) -> Any:
     return x @ x.conj().T
 
 
+def factors_of(a: Any) -> Any:
+    factors, exchanges = zip(
+        *map(scipy.linalg.lu_factor, a.reshape(-1, *a.shape[-2:])), strict=True
+    )
+    transposed = np.swapaxes(np.reshape(factors, a.shape), -1, -2)
+    return transposed, np.reshape(exchanges, a.shape[:-1]).astype(np.int32) + 1
+
+
+def solution(factors: Any, exchanges: Any, y: Any, transposed: bool) -> Any:
+    pair = np.swapaxes(factors, -1, -2), exchanges - 1
+    return scipy.linalg.lu_solve(pair, y, trans=int(transposed))
+
+
+LOWER = np.tril(matrix(10, 10))
 SKEW = np.triu(between(-1, 1, 3, 3, seed=6), 1)
 
 CASES = [
@@ -46,6 +60,37 @@ CASES = [
             (matrix(2, 2) + 1j * matrix(2, 2, seed=1), complexes(2, 2)),
             (matrix(1, 1), between(-1, 1, 1, 0)),
         ],
+        exact=False,
+    ),
+    # The derivative of factors is that of the matrix: rows of "solve" check it
+    Case(
+        "lu_factor",
+        factors_of,
+        [
+            (matrix(3, 3),),
+            (matrix(2, 3, 3).astype(np.float32),),
+            (matrix(2, 2) + 1j * matrix(2, 2, seed=1),),
+        ],
+    ),
+    Case("lu_factor", lambda a: (a.T, np.zeros(10, np.int32)), [(LOWER,)]),
+    Case("lu_factor", lambda a: (a.T, np.full(10, -1, np.int32)), [(LOWER.T.copy(),)]),
+    *(
+        Case(
+            "lu_solve",
+            solution,
+            [],
+            [(*factors_of(matrix(3, 3)), between(-1, 1, 3, 2))],
+            attrs={"transposed": transposed},
+            exact=False,
+            wrt=(2,),
+        )
+        for transposed in (False, True)
+    ),
+    Case(
+        "lu_solve",
+        lambda factors, exchanges, y, transposed: np.linalg.solve(LOWER, y),
+        [(LOWER.T.copy(), np.zeros(10, np.int32), between(-1, 1, 10, 2))],
+        attrs={"transposed": False},
         exact=False,
     ),
     Case(

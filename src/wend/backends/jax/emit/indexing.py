@@ -63,6 +63,19 @@ def _gather(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     return x.at[tuple(positions)].get(mode="clip")
 
 
+def _position(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    index, size = (jnp.asarray(x).astype(jnp.int64) for x in operands)
+    position = jnp.where(index < 0, index + size, index)
+
+    def fail(values: Sequence[Any]) -> None:
+        assert node.op.kernel is not None
+        node.op.kernel(*values, **node.attrs)
+
+    if may_fail(node):
+        ctx.check(node, (position < 0) | (position >= size), fail, index, size)
+    return position
+
+
 def _scatter_add(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     into, x, *indices = operands
     into = array(into, node)
@@ -143,6 +156,7 @@ def _argsort(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 
 EMITTERS: dict[Op, Emitter] = {
     indexing.gather: _gather,
+    indexing.position: _position,
     indexing.scatter_add: _scatter_add,
     indexing.take_along: _take_along,
     indexing.add_along: _add_along,

@@ -24,11 +24,27 @@ def _indefinite(values: Sequence[Any]) -> None:
     np.linalg.cholesky(-np.eye(1))
 
 
-def _solve(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
-    a, y = (array(v, node, k) for k, v in enumerate(operands))
-    factors, _, permutation = jax.lax.linalg.lu(a)
+def _factors(ctx: GraphLowering, node: Node, a: Any) -> Sequence[Any]:
+    factors, exchanges, permutation = jax.lax.linalg.lu(a)
     pivots = jnp.diagonal(factors, axis1=-2, axis2=-1)
     ctx.check(node, jnp.any(pivots == 0), _singular)
+    return factors, exchanges, permutation
+
+
+def _lu_factor(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    factors, exchanges, _ = _factors(ctx, node, array(operands[0], node))
+    return jnp.swapaxes(factors, -1, -2), exchanges + 1
+
+
+def _lu_solve(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    factors, exchanges, y = (array(v, node, k) for k, v in enumerate(operands))
+    pair = jnp.swapaxes(factors, -1, -2), exchanges - 1
+    return jax.scipy.linalg.lu_solve(pair, y, trans=int(node.attrs["transposed"]))
+
+
+def _solve(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    a, y = (array(v, node, k) for k, v in enumerate(operands))
+    factors, _, permutation = _factors(ctx, node, a)
     rows = jnp.take_along_axis(y, permutation[..., None], axis=-2)
     lower = jax.lax.linalg.triangular_solve(
         factors, rows, left_side=True, lower=True, unit_diagonal=True
@@ -58,6 +74,8 @@ def _has_factors(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any
 
 EMITTERS: dict[Op, Emitter] = {
     linalg.solve: _solve,
+    linalg.lu_factor: _lu_factor,
+    linalg.lu_solve: _lu_solve,
     linalg.cholesky: _cholesky,
     linalg.has_factors: _has_factors,
 }

@@ -46,7 +46,59 @@ def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         args = f"{pointers}, ptr {workspace.pointer}, i64 {n}, i64 {columns}"
         return low.w.define(f"call i32 @{function}({args})")
 
-    return [_emit_with_fallback(low, node, operands, out, each, workspace.pointer)]
+    return _emit_with_fallback(low, node, operands, [out], each, workspace.pointer)
+
+
+def emit_lu_factor(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit the factors and row exchanges of each matrix of a stack."""
+    is_own = _is_computed_here(node)
+    if not is_own and not _has_lapack(node, "getrf"):
+        return NotImplemented
+    a = low.array(node, 0)
+    n = a.dims[-1]
+    low.traps.check(low.sizes.equal(n, a.dims[-2]), BAD_SHAPE)
+    outs = [low.new_result(node, a.dims, 0), low.new_result(node, a.dims[:-1], 1)]
+    function = elimination.lu_factor(a.kind) if is_own else lapack.lu_factor(a.kind)
+    low.calls.external[function] = f"i32 @{function}({lapack.LU_FACTOR_TYPES})"
+
+    def each(k: str) -> str:
+        matrices = ", ".join(f"ptr {_matrix_address(low, x, k)}" for x in (a, outs[0]))
+        exchanges = low.arrays.address(outs[1], low.sizes.mul(k, n))
+        return low.w.define(f"call i32 @{function}({matrices}, ptr {exchanges}, i64 {n})")
+
+    return _emit_with_fallback(low, node, operands, outs, each)
+
+
+def emit_lu_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit the solution of each linear system of a stack, from factors."""
+    is_own = _is_computed_here(node)
+    if not is_own and not _has_lapack(node, "getrs", "trtrs"):
+        return NotImplemented
+    factors, exchanges, y = (low.array(node, k) for k in range(3))
+    low.check_equal_dims(factors.dims, (*y.dims[:-1], factors.dims[-2]))
+    out = low.new_result(node, y.dims)
+    n, columns = y.dims[-2:]
+    workspace = None if is_own else low.arrays.new(y.dtype, (n, columns))
+    function = elimination.lu_solve(y.kind) if is_own else lapack.lu_solve(y.kind)
+    types, type = (elimination.LU_SOLVE_TYPES, "void") if is_own else (lapack.LU_SOLVE_TYPES, "i32")
+    low.calls.external[function] = f"{type} @{function}({types})"
+
+    def each(k: str) -> str:
+        pointers = [
+            _matrix_address(low, factors, k),
+            low.arrays.address(exchanges, low.sizes.mul(k, n)),
+            *(_matrix_address(low, array, k) for array in (y, out)),
+            *([workspace.pointer] if workspace else ()),
+        ]
+        flag = str(node.attrs["transposed"]).lower()
+        args = f"{', '.join(f'ptr {x}' for x in pointers)}, i64 {n}, i64 {columns}, i1 {flag}"
+        if not is_own:
+            return low.w.define(f"call i32 @{function}({args})")
+        low.w.do(f"call void @{function}({args})")
+        return "0"
+
+    room = [workspace.pointer] if workspace else ()
+    return _emit_with_fallback(low, node, operands, [out], each, *room)
 
 
 def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
@@ -65,7 +117,7 @@ def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Registers]) -> A
         args = f"ptr {_matrix_address(low, a, k)}, ptr {_matrix_address(low, out, k)}, i64 {n}"
         return low.w.define(f"call i32 @{function}({args})")
 
-    return [_emit_with_fallback(low, node, operands, out, each)]
+    return _emit_with_fallback(low, node, operands, [out], each)
 
 
 def _is_computed_here(node: Node) -> bool:
@@ -95,23 +147,23 @@ def _emit_with_fallback(
     low: Lowering,
     node: Node,
     operands: Sequence[Registers],
-    out: Array,
+    outs: Sequence[Array],
     emit_call: Callable[[str], str],
     *workspaces: str,
-) -> Registers:
+) -> list[Registers]:
     """Emit calls for a stack of matrices; if one of them fails, the NumPy kernel computes all.
 
     The kernel usually raises, but because it rounds differently it may also succeed.
     """
     w = low.w
-    stack = low.sizes.product(out.dims[:-2])
+    stack = low.sizes.product(outs[0].dims[:-2])
     (status,) = w.fold(
         stack, ["i32"], ["0"], lambda k, so_far: [w.define(f"or i32 {so_far[0]}, {emit_call(k)}")]
     )
     for pointer in workspaces:
         low.arrays.release(pointer)
     succeeded = w.define(f"icmp eq i32 {status}, 0")
-    return or_by_kernel(low, node, operands, [out], succeeded)[0]
+    return or_by_kernel(low, node, operands, outs, succeeded)
 
 
 def emit_determinant(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
@@ -187,6 +239,8 @@ def _logarithm_of_pivots(low: Lowering, sign: str, pivots: Sequence[str]) -> lis
 
 EMITTERS: Mapping[Op, Emit] = {
     linalg.solve: emit_solve,
+    linalg.lu_factor: emit_lu_factor,
+    linalg.lu_solve: emit_lu_solve,
     linalg.cholesky: emit_cholesky,
     factors.det: emit_determinant,
     factors.slogdet: emit_determinant,

@@ -84,7 +84,7 @@ def object_file(functions: Sequence[Interface], platform: Platform) -> ObjectFil
     return ObjectFile(image, workspaces, called, str(linked))
 
 
-_BLAS = re.compile(r"[sd](gemm|gemv|gesv|trtrs|potrf)_")
+_BLAS = re.compile(r"[sd](gemm|gemv|gesv|getrf|getrs|trtrs|potrf)_")
 _EXTERNAL_CONSTANT = re.compile(r"^@const(\d+) = external constant i8$", re.M)
 
 

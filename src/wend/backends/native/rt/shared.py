@@ -107,6 +107,23 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
         ),
         *(
             SharedModule(
+                partial(elimination.factors_library, kind),
+                [function(kind) for function in elimination.FACTOR_FUNCTIONS],
+            )
+            for kind in small_gemm.KINDS
+        ),
+        *(
+            SharedModule(
+                partial(library, kind), [name(kind)], partial(blas_functions.addresses, kind, stems)
+            )
+            for kind in small_gemm.KINDS
+            for library, name, stems in (
+                (lapack.lu_factor_library, lapack.lu_factor, ["getrf"]),
+                (lapack.lu_solve_library, lapack.lu_solve, ["getrs", "trtrs"]),
+            )
+        ),
+        *(
+            SharedModule(
                 partial(lapack.solve_library, kind),
                 [lapack.solve(kind)],
                 partial(blas_functions.addresses, kind, ["gesv", "trtrs"]),

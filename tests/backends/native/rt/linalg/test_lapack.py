@@ -167,3 +167,44 @@ def test_a_failing_system_in_a_loop_leaves_the_function_usable() -> None:
         np.testing.assert_allclose(last(matrices, y), y / 32)
         with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
             last(bad, y)
+
+
+@given(
+    size=SIZES,
+    columns=SIZES,
+    stack=st.lists(st.integers(0, 3), max_size=2),
+    dtype=st.sampled_from(["f8", "f4"]),
+    part=st.sampled_from(["all", "lower", "upper", "singular"]),
+    known=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=60, deadline=None)
+def test_factors_and_solves_with_them(
+    size: int, columns: int, stack: list[int], dtype: str, part: str, known: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    a = well_conditioned(rng, stack, size)
+    a = {"lower": np.tril, "upper": np.triu}.get(part, np.array)(a).astype(dtype)
+    y = rng.uniform(-1, 1, (*stack, size, columns)).astype(dtype)
+    if part == "singular" and a.size:
+        a[..., size // 2] = 0.0
+    b = Build("factored")
+    types = [
+        TensorType(x.dtype, x.shape if known else tuple(Symbol(f"s{n}") for n in x.shape))
+        for x in (a, y)
+    ]
+    params = [b.param(x) for x in types]
+    factors, exchanges = b.emit_node(linalg.lu_factor, [params[0]]).results
+    solved = [
+        b.emit(linalg.lu_solve, factors, exchanges, params[1], transposed=flag)
+        for flag in (False, True)
+    ]
+    graph = b.finish([factors, exchanges, *solved])
+    expected, found = (outcome(backend, graph, [a, y]) for backend in (NUMPY, NATIVE))
+    if part == "singular" and a.size:
+        assert expected[0] is np.linalg.LinAlgError
+        assert found == expected
+        return
+    tol = 1e-12 if dtype == "f8" else 1e-4
+    for x, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, other, rtol=tol, atol=tol)

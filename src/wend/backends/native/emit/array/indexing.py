@@ -117,6 +117,15 @@ def emit_gather(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
     return [low.array_result(node, out)]
 
 
+def emit_position(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit a position counted from the front."""
+    words = (
+        emit_cast(low.w, Kind(x.tensor.dtype), WORD, registers[0])
+        for x, registers in zip(node.operands, operands, strict=True)
+    )
+    return [(checked_position(low, *words),)]
+
+
 def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit additions to the indexed elements or rows, in order; in place at the last use."""
     target_type = node.operands[0].tensor
@@ -171,6 +180,7 @@ def _emit_scatter(
 
 EMITTERS: Mapping[Op, Emit] = {
     indexing.gather: emit_gather,
+    indexing.position: emit_position,
     indexing.scatter_add: emit_scatter_add,
     updating.scatter_set: emit_scatter_set,
 }

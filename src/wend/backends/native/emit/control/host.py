@@ -40,9 +40,12 @@ def run_on_host(low: Lowering, node: Node, operands: Sequence[Registers]) -> Seq
     return results
 
 
+_BY_LAPACK = ("solve", "lu_factor", "lu_solve", "cholesky")
+
+
 def refuse_without_python(node: Node) -> UnsupportedError:
     """Return the error for a node that only Python, NumPy or SciPy can compute."""
-    if node.op.name == "dot_general" or node.op.name in ("solve", "cholesky"):
+    if node.op.name == "dot_general" or node.op.name in _BY_LAPACK:
         needs = "sizes above 64, or known at run time only, need BLAS and LAPACK"
         cure = "leave --no-blas out, and link with a BLAS; or make its sizes static and small."
     else:

@@ -23,10 +23,12 @@ TYPES = {
     "gemm": "cc" + "iii" + "n" + "ni" + "ni" + "n" + "ni",
     "gemv": "c" + "ii" + "n" + "ni" + "ni" + "n" + "ni",
     "gesv": "ii" + "ni" + "i" + "ni" + "i",
+    "getrf": "ii" + "ni" + "i" + "i",
+    "getrs": "c" + "ii" + "ni" + "i" + "ni" + "i",
     "trtrs": "ccc" + "ii" + "ni" + "ni" + "i",
     "potrf": "ci" + "ni" + "i",
 }
-BLAS, LAPACK = ("gemm", "gemv"), ("gesv", "trtrs", "potrf")
+BLAS, LAPACK = ("gemm", "gemv"), ("gesv", "getrf", "getrs", "trtrs", "potrf")
 _STEMS_BY_MODULE = {"scipy.linalg.cython_blas": BLAS, "scipy.linalg.cython_lapack": LAPACK}
 _LETTERS = {"f64": "d", "f32": "s"}
 

@@ -1,11 +1,14 @@
 """Linear solves and Cholesky factors of one matrix by LAPACK, as in NumPy.
 
     i32 wend.solve.<type>(a, y, x, room, n, columns)       room: n·(n + columns + 1) numbers
+    i32 wend.lu_factor.<type>(a, factors, exchanges, n)
+    i32 wend.lu_solve.<type>(factors, exchanges, y, x, room, n, columns, transposed)
+                                                           room: n·columns numbers
     i32 wend.cholesky.<type>(a, lower, n)
 
 Arrays are in C order. The functions return 0, or another status if there is no solution; then the
 contents of the result are undefined. Systems whose matrix is triangular are solved by substitution,
-which needs no factors. Small matrices are computed by `elimination.py`.
+which needs no factors: `elimination.py` says how they are marked. It computes small matrices.
 """
 
 from __future__ import annotations
@@ -25,6 +28,16 @@ def solve(kind: Kind) -> str:
     return f"wend.solve.{kind.suffix}"
 
 
+def lu_factor(kind: Kind) -> str:
+    """Return the name of the factorization of a dtype."""
+    return f"wend.lu_factor.{kind.suffix}"
+
+
+def lu_solve(kind: Kind) -> str:
+    """Return the name of the solve with factors of a dtype."""
+    return f"wend.lu_solve.{kind.suffix}"
+
+
 def cholesky(kind: Kind) -> str:
     """Return the name of the Cholesky function of a dtype."""
     return f"wend.cholesky.{kind.suffix}"
@@ -32,6 +45,7 @@ def cholesky(kind: Kind) -> str:
 
 # Parameter types for the declarations
 SOLVE_TYPES, CHOLESKY_TYPES = "ptr, ptr, ptr, ptr, i64, i64", "ptr, ptr, i64"
+LU_FACTOR_TYPES, LU_SOLVE_TYPES = "ptr, ptr, ptr, i64", "ptr, ptr, ptr, ptr, ptr, i64, i64, i1"
 
 
 def solve_library(kind: Kind) -> str:
@@ -40,6 +54,22 @@ def solve_library(kind: Kind) -> str:
     params = "ptr %a, ptr %y, ptr %x, ptr %room, i64 %n, i64 %columns"
     small = f"declare i32 @{elimination.solve(kind)}({elimination.SOLVE_TYPES}) nounwind"
     return _module(kind, f"i32 @{solve(kind)}({params})", calls.solve(), ["gesv", "trtrs"], small)
+
+
+def lu_factor_library(kind: Kind) -> str:
+    """Return the module of one dtype."""
+    small = f"declare i32 @{elimination.lu_factor(kind)}({LU_FACTOR_TYPES}) nounwind"
+    head = f"i32 @{lu_factor(kind)}(ptr %a, ptr %factors, ptr %exchanges, i64 %n)"
+    return _module(kind, head, _LapackCalls(Writer(), kind).lu_factor(), ["getrf"], small)
+
+
+def lu_solve_library(kind: Kind) -> str:
+    """Return the module of one dtype."""
+    small = f"declare void @{elimination.lu_solve(kind)}({elimination.LU_SOLVE_TYPES}) nounwind"
+    params = "ptr %factors, ptr %exchanges, ptr %y, ptr %x, ptr %room, i64 %n, i64 %columns"
+    head = f"i32 @{lu_solve(kind)}({params}, i1 %transposed)"
+    lines = _LapackCalls(Writer(), kind).lu_solve()
+    return _module(kind, head, lines, ["getrs", "trtrs"], small)
 
 
 def cholesky_library(kind: Kind) -> str:
@@ -65,7 +95,7 @@ class _LapackCalls:
     def solve(self) -> list[str]:
         w = self.w
         args = "ptr %a, ptr %y, ptr %x, ptr %room, i64 %n, i64 %columns"
-        self._open("%columns", elimination.solve(self.kind), args)
+        self._open("%columns", f"i32 @{elimination.solve(self.kind)}({args})")
         area = w.define("mul i64 %n, %n")
         right = self._at("%room", area)
         pivots = self._at(right, w.define("mul i64 %n, %columns"))
@@ -91,9 +121,73 @@ class _LapackCalls:
         w.do(f"ret i32 {status}")
         return w.lines
 
+    def lu_factor(self) -> list[str]:
+        w = self.w
+        args = "ptr %a, ptr %factors, ptr %exchanges, i64 %n"
+        self._open("%n", f"i32 @{elimination.lu_factor(self.kind)}({args})")
+        self._transpose("%a", "%factors", "%n", "%n")
+        for code, is_triangular in ((-1, self._is_zero_below), (0, self._is_zero_above)):
+            marks, go = w.new_label("triangular"), w.new_label("go")
+            w.branch(is_triangular(), marks, go)
+            w.start(marks)
+
+            def mark(i: str, code: int = code) -> None:
+                place = w.define(f"getelementptr i32, ptr %exchanges, i64 {i}")
+                w.do(f"store i32 {code}, ptr {place}")
+
+            w.loop("%n", mark)
+            w.do(f"ret i32 {self._has_zero_on_diagonal()}")
+            w.start(go)
+        n, step = self._spill_integer("%n"), self._leading_dimension()
+        w.do(f"ret i32 {self._call('getrf', [n, n, '%factors', step, '%exchanges'])}")
+        return w.lines
+
+    def lu_solve(self) -> list[str]:
+        w = self.w
+        pointers = "ptr %factors, ptr %exchanges, ptr %y, ptr %x"
+        args = f"{pointers}, i64 %n, i64 %columns, i1 %transposed"
+        self._open("%columns", f"void @{elimination.lu_solve(self.kind)}({args})")
+        self._transpose("%y", "%room", "%n", "%columns")
+        n, step = self._spill_integer("%n"), self._leading_dimension()
+        columns = self._spill_integer("%columns")
+        letter = w.define("select i1 %transposed, i8 84, i8 78")  # T or N
+        trans = w.allocate("i8")
+        w.do(f"store i8 {letter}, ptr {trans}")
+        code = w.define("load i32, ptr %exchanges")
+        triangular, general = w.new_label("triangular"), w.new_label("general")
+        w.branch(w.define(f"icmp slt i32 {code}, 1"), triangular, general)
+        w.start(triangular)
+        part = w.define(
+            f"select i1 {w.define(f'icmp eq i32 {code}, 0')}, i8 {ord('L')}, i8 {ord('U')}"
+        )
+        side = w.allocate("i8")
+        w.do(f"store i8 {part}, ptr {side}")
+        flags = [side, trans, self._spill_letter("N")]
+        status = self._call("trtrs", [*flags, n, columns, "%factors", step, "%room", step])
+        self._transpose("%room", "%x", "%columns", "%n")
+        w.do(f"ret i32 {status}")
+        w.start(general)
+        arguments = [trans, n, columns, "%factors", step, "%exchanges", "%room", step]
+        status = self._call("getrs", arguments)
+        self._transpose("%room", "%x", "%columns", "%n")
+        w.do(f"ret i32 {status}")
+        return w.lines
+
+    def _has_zero_on_diagonal(self) -> str:
+        w, kind = self.w, self.kind
+
+        def body(i: str, so_far: tuple[str, ...]) -> Sequence[str]:
+            place = self._at("%a", w.define(f"mul i64 {i}, {w.define('add i64 %n, 1')}"))
+            x = w.define(f"load {kind.text}, ptr {place}")
+            is_zero = w.define(f"fcmp oeq {kind.text} {x}, {kind.literal(0)}")
+            return [w.define(f"select i1 {is_zero}, i32 1, i32 {so_far[0]}")]
+
+        return w.fold("%n", ["i32"], ["0"], body)[0]
+
     def cholesky(self) -> list[str]:
         w = self.w
-        self._open("%n", elimination.cholesky(self.kind), "ptr %a, ptr %lower, i64 %n")
+        small = f"i32 @{elimination.cholesky(self.kind)}(ptr %a, ptr %lower, i64 %n)"
+        self._open("%n", small)
         area = w.define(f"mul i64 {w.define('mul i64 %n, %n')}, {self.kind.dtype.itemsize}")
         w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %lower, ptr %a, i64 {area}, i1 0)")
         upper = self._spill_letter("U")  # LAPACK's upper triangle is the lower one in C order
@@ -116,7 +210,7 @@ class _LapackCalls:
         w.do(f"ret i32 {status}")
         return w.lines
 
-    def _open(self, other: str, small: str, arguments: str) -> None:
+    def _open(self, other: str, small: str) -> None:
         """Emit the call for a small matrix, and a return of status 1 if a size exceeds 32 bits.
 
         Callers then use NumPy.
@@ -127,7 +221,11 @@ class _LapackCalls:
         few, many = w.new_label("few"), w.new_label("many")
         w.branch(w.define(f"icmp ule i64 %n, {elimination.MAX_SIZE}"), few, many)
         w.start(few)
-        w.do(f"ret i32 {w.define(f'call i32 @{small}({arguments})')}")
+        if small.startswith("void"):
+            w.do(f"call {small}")
+            w.do("ret i32 0")
+        else:
+            w.do(f"ret i32 {w.define(f'call {small}')}")
         w.start(many)
         too_large, fits = w.new_label("large"), w.new_label("fits")
         largest = w.define(f"or i64 %n, {other}")

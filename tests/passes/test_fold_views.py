@@ -1,0 +1,158 @@
+"""Reads and writes through views in loops are those of the array: values, errors and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wend
+from tests.helpers.graphs import traced
+from wend.autodiff.vjp import joint
+from wend.base.errors import AliasError
+from wend.ir.types import TensorType
+from wend.ops.control import while_
+from wend.passes.pipeline import OPTIMIZE, run_passes
+
+BACKENDS = "numpy", "native"
+SHAPES = [(6,), (4, 3), (3, 4), (2, 3, 2), (1, 5), (5, 1)]
+
+# Views of an array of any of these shapes; None: it has none such
+VIEWS: dict[str, Any] = {
+    "tail": lambda x: x[1:] if x.shape[0] > 1 else x,
+    "reverse": lambda x: x[::-1],
+    "step": lambda x: x[::2],
+    "transpose": lambda x: x.T,
+    "flat": lambda x: x.reshape(-1),
+    "column": lambda x: x[..., 0] if x.ndim > 1 else x,
+    "last": lambda x: x[:, -1] if x.ndim > 1 else x,
+    "first_row": lambda x: x[0] if x.ndim > 1 else x,
+    "new_axis": lambda x: x[:, None],
+    "in_front": lambda x: x[None],
+    "rows": lambda x: x.reshape(x.shape[0], -1),
+    "part": lambda x: x[:, 1:] if x.ndim > 1 and x.shape[1] > 1 else x,
+}
+CHAINS = st.lists(st.sampled_from(sorted(VIEWS)), min_size=1, max_size=3)
+
+
+def view_of(x: Any, names: list[str]) -> Any:
+    for name in names:
+        x = VIEWS[name](x)
+    return x
+
+
+def position(axis: int, rank: int, i: Any) -> Any:
+    """Return the position along an axis: the trip along the first or the last, else 0."""
+    return i if axis == (rank - 1 if rank % 2 else 0) else 0
+
+
+def read_program(names: list[str], sign: int, trips: int) -> Any:
+    def f(x: Any, weights: Any) -> Any:
+        total = 0.0
+        for k in range(trips):
+            v = view_of(x, names)
+            i = k if sign > 0 else -1 - k
+            key = tuple(position(axis, v.ndim, i) for axis in range(v.ndim))
+            total = total + weights[k] * v[key]
+        return total
+
+    return f
+
+
+def write_program(names: list[str], sign: int, trips: int) -> Any:
+    def f(x: Any, weights: Any) -> Any:
+        y = x * 2.0
+        for k in range(trips):
+            v = view_of(y, names)
+            i = k if sign > 0 else -1 - k
+            key = tuple(position(axis, v.ndim, i) for axis in range(v.ndim))
+            v[key] = weights[k] * weights[k]
+        return (y * np.arange(1.0, y.size + 1.0).reshape(y.shape)).sum()
+
+    return f
+
+
+def outcome(fun: Any, *args: Any) -> Any:
+    try:
+        return fun(*args)
+    except IndexError as error:
+        return f"IndexError: {error}"
+
+
+def check(program: Any, shape: tuple[int, ...], trips: int) -> None:
+    x = np.sin(np.arange(1.0, np.prod(shape) + 1.0)).reshape(shape)
+    weights = np.linspace(0.5, 1.5, max(trips, 1))
+    expected = outcome(program, x.copy(), weights)
+    for backend in BACKENDS:
+        with wend.config(backend=backend):
+            try:
+                found = outcome(wend.function(program), x, weights)
+            except AliasError:
+                return  # a shape for which NumPy may have to copy
+            if isinstance(expected, str):
+                assert found == expected
+                continue
+            assert found == pytest.approx(expected, rel=1e-14)
+            for k, grad in enumerate(wend.function(wend.grad(program, (0, 1)))(x, weights)):
+                np.testing.assert_allclose(grad, slope(program, k, x, weights), atol=1e-7)
+
+
+def slope(program: Any, k: int, *args: Any) -> Any:
+    """Return the gradient by central differences; the programs are of degree two."""
+    result = np.zeros_like(args[k])
+    for place in np.ndindex(result.shape):
+        ends = []
+        for step in (1e-3, -1e-3):
+            moved = [x.copy() for x in args]
+            moved[k][place] += step
+            ends.append(program(*moved))
+        result[place] = (ends[0] - ends[1]) / 2e-3
+    return result
+
+
+@given(
+    names=CHAINS,
+    shape=st.sampled_from(SHAPES),
+    sign=st.sampled_from([1, -1]),
+    trips=st.integers(0, 7),
+    is_read=st.booleans(),
+)
+@settings(max_examples=15, deadline=None)
+def test_as_numpy(
+    names: list[str], shape: tuple[int, ...], sign: int, trips: int, is_read: bool
+) -> None:
+    x = np.zeros(shape)
+    if not is_read and not np.shares_memory(view_of(x, names), x):
+        return
+    check((read_program if is_read else write_program)(names, sign, trips), shape, trips)
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+@pytest.mark.parametrize("name", VIEWS)
+def test_each_view(name: str, is_read: bool) -> None:
+    for shape in [(4, 3), (2, 3, 2)]:
+        for sign in (1, -1):
+            for trips in (2, 6):
+                make = read_program if is_read else write_program
+                check(make([name], sign, trips), shape, trips)
+
+
+def sizes_in_loops(fun: Any, *args: Any) -> set[int]:
+    """Return the sizes of the arrays that the loops of a gradient make."""
+    graph = traced(fun, *args)
+    graph = run_passes(joint(graph, range(len(graph.params)), 0)[0], OPTIMIZE)
+    loops = [x for x in graph.walk() if x.op is while_]
+    nodes = [x for loop in loops for region in loop.regions for x in region.walk()]
+    made = [x.results[0].type for x in nodes if not x.regions and x.op.updates is None]
+    arrays = [type for type in made if isinstance(type, TensorType) and type.dtype.kind == "f"]
+    return {int(np.prod(type.dims)) for type in arrays}
+
+
+@pytest.mark.parametrize("name", [x for x in VIEWS if x != "first_row"])
+def test_no_trip_makes_a_view(name: str) -> None:
+    may_copy = name == "flat"  # so that NumPy may not write to the array
+    for make in (read_program,) if may_copy else (read_program, write_program):
+        assert sizes_in_loops(make([name], 1, 3), np.ones((5, 4)), np.ones(3)) <= {1}
