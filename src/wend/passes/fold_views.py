@@ -28,7 +28,7 @@ _WHOLE = (None, None, None)
 
 
 @dataclass(slots=True)
-class _Position:
+class _Coordinate:
     """A position along an axis.
 
     Attributes:
@@ -49,7 +49,8 @@ class _UnknownSizeError(Exception):
 
 
 # The array, and the positions along its leading axes
-_Place: TypeAlias = tuple[Value, list[_Position]]
+_Coordinates: TypeAlias = list["_Coordinate"]
+_Place: TypeAlias = tuple[Value, _Coordinates]
 
 
 def fold_views(graph: Graph) -> Graph:
@@ -117,18 +118,18 @@ class _Folding:
 
     def written(self, node: Node) -> Value | None:
         """Return the array with what a node writes to a view of it, and stores in it."""
-        found = _store_of(node)
-        if found is None:
+        stored = _store_of(node)
+        if stored is None:
             return None
-        store, array = found
+        store, array = stored
         view, x, *indices = store.operands
         place = self._in_array(view, indices, until=array)
         if place is None or place[0] is not array:
             return None
         return self.b.emit(store.op, array, x, *(p.value for p in place[1]))
 
-    def _positions(self, x: Value, indices: Sequence[Value]) -> list[_Position]:
-        return [_Position(i, x, k) for k, i in enumerate(indices)]
+    def _positions(self, x: Value, indices: Sequence[Value]) -> _Coordinates:
+        return [_Coordinate(i, x, k) for k, i in enumerate(indices)]
 
     def _in_array(
         self, x: Value, indices: Sequence[Value], *, until: Value | None = None
@@ -144,7 +145,7 @@ class _Folding:
             x, positions = place
         return None if x is start or x in self.updated else (x, positions)
 
-    def _through(self, node: Node, x: Value, positions: list[_Position]) -> _Place | None:
+    def _through(self, node: Node, x: Value, positions: _Coordinates) -> _Place | None:
         """Return the place in the operand of a node that makes a view."""
         match node.op:
             case shaping.slice_:
@@ -159,7 +160,7 @@ class _Folding:
                 return None
         return None if moved is None else (node.operands[0], moved)
 
-    def _before_slice(self, node: Node, positions: list[_Position]) -> list[_Position] | None:
+    def _before_slice(self, node: Node, positions: _Coordinates) -> _Coordinates | None:
         slices, dims = node.attrs["slices"], node.operands[0].tensor.dims
         if any(bounds != _WHOLE for bounds in slices[len(positions) :]):
             return None
@@ -193,7 +194,7 @@ class _Folding:
             return b.add(size, b.integer(-1 if start is None else start))
         return b.emit(elementwise.minimum, b.integer(start), b.sub(size, b.integer(1)))
 
-    def _before_transpose(self, node: Node, positions: list[_Position]) -> list[_Position] | None:
+    def _before_transpose(self, node: Node, positions: _Coordinates) -> _Coordinates | None:
         perm, count = node.attrs["perm"], len(positions)
         if tuple(perm[count:]) != tuple(range(count, len(perm))):
             return None
@@ -202,16 +203,14 @@ class _Folding:
             moved[axis] = position if axis == position.axis else self._checked(position)
         return [moved[axis] for axis in range(count)]
 
-    def _before_gather(self, node: Node, positions: list[_Position]) -> list[_Position] | None:
+    def _before_gather(self, node: Node, positions: _Coordinates) -> _Coordinates | None:
         """The place of an element in a row that is read at numbers."""
         array, *rows = node.operands
         if any(x.tensor.shape != () for x in (*rows, *(p.value for p in positions))):
             return None
         return [*self._positions(array, rows), *map(self._checked, positions)]
 
-    def _before_reshape(
-        self, node: Node, x: Value, positions: list[_Position]
-    ) -> list[_Position] | None:
+    def _before_reshape(self, node: Node, x: Value, positions: _Coordinates) -> _Coordinates | None:
         old, new, count = node.operands[0].tensor.dims, x.tensor.dims, len(positions)
         if [dim for dim in old if dim != 1] == [dim for dim in new if dim != 1]:
             return self._at_axes_of_size_1(old, new, positions)
@@ -223,21 +222,21 @@ class _Folding:
         return self._in_other_shape(inner[0], inner[1], positions)
 
     def _at_axes_of_size_1(
-        self, old: Sequence[Dim], new: Sequence[Dim], positions: list[_Position]
-    ) -> list[_Position] | None:
+        self, old: Sequence[Dim], new: Sequence[Dim], positions: _Coordinates
+    ) -> _Coordinates | None:
         """The place where axes of size 1 come and go."""
         count = len(positions)
         for dim, position in zip(new, positions, strict=False):
             if dim == 1 and as_integer(position.value) not in (0, -1):
                 return None  # it must be checked
         pending = [p for dim, p in zip(new, positions, strict=False) if dim != 1]
-        moved: list[_Position] = []
+        moved: list[_Coordinate] = []
         for axis, dim in enumerate(old):
             if not pending and tuple(old[axis:]) == tuple(new[count:]):
                 break
             if dim == 1:
                 like = positions[0].value
-                moved.append(_Position(self._like(0, like), like, axis, is_checked=True))
+                moved.append(_Coordinate(self._like(0, like), like, axis, is_checked=True))
             elif pending:
                 position = pending.pop(0)
                 moved.append(position if axis == position.axis else self._checked(position))
@@ -247,8 +246,8 @@ class _Folding:
         return moved if is_whole and moved else None
 
     def _in_other_shape(
-        self, old: Sequence[int], new: Sequence[int], positions: list[_Position]
-    ) -> list[_Position]:
+        self, old: Sequence[int], new: Sequence[int], positions: _Coordinates
+    ) -> _Coordinates:
         """The place in an array of other sizes, which are given but for those of the first axes."""
         b, checked = self.b, [*map(self._checked, positions)]
         flat = checked[0].value
@@ -259,9 +258,9 @@ class _Folding:
             divisor = self._like(size, flat)
             values.insert(0, b.emit(elementwise.remainder, flat, divisor))
             flat = b.floor_divide(flat, divisor)
-        return [_Position(x, x, k, is_checked=True) for k, x in enumerate([flat, *values])]
+        return [_Coordinate(x, x, k, is_checked=True) for k, x in enumerate([flat, *values])]
 
-    def _affine(self, position: _Position, start: int | Value, step: int) -> _Position:
+    def _affine(self, position: _Coordinate, start: int | Value, step: int) -> _Coordinate:
         b, x = self.b, position.value
         number = as_integer(x)
         if number is not None and isinstance(start, int):
@@ -271,7 +270,7 @@ class _Folding:
             x = b.add(x, self._like(start, x))
         return replace(position, value=x)
 
-    def _checked(self, position: _Position) -> _Position:
+    def _checked(self, position: _Coordinate) -> _Coordinate:
         """Return a position that counts from the start; out of range it raises NumPy's error."""
         if position.is_checked:
             return position
@@ -307,16 +306,16 @@ def _owner(view: Value, axis: int) -> tuple[Value, int]:
 
 def _store_of(node: Node) -> tuple[Node, Value] | None:
     """Return what stores in a view that a node puts back into its array, and the array."""
-    found = _innermost_store(node)
-    return None if found is None or found[0] is node else found
+    stored = _innermost_store(node)
+    return None if stored is None or stored[0] is node else stored
 
 
 def _innermost_store(node: Node) -> tuple[Node, Value] | None:
     """Return the store at the end of a chain of nodes that put views back, and the array."""
     is_update = node.op.updates == 0 and len(node.operands) > 1
     inner = node.operands[1 if is_update else 0].node if node.operands else None
-    if inner is not None and (found := _innermost_store(inner)) is not None:
-        store, view = found
+    if inner is not None and (stored := _innermost_store(inner)) is not None:
+        store, view = stored
         array = None if view.node is None else _array_of(node, view.node)
         if array is not None:
             return store, array
