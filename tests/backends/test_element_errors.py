@@ -11,16 +11,12 @@ import pytest
 import wend
 import wend.numpy as wnp
 
-BACKENDS = ["native", "numpy", "dataflow", "jax"]
-# Where the first results of a process on this backend are, it warns that they have 64 bits
-pytestmark = pytest.mark.filterwarnings("ignore:backend=.jax. gives 64-bit floats")
+BACKENDS = ["native", "numpy", "dataflow"]  # and JAX in `jax/test_element_errors.py`
 TABLE = np.linspace(0.5, 2.0, 9)
 
 
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> str:
-    if request.param == "jax":
-        pytest.importorskip("jax")
     name: str = request.param
     return name
 

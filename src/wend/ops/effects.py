@@ -132,7 +132,7 @@ def error_note(node: Node) -> str:
         return f"raised{at(node.source)}"
     if node.op is not raise_if:
         name = node.attrs["action"].name if node.op is host_action else node.op.name
-        return f"in {name}{at(node.source)}"
+        return f"in {node.attrs.get('of', name)}{at(node.source)}"  # a part of what was called
     is_assertion = error_class(node.attrs["error"]) is AssertionError
     return f"{'in assert' if is_assertion else 'raised'}{at(node.source)}"
 

@@ -99,25 +99,26 @@ scatter_add = Op(
 )
 
 
-def _infer_position(index: Type, size: Type, *, axis: int) -> TensorType:
+def _infer_position(index: Type, size: Type, *, axis: int, of: str) -> TensorType:
     check_scalar_index(index, "a position")
     check_scalar_index(size, "a size")
     return TensorType(INT64, ())
 
 
-def _kernel_position(index: Any, size: Any, *, axis: int) -> Any:
+def _kernel_position(index: Any, size: Any, *, axis: int, of: str) -> Any:
     np.broadcast_to(np.int8(0), (*[1] * axis, size))[(*[0] * axis, index)]  # NumPy's error
     return np.int64(index) + (size if index < 0 else 0)
 
 
-# A position along an axis of a view, counted from the start; `axis` is that of the view, for the
-# error where the position is out of range (`passes/fold_views.py`)
+# A position along an axis of a view, counted from the start (`passes/fold_views.py`). For the error
+# where it is out of range, `axis` is that of the view, and `of` the operation that reads or writes.
 position = Op(
     "position",
     _infer_position,
     _kernel_position,
     no_gradient(),
     raises=(IndexError,),
+    error_attrs=("axis", "of"),
     is_cheap=True,
 )
 

@@ -55,7 +55,7 @@ solve = Op(
 # matrix or its transpose share its factors (`passes/factor_solves.py`).
 
 
-def _infer_lu_factor(a: Type) -> tuple[TensorType, TensorType]:
+def _infer_lu_factor(a: Type, *, of: str) -> tuple[TensorType, TensorType]:
     a = tensor_of(a)
     _check_square(a)
     return a, TensorType(np.dtype(np.int32), a.dims[:-1])
@@ -67,7 +67,7 @@ def _lapack(stem: str, like: Any) -> Any:
     return get_lapack_funcs([stem], [like])
 
 
-def _kernel_lu_factor(a: Any) -> tuple[Any, Any]:
+def _kernel_lu_factor(a: Any, *, of: str) -> tuple[Any, Any]:
     (factor,) = _lapack("getrf", a)
     factors, exchanges = np.empty_like(a), np.zeros(a.shape[:-1], np.int32)
     for k in np.ndindex(a.shape[:-2]) if a.size else ():
@@ -95,13 +95,14 @@ def _pull_back_lu_factor(b: Any, node: Any, cts: Any) -> Any:
 # A matrix as its factors and row exchanges, in the layout of LAPACK's getrf: (L + U - I)ᵀ, and
 # numbers from 1. A larger triangle is not factored: instead of exchanges there are zeros for a
 # lower one, and -1 for an upper one. Only `lu_solve` reads the factors; they stand for the matrix,
-# and their derivative is that of the matrix.
+# and their derivative is that of the matrix. An error names the operation `of` the program.
 lu_factor = Op(
     "lu_factor",
     _infer_lu_factor,
     _kernel_lu_factor,
     Explicit(_pull_back_lu_factor),
     raises=LINALG,
+    error_attrs=("of",),
     rounding=Rounding.OF_FLOATS,
 )
 

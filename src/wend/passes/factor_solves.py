@@ -70,7 +70,7 @@ def _factored(graph: Graph) -> _NodeRewriter:
         if a.tensor.dtype.kind == "c":
             return None
         b = _building(nodes, node)
-        factors, exchanges = b.emit_node(lu_factor, [a]).results
+        factors, exchanges = b.emit_node(lu_factor, [a], of=node.op.name).results
         return [b.emit(lu_solve, factors, exchanges, y, transposed=False)]
 
     return rewrite

@@ -72,7 +72,7 @@ def _folded(graph: Graph, is_in_loop: bool) -> Graph:
             b = Build("")
             b.nodes, b.source = nodes, node.source
             count = len(nodes)
-            folded = _Folding(b, updated).result(copy)
+            folded = _Folding(b, updated, copy.op.name).result(copy)
             if folded is not None and folded.type == copy.results[0].type:
                 updated.update(x for new in nodes[count:] for x in _updated_by(new))
                 return [folded]
@@ -94,8 +94,8 @@ def _updated_by(node: Node) -> Sequence[Value]:
 class _Folding:
     """Folds the views of one node."""
 
-    def __init__(self, b: Build, updated: Container[Value]) -> None:
-        self.b, self.updated = b, updated
+    def __init__(self, b: Build, updated: Container[Value], of: str) -> None:
+        self.b, self.updated, self.of = b, updated, of
 
     def result(self, node: Node) -> Value | None:
         """Return the result of a read or write of a view, or None."""
@@ -280,7 +280,7 @@ class _Folding:
             return replace(position, value=b.integer(number % size), is_checked=True)
         if position.value.tensor.shape == ():
             length = b.size_of(*_owner(position.view, axis))
-            value = b.emit(indexing.position, position.value, length, axis=axis)
+            value = b.emit(indexing.position, position.value, length, axis=axis, of=self.of)
         elif isinstance(size, int):
             numbers = b.insert_axes(b.iota(size), axes=tuple(range(axis)))
             value = b.gather(numbers, *[self._like(0, position.value)] * axis, position.value)

@@ -47,9 +47,9 @@ CASES = [
     ),
     Case(
         "position",
-        lambda index, size, axis: np.arange(size)[index],
+        lambda index, size, axis, of: np.arange(size)[index],
         [(i(2), i(3)), (i(-3), i(3)), (i(-1, "i4"), i(1))],
-        attrs={"axis": 1},
+        attrs={"axis": 1, "of": "gather"},
     ),
     Case(
         "scatter_add",

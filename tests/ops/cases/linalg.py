@@ -33,7 +33,7 @@ def through_hermitian(x: Any) -> Any:
     return x @ x.conj().T
 
 
-def factors_of(a: Any) -> Any:
+def factors_of(a: Any, of: str = "solve") -> Any:
     factors, exchanges = zip(
         *map(scipy.linalg.lu_factor, a.reshape(-1, *a.shape[-2:])), strict=True
     )
@@ -46,7 +46,9 @@ def solution(factors: Any, exchanges: Any, y: Any, transposed: bool) -> Any:
     return scipy.linalg.lu_solve(pair, y, trans=int(transposed))
 
 
+OF = {"of": "solve"}
 LOWER = np.tril(matrix(10, 10))
+UPPER = LOWER.T.copy()
 SKEW = np.triu(between(-1, 1, 3, 3, seed=6), 1)
 
 CASES = [
@@ -71,9 +73,12 @@ CASES = [
             (matrix(2, 3, 3).astype(np.float32),),
             (matrix(2, 2) + 1j * matrix(2, 2, seed=1),),
         ],
+        attrs=OF,
     ),
-    Case("lu_factor", lambda a: (a.T, np.zeros(10, np.int32)), [(LOWER,)]),
-    Case("lu_factor", lambda a: (a.T, np.full(10, -1, np.int32)), [(LOWER.T.copy(),)]),
+    Case("lu_factor", lambda a, of: (a.T, np.zeros(10, np.int32)), [(LOWER,)], attrs=OF),
+    Case(
+        "lu_factor", lambda a, of: (a.T, np.full(10, -1, np.int32)), [(LOWER.T.copy(),)], attrs=OF
+    ),
     *(
         Case(
             "lu_solve",
@@ -89,7 +94,7 @@ CASES = [
     Case(
         "lu_solve",
         lambda factors, exchanges, y, transposed: np.linalg.solve(LOWER, y),
-        [(LOWER.T.copy(), np.zeros(10, np.int32), between(-1, 1, 10, 2))],
+        [(UPPER, np.zeros(10, np.int32), between(-1, 1, 10, 2))],
         attrs={"transposed": False},
         exact=False,
     ),

@@ -194,7 +194,7 @@ def test_factors_and_solves_with_them(
         for x in (a, y)
     ]
     params = [b.param(x) for x in types]
-    factors, exchanges = b.emit_node(linalg.lu_factor, [params[0]]).results
+    factors, exchanges = b.emit_node(linalg.lu_factor, [params[0]], of="solve").results
     solved = [
         b.emit(linalg.lu_solve, factors, exchanges, params[1], transposed=flag)
         for flag in (False, True)
