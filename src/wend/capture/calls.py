@@ -79,8 +79,6 @@ from wend.capture.replacements import (
 from wend.capture.stage import guard
 from wend.capture.stage.float_errors import check_seterr
 from wend.capture.state import one_shot_iterators, unbound_attributes
-from wend.capture.state.alternatives import choice
-from wend.capture.state.alternatives.chosen_arguments import call_by_case, takes_constants
 from wend.capture.state.memos import call_memo, is_memo
 from wend.capture.state.special_methods import caller_with_proxies
 from wend.capture.uncaptured import is_part_of_captured
@@ -123,11 +121,8 @@ def call(fun: Any) -> Any:
             note_callback(function)
     if may_create_arrays:
         callee = functools.partial(_adopt_result, callee)
-    if may_create_arrays or _is_foreign(resolved):
-        callee = functools.partial(_call_foreign, fun, callee)
-    if choice.is_in_use.get() and takes_constants(fun):
-        callee = functools.partial(call_by_case, callee)
-    return callee
+    is_foreign = may_create_arrays or _is_foreign(resolved)
+    return functools.partial(_call_foreign, fun, callee) if is_foreign else callee
 
 
 def _is_initialized_by_users_code(cls: type) -> bool:

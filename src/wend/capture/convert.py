@@ -41,7 +41,7 @@ from wend.capture.libraries import include_package
 from wend.capture.managers import check_suppress, context
 from wend.capture.replacements import is_plain_function
 from wend.capture.rewrite.syntax import Operations
-from wend.capture.stage.branches import if_, if_return, if_value
+from wend.capture.stage.branches import if_, if_return
 from wend.capture.stage.cleanup import begin_finally, watch_finally
 from wend.capture.stage.failing_operations import divert_errors
 from wend.capture.stage.float_errors import refuse_float_operations
@@ -63,8 +63,7 @@ from wend.capture.stage.operators import (
 )
 from wend.capture.stage.raises import divert_operation
 from wend.capture.stage.truth import truth_of
-from wend.capture.state import one_shot_iterators, operands
-from wend.capture.state.alternatives import choice, optional_value
+from wend.capture.state import one_shot_iterators, operands, optional_value
 from wend.capture.state.assignments import (
     ItemBefore,
     change_item,
@@ -241,7 +240,6 @@ vars(RUNTIME_FUNCTIONS).update(
 )
 operands.call, operands.not_, operands.remainder = call, not_, strings.remainder
 operands.numbers, optional_value.compare = optional_value.numbers, compare
-choice.if_value = if_value
 # What lower layers ask about handlers
 handlers.is_rewritten = is_captured
 raising.divert = divert_operation

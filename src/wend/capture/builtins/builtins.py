@@ -30,8 +30,7 @@ from wend.capture.stage.item_comparisons import (
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.capture.stage.truth import as_test, truth
 from wend.capture.state import operands
-from wend.capture.state.alternatives.choice import Choice
-from wend.capture.state.alternatives.optional_value import OptionalValue
+from wend.capture.state.optional_value import OptionalValue
 from wend.capture.syntax.names import RUNTIME
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
@@ -75,9 +74,6 @@ def length(x: Any) -> Any:
 
 def type_of(x: Any) -> type:
     """Return `type(x)`: Python's types for weak scalars, NumPy's types for others."""
-    if isinstance(x, Choice):
-        kinds = {type(option) for option in x.options}
-        return kinds.pop() if len(kinds) == 1 else type(x.decided("a type is needed"))
     if not isinstance(x, Staged):
         read_class_of(x)
         return _STANDS_FOR.get(type(x), type(x))
@@ -99,8 +95,6 @@ def is_scalar(x: Any) -> bool:
 
 def is_instance(x: Any, kinds: Any) -> Any:
     """Return `isinstance(x, kinds)`, where a traced value has the type that it stands for."""
-    if isinstance(x, Choice):
-        return x.test(lambda option: is_instance(option, kinds))
     if isinstance(x, OptionalValue):
         number, none = is_instance(x.value, kinds), isinstance(None, kinds)
         return number if number is none else x.equals(None) if none else x != None  # noqa: E711

@@ -24,10 +24,9 @@ from wend.capture.stage.placeholders import bound_in_run, fill_missing, placehol
 from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
-from wend.capture.state.alternatives.choice import Choice, is_option, merged_choices, single_choice
-from wend.capture.state.alternatives.optional_value import OptionalValue, merged_optional
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
+from wend.capture.state.optional_value import OptionalValue, merged_optional
 from wend.capture.state.paths import check_recursion, decided
 from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
@@ -213,8 +212,8 @@ class StagedIf:
                 continue
             if not discovery.needs_retrace(discovered):
                 self.ends = [ends[index] for index in (0, 1)]
-                self._regions = [end.region for end in self.ends]
-                return self._finish(self._regions, [end.returned for end in self.ends], values)
+                regions = [end.region for end in self.ends]
+                return self._finish(regions, [end.returned for end in self.ends], values)
 
     def _record_arm(
         self, index: int, arm: Arm, discovery: Discovery
@@ -394,7 +393,6 @@ class StagedIf:
         elif self.gives_value and name in self.state.variables:
             pair = self._maybe_bound_pair(name, pair)
         pair = merged_optional(pair, placeholders, self.outer)
-        pair = merged_choices(pair, self._regions, self.outer)
         if any(value is UNBOUND for value in pair):
             return None
         if all(map(is_carried, pair)) or all(map(is_mergeable, pair)):
@@ -452,9 +450,6 @@ class StagedIf:
             if returned[0] is UNBOUND or returned[1] is UNBOUND:
                 return [None, None]
         returned = merged_optional(returned, placeholders, self.outer)
-        returned = merged_choices(returned, self._regions, self.outer)
-        if is_option(returned[0]) and is_same(*returned):
-            returned = [single_choice(value) for value in returned]
         leaves = [trees.flatten(value)[0] for value in returned]
         are_merged = returned[0] is not returned[1] and all(map(is_mergeable, returned))
         if any(leaves) and not are_merged and not all(map(is_carried, returned)):
@@ -586,8 +581,6 @@ def _describe(value: Any) -> str:
         return "None"
     if isinstance(value, OptionalValue):
         return f"{_describe(value.value)}, or None"
-    if isinstance(value, Choice):
-        return value.described()
     if is_carried(value):
         (leaf, *others) = trees.flatten(value)[0] or [None]
         is_array = leaf is value and not others

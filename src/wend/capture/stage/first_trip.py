@@ -10,8 +10,7 @@ import numpy as np
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.stage.branches import StagedIf
 from wend.capture.stage.placeholders import placeholders
-from wend.capture.state.alternatives.choice import merged_choices
-from wend.capture.state.alternatives.optional_value import optional_values
+from wend.capture.state.optional_value import optional_values
 from wend.capture.state.state import State, is_carried
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.promotion import cast
@@ -36,7 +35,6 @@ class FirstTrip(StagedIf):
     def _merge_pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         if pair[0] is None and name != RETURN_VALUE:
             pair = optional_values(pair, placeholders)
-        pair = merged_choices(pair, self._regions, self.outer, always=True)
         is_array = [value is not UNBOUND and is_carried(value) for value in pair]
         return None if is_array == [False, True] else super()._merge_pair(name, pair)
 

@@ -29,7 +29,7 @@ from wend.capture.guards.outside import read_missing_global
 from wend.capture.heap import container_phis
 from wend.capture.libraries import is_library
 from wend.capture.state import unbound, unbound_attributes
-from wend.capture.state.alternatives.settled import settle
+from wend.capture.state.optional_value import settle
 from wend.capture.state.paths import keep_deciding_test
 from wend.eager.dispatch import Staged
 from wend.trace.recording.recording import current

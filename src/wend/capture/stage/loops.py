@@ -30,7 +30,7 @@ from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
 from wend.capture.state import made_objects, one_shot_iterators, unbound, unsure_iterators
-from wend.capture.state.alternatives.optional_value import in_loop
+from wend.capture.state.optional_value import in_loop
 from wend.capture.state.paths import deciding_test
 from wend.capture.state.special_methods import iterated, owner_of
 from wend.capture.state.state import State, holds_staged

@@ -35,8 +35,7 @@ from wend.capture.stage.item_comparisons import (
 from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import one_shot_iterators, operands
-from wend.capture.state.alternatives.choice import Choice
-from wend.capture.state.alternatives.optional_value import OptionalValue, numbers
+from wend.capture.state.optional_value import OptionalValue, numbers
 from wend.capture.state.paths import decided_truth
 from wend.capture.state.state import State
 from wend.eager.dispatch import Staged
@@ -69,10 +68,6 @@ def is_(a: Any, b: Any) -> Any:
     Raises:
         AliasError: whether the two are one object is known only at run time.
     """
-    if isinstance(a, Choice):
-        return a.by_case(lambda option: is_(option, b))
-    if isinstance(b, Choice):
-        return b.by_case(lambda option: is_(a, option))
     if b is None:
         return a.equals(None) if isinstance(a, OptionalValue) else a is None
     note_comparison(a, b)
@@ -146,10 +141,6 @@ _EQ_CONTAINERS = (list, tuple, set, frozenset, dict, range, deque)
 
 def contains(container: Any, item: Any) -> Any:
     """Return `item in container`."""
-    if isinstance(item, Choice):
-        return item.by_case(lambda option: contains(container, option))
-    if isinstance(container, Choice):
-        return container.by_case(lambda option: contains(option, item))
     if isinstance(container, TracedRange):
         return container.contains(item)
     if isinstance(container, TensorList):
@@ -289,12 +280,8 @@ def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     return and_(result, lambda: compare(right, following, thunk(), *remaining))
 
 
-def text(*parts: Any) -> Any:
+def text(*parts: Any) -> str:
     """Build an f-string from literal parts, and a formatted value for each field."""
-    for k, part in enumerate(parts):
-        if isinstance(part, tuple) and isinstance(part[0], Choice):
-            before, after = parts[:k], parts[k + 1 :]
-            return part[0].mapped(lambda x: text(*before, (x, *part[1:]), *after))  # noqa: B023
     return Text.of(parts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -31,8 +30,6 @@ from wend.capture.stage.carried_types import CarriedTypes, as_type
 from wend.capture.stage.placeholders import as_bound_in_run, placeholders
 from wend.capture.stage.truth import truth
 from wend.capture.state import unbound, unbound_attributes
-from wend.capture.state.alternatives.choice import as_choice, differ
-from wend.capture.state.alternatives.optional_value import OptionalValue, optional_values
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
 from wend.capture.state.not_carried import (
@@ -41,6 +38,7 @@ from wend.capture.state.not_carried import (
     is_optional,
     is_replaced,
 )
+from wend.capture.state.optional_value import OptionalValue, optional_values
 from wend.capture.state.state import Discovery, Reference, State, is_carried
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.dispatch import Staged
@@ -70,7 +68,8 @@ class StagedLoop:
         set_before, left_before: the values that `before` starts and ends with.
         tested: the same as `left_before`, which `after` continues with.
         set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
-        first_trip_may_differ: whether a first trip may have what recording failed on otherwise.
+        first_trip_may_differ: whether recording failed on a type, a structure, an unbound name or
+            an error, which the first trip may have otherwise than the others.
         changes_optionals: whether a value is None in some trips and a number in others.
         carries_optionals: whether it carries such values, with a flag.
         slots: what it carries for exceptions that end it.
@@ -136,7 +135,7 @@ class StagedLoop:
             if discovery.needs_retrace(discovered) or self._add_slots():
                 self._extend_carry()
                 continue
-            changed = self._keep_new_variables(ends) or self._carry_as_arrays(ends)
+            changed = self._keep_new_variables(ends) or self._carry_none(ends)
             if changed or self._carry_instances(ends):
                 self._restart()
                 continue
@@ -173,15 +172,14 @@ class StagedLoop:
         self.state.objects.update(created)
         return bool(created)
 
-    def _carry_as_arrays(self, ends: Sequence[Any]) -> bool:
-        """Carry what is None at times, and texts that change; return whether any is new."""
-        old = [*self.entry]
+    def _carry_none(self, ends: Sequence[Any]) -> bool:
+        """Carry what is None at times with a flag; return whether there is any that had none."""
+        has_new = False
         for k, values in enumerate(zip(self.start, self.tested, ends, strict=False)):
             if self.carries_optionals and is_optional(self.state.names[k], values):
                 self.entry[k] = optional_values(values, placeholders)[0]
-            elif self.state.names[k] != RETURN_VALUE and differ(values):
-                self.entry[k] = as_choice(self.entry[k], values)
-        return any(map(operator.is_not, self.entry, old))
+                has_new = has_new or self.entry[k] is not self.start[k]
+        return has_new
 
     def _carry_instances(self, ends: Sequence[Any]) -> bool:
         """Carry instances that an iteration replaces; return whether there are new ones."""
@@ -245,8 +243,7 @@ class StagedLoop:
                 predicate, flags = self._close_rests(extent, "test", predicate)
                 for flag in (*(slot.value[0] for slot in self.slots), *flags):
                     predicate = logical_and(predicate, logical_not(flag))
-        with self.before.active():
-            self.left_before = self.tested = self._flagged(self.state.get())
+        self.left_before = self.tested = self._flagged(self.state.get())
         self.forwarded = self.state.carried_indices(self.tested)
         self._check_kinds(self.tested)
         return predicate
@@ -283,8 +280,7 @@ class StagedLoop:
         container_phis.check_replacements(
             nested_before, self.state.nested_containers(), self.where, self.outer
         )
-        with self.after.active():
-            self.left_after = self._flagged(self.state.get())
+        self.left_after = self._flagged(self.state.get())
         left = self._rebindable(self.left_after)
         for copies in (self.set_before, self.set_after):
             container_phis.check_guards(self._rebindable(copies), left)
@@ -389,8 +385,6 @@ class StagedLoop:
         for k, start in enumerate(self.start[: len(values)]):
             if isinstance(start, OptionalValue):
                 flagged[k] = optional_values([start, values[k]], placeholders)[1]
-            elif differ([start, values[k]]):
-                flagged[k] = as_choice(values[k], [start, values[k]])
             if not isinstance(start, unbound.BoundInRun):
                 continue
             is_unknown = values[k] is UNBOUND and self.state.names[k] in unbound.reasons()

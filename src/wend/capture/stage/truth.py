@@ -9,8 +9,7 @@ from wend.base.errors import ShapeError, explain
 from wend.base.source import at, user_source
 from wend.capture.libraries import is_library
 from wend.capture.state import operands
-from wend.capture.state.alternatives.choice import Choice
-from wend.capture.state.alternatives.optional_value import OptionalValue
+from wend.capture.state.optional_value import OptionalValue
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
@@ -26,8 +25,6 @@ def as_test(x: Any) -> Any:
     kind = type(x)
     if isinstance(x, OptionalValue):
         return x.truth(truth)
-    if isinstance(x, Choice):
-        return x.test(bool)
     if kind is bool or isinstance(x, Staged):
         return x
     if isinstance(x, TensorList):

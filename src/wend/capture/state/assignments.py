@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,7 @@ from wend.capture.heap.locations import (
     log_write_attribute,
     log_write_contents,
 )
-from wend.capture.heap.places import named
 from wend.capture.state import one_shot_iterators, operands
-from wend.capture.state.alternatives.choice import Choice
 from wend.capture.state.traced_index import (
     TracedRow,
     is_at_traced_index,
@@ -102,9 +99,6 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
     if is_at_traced_index(target, key):
         set_item_at(target, key, value)
         return target
-    if isinstance(key, Choice):
-        key.by_case(lambda option: _store_logged(value, target, option))
-        return target
     check_identity(key)
     key = _position(target, key)
     target = _writable(target, (value, key))
@@ -123,15 +117,8 @@ def store_item(value: Any, owner: Any, key: Any) -> None:
     check_listed(owner)
     if is_at_traced_index(owner, key):
         set_item_at(owner, key, value)
-    elif isinstance(key, Choice):
-        key.by_case(lambda option: _store_logged(value, owner, option))
     else:
         operands.set_item(owner, key, value)
-
-
-def _store_logged(value: Any, owner: Any, key: Any) -> None:
-    log_write_contents(lambda: owner, f"{named(type(owner))}.")
-    operands.set_item(owner, key, value)
 
 
 def mutated(owner: Any) -> Any:
@@ -169,7 +156,9 @@ class ItemBefore:
             return
         elif not isinstance(target, np.ndarray):
             self.item = (
-                item_at(target, key) if type(target) in (list, TracedRow) else _item_of(target, key)
+                item_at(target, key)
+                if type(target) in (list, TracedRow)
+                else operands.get_item(target, key)
             )
         else:
             item = np.ndarray.__getitem__(target, key)
@@ -224,7 +213,7 @@ def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     position = _position(target, key) if before is None else before.position
     key = key if before is None else before.key
     target = _writable(target, (value, position))
-    item = _item_of(target, position) if before is None else before.item_in(target)
+    item = operands.get_item(target, position) if before is None else before.item_in(target)
     return set_item(operands.in_place(name, item, value), target, key)
 
 
@@ -245,7 +234,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if kind in (list, tuple, TracedRow):
         take = item_at
     elif kind is not np.ndarray or array.dtype.hasobject:
-        take = _item_of
+        take = operands.get_item
     if isinstance(array, INDEX_TRICKS):
         is_traced = any_staged((key,)) or parts.is_staged_key(key)
         return indexed(array, key) if is_traced else adopt_result(array[key])
@@ -266,13 +255,6 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
 
 
 templates.item_of = get_item
-
-
-def _item_of(owner: Any, key: Any) -> Any:
-    """Return `owner[key]` of no sequence; the run may choose the key."""
-    if isinstance(key, Choice):
-        return key.by_case(partial(operands.get_item, owner))
-    return operands.get_item(owner, key)
 
 
 def get_row(array: Any, key: Any) -> Any:

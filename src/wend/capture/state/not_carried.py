@@ -7,10 +7,9 @@ from typing import Any
 
 from wend.base.errors import StructureError, explain
 from wend.capture.heap.locations import UNBOUND
-from wend.capture.state.alternatives import choice
-from wend.capture.state.alternatives.optional_value import OptionalValue, may_be_none
 from wend.capture.state.list_promotion import may_grow
 from wend.capture.state.merged_instances import is_mergeable
+from wend.capture.state.optional_value import OptionalValue, may_be_none
 from wend.capture.state.state import Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.trace.control.tensor_list import TensorList
@@ -45,8 +44,6 @@ def check_not_carried(
         )
         if isinstance(old, Reference) and is_traced_list:
             continue  # a list that an inner loop appends to
-        if choice.differ([old, new]) and state.names[k] != RETURN_VALUE:
-            continue  # a text that the loop carries by its position
         is_optional_carry = is_optional(state.names[k], (old, new))
         if _grows(state, k, old, new) or (is_optional_carry and carries_optionals):
             continue

@@ -12,7 +12,6 @@ from wend.base import trees
 from wend.base.context_values import scoped
 from wend.base.source import raised_at
 from wend.eager.dispatch import Staged
-from wend.numpy import elementwise
 from wend.ops import effects as ops
 from wend.trace.arrays.shown_text import ShownList, ShownText
 from wend.trace.recording.recording import current
@@ -141,13 +140,6 @@ def raise_in_run(error: BaseException, predicate: Any = True) -> None:
     """Record that an exception that the user's code has made is raised if a predicate holds."""
     recording = current()
     assert recording is not None
-    for k, choice in enumerate(error.args):
-        if getattr(type(choice), "is_choice", False):
-            for position, option in enumerate(choice.options):
-                one = _with_argument(error, k, option)
-                is_taken = elementwise.equal(choice.code, position)
-                raise_in_run(one, elementwise.logical_and(predicate, is_taken))
-            return
     source = raised_at(error)
     match error.args:
         case (str() as text,) if _is_made_of_a_text(error):
@@ -158,16 +150,6 @@ def raise_in_run(error: BaseException, predicate: Any = True) -> None:
         case _:
             remade = RaisedError(error)
             recording.emit_raise(remade, None, predicate, remade.arrays, source)
-
-
-def _with_argument(error: BaseException, k: int, value: Any) -> BaseException:
-    """Return an exception with another argument in place of one."""
-    args = *error.args[:k], value, *error.args[k + 1 :]
-    new: BaseException = type(error).__new__(type(error), *args)
-    vars(new).update(vars(error))
-    new.args, new.__cause__ = args, error.__cause__
-    new.__suppress_context__ = error.__suppress_context__
-    return new.with_traceback(error.__traceback__)
 
 
 def _is_made_of_a_text(error: BaseException) -> bool:

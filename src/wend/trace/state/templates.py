@@ -70,10 +70,8 @@ class Text(ShownText):
         return template.text()
 
     @staticmethod
-    def formatted(value: Any, conversion: str | None, spec: str) -> Any:
+    def formatted(value: Any, conversion: str | None, spec: str) -> str | Template:
         """Return a value as it is shown now: what follows in an f-string may change it."""
-        if getattr(value, "is_choice", False):
-            return value, conversion, spec
         if not is_traced_now():
             return _formatted(value, conversion, spec)
         template = Template()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -14,6 +15,8 @@ import optree
 
 from wend.base.context_values import scoped
 from wend.base.errors import ConcreteValueError, explain
+from wend.base.instances import is_replaceable
+from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.state.paths import decided_truth
@@ -31,7 +34,7 @@ from wend.trace.recording.recording import Recording
 from wend.trace.state.effects import raise_if
 
 # Whether the trace has such a value
-is_in_use: ContextVar[bool] = ContextVar("wend_optional_value", default=False)
+_is_in_use: ContextVar[bool] = ContextVar("wend_optional_value", default=False)
 
 
 def _binary(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
@@ -66,7 +69,7 @@ class OptionalValue(Staged):
 
     def __init__(self, value: Any, is_none: Any) -> None:
         self.value, self.is_none = value, is_none
-        is_in_use.set(True)
+        _is_in_use.set(True)
 
     @property
     def type(self) -> TensorType:  # type: ignore[override]
@@ -245,11 +248,6 @@ def in_loop() -> AbstractContextManager[object]:
     return scoped(_is_in_loop, True)
 
 
-def is_repeated(outer: Recording) -> bool:
-    """Return whether what is recorded may be a trip of a loop, or part of a branch."""
-    return outer.is_region or _is_in_loop.get()
-
-
 def may_be_none(value: Any) -> bool:
     """Return whether a value may be None in some runs: a number, an array, a tuple of these."""
     if isinstance(value, OptionalValue):
@@ -284,7 +282,53 @@ def merged_optional(pair: list[Any], zeros: Callable[[Any], Any], outer: Recordi
     Outside of loops the outcome of the test is part of the trace instead.
     """
     is_carried = any(isinstance(value, OptionalValue) for value in pair)
-    return optional_values(pair, zeros) if is_carried or is_repeated(outer) else pair
+    may_differ = is_carried or outer.is_region or _is_in_loop.get()
+    return optional_values(pair, zeros) if may_differ else pair
+
+
+def settle(*values: Any) -> list[Any]:
+    """Return values in which each part is None or a number, as this trace is for.
+
+    Lists, dicts and objects change in place.
+
+    Raises:
+        ConcreteValueError: only the run knows.
+    """
+    if not _is_in_use.get():
+        return [*values]
+    seen: dict[int, tuple[Any, Any]] = {}
+    return [_settled(value, seen) for value in values]
+
+
+def _settled(part: Any, seen: dict[int, tuple[Any, Any]]) -> Any:
+    """Return a part as it is settled; `seen` has, by their numbers, parts and what they became."""
+    if isinstance(part, OptionalValue):
+        return part.decided("None or a number outlives the call")
+    if id(part) in seen:
+        return seen[id(part)][1]
+    seen[id(part)] = part, part
+    if isinstance(part, tuple):
+        items = [_settled(item, seen) for item in part]
+        if not all(map(operator.is_, items, part)):
+            new = part._make(items) if hasattr(part, "_make") else tuple(items)
+            seen[id(part)] = part, new
+        return seen[id(part)][1]
+    places: dict[Any, Any] = {}
+    if isinstance(part, (list, deque)):
+        places = dict(enumerate(part))
+    elif isinstance(part, dict):
+        places = part
+    elif is_replaceable(part):
+        places = dict(attributes_of(part))
+    for key, value in [*places.items()]:
+        settled = _settled(value, seen)
+        if settled is value:
+            continue
+        if is_replaceable(part):
+            object.__setattr__(part, key, settled)
+        else:
+            part[key] = settled
+    return part
 
 
 def _flatten(x: Any) -> tuple[Any, None, None]:
