@@ -91,6 +91,7 @@ SUBJECTS = {
     "interop/test_bridges.py": "tests that run in processes of their own",
     "interop/test_estimators.py": "programs of scikit-learn, joblib and Dask that call wend",
     "backends/test_alone.py": "tests that run in processes of their own",
+    "backends/jax/test_element_errors.py": "what fails in maps, on this backend",
     "test_cost.py": "costs grow as the work does",
     "test_errors.py": "the messages of a package against golden texts",
     "test_fuzz.py": "random programs",

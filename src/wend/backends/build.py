@@ -16,6 +16,7 @@ from wend.base.memory import OFFLOAD, SPILL, shown
 from wend.ir.graph import Graph
 from wend.ops.spilling import spill
 from wend.ops.state import store
+from wend.passes.in_bounds import mark_in_bounds
 from wend.passes.number_elements import errors_in_maps
 from wend.passes.pipeline import (
     IN_ORDER,
@@ -47,8 +48,8 @@ def executable(
     Raises:
         UnsupportedError: the graph needs something that the backend does not support.
     """
-    options, chosen = settings(), choose(backend)
-    _check_tapes(backend, lazy.graph)
+    options, chosen, graph = settings(), choose(backend), lazy.graph
+    _check_tapes(backend, graph)
     if options.strict:
         from wend.backends.strict import strict  # seldom used, as are the others
 
@@ -59,9 +60,9 @@ def executable(
         )
     else:
         execute = _compile(chosen, lazy)
-    errors = errors_in_maps(lazy.graph)
-    if errors:
-        execute = ElementErrors(execute, lazy.graph, errors, partial(_compile_in_order, backend))
+    errors = errors_in_maps(graph)
+    if errors and (errors := errors_in_maps(mark_in_bounds(graph))):
+        execute = ElementErrors(execute, graph, errors, partial(_compile_in_order, backend))
     if options.compare and backend != "numpy":
         from wend.backends.differential import DifferentialExecutable
 

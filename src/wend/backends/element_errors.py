@@ -60,6 +60,8 @@ class ElementErrors(ExecutableWrapper, FastCallable, BufferCallable):
             return error
         try:
             self._execute_in_order([*map(to_host, arguments)])
+        except MemoryError:  # of the second run
+            return error
         except Exception as first:  # noqa: BLE001 - the caller raises it
             attach_contents(first, take_contents(error))
             return first.with_traceback(None)
@@ -83,7 +85,7 @@ class ElementErrors(ExecutableWrapper, FastCallable, BufferCallable):
         fast = self._execute.fast_call(signature)
         if fast is None:
             return None
-        return _RepeatedCall(_repeated(fast.call, self, signature.operands), fast)
+        return _RepeatedCall(fast, self, signature.operands)
 
     def buffer_call(self, operands: Sequence[CallOperand], result_count: int) -> BufferCall | None:
         """Return that of what it wraps: its calls are not repeated."""
@@ -94,21 +96,40 @@ class ElementErrors(ExecutableWrapper, FastCallable, BufferCallable):
 
 @dataclass(frozen=True, slots=True)
 class _RepeatedCall:
-    call: Callable[..., Any]
+    """A fast call that is repeated in the order of the elements where it fails."""
+
     fast_call: FastCall
+    executable: ElementErrors
+    operands: Sequence[CallOperand]
 
     @property
     def has_stale_checks(self) -> bool:
         return self.fast_call.has_stale_checks
 
-    def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        call = self.call
+    def call(self, *args: Any) -> Any:
+        try:
+            return self.fast_call.call(*args)
+        except self.executable.errors as error:
+            failed = error
+        raise self._in_order(failed, args)
 
-        def call_repeated_or(*args: Any, **kwargs: Any) -> Any:
-            outcome = FALLBACK if kwargs else call(*args)
-            return otherwise(*args, **kwargs) if outcome is FALLBACK else outcome
+    def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        call, errors, in_order = self.fast_call.call, self.executable.errors, self._in_order
+
+        def call_repeated_or(*args: Any, **kwargs: Any) -> Any:  # one frame, as calls are many
+            try:
+                outcome = FALLBACK if kwargs else call(*args)
+            except errors as error:
+                failed = error
+            else:
+                return otherwise(*args, **kwargs) if outcome is FALLBACK else outcome
+            raise in_order(failed, args)
 
         return call_repeated_or
+
+    def _in_order(self, error: BaseException, args: Sequence[Any]) -> BaseException:
+        arguments = [_argument(operand, args) for operand in self.operands]
+        return self.executable.in_order(error, arguments)
 
     def stop(self) -> None:
         self.fast_call.stop()
@@ -118,22 +139,6 @@ class _RepeatedCall:
 
     def set_guard(self, number: int, value: Any) -> None:
         self.fast_call.set_guard(number, value)
-
-
-def _repeated(
-    call: Callable[..., Any], executable: ElementErrors, operands: Sequence[CallOperand]
-) -> Callable[..., Any]:
-    """Return a fast call that is repeated in the order of the elements where it fails."""
-    errors = executable.errors
-
-    def call_repeated(*args: Any) -> Any:
-        try:
-            return call(*args)
-        except errors as error:
-            failed = error
-        raise executable.in_order(failed, [_argument(operand, args) for operand in operands])
-
-    return call_repeated
 
 
 def _argument(operand: CallOperand, args: Sequence[Any]) -> Any:

@@ -249,6 +249,10 @@ def _at(ufunc: Any, x: Any, key: Any, *values: Any) -> None:
             )
         )
     values = tuple(map(as_array, values))
+    if parts.is_basic(key) and any(map(shaping.rank_of, values)):
+        rank = shaping.rank_of(x[key])
+        if any(shaping.rank_of(value) > rank for value in values):
+            raise ValueError("array is not broadcastable to correct shape")
     if ufunc in (np.add, np.subtract):
         (value,) = values
         value = -value if ufunc is np.subtract else value

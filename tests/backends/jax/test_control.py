@@ -231,7 +231,7 @@ SHAPES = [
 
 def check_capacities(fun: Callable[..., Any]) -> None:
     for n in (0, 1, 16, 17):
-        for m in (0, 1, 16, 33):
+        for m in (0, 1, 16, 32, 33):
             args = (0.3, np.int64(n), np.int64(m))
             with wend.config(backend="native"):
                 expected = fun(*args)

@@ -16,6 +16,7 @@ import math
 import operator
 import types
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -225,7 +226,8 @@ def _call_with_items(which: slice, fun: Any, callee: Any, /, *args: Any, **kwarg
         asks_later = fun is itertools.chain  # for the iterator of each argument when it begins
         items[which] = map(proxied_items if asks_later else items_of, args[which])
     for x in args[which] if fun in _HINTED else ():
-        _as_number(x, "__len__")
+        with suppress(TypeError):  # a hint may be missing
+            _as_number(x, "__len__")
     return callee(*items, **kwargs)
 
 

@@ -121,9 +121,8 @@ def _cholesky(a: Any, lower: bool = False) -> Any:
 
 
 def _cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
-    other_triangle = (
-        matrices.triu(a, 1) if lower else matrices.tril(a, -1)
-    )  # which SciPy leaves as it was
+    # SciPy leaves the other triangle as it was.
+    other_triangle = matrices.triu(a, 1) if lower else matrices.tril(a, -1)
     return _cholesky(a, lower) + other_triangle, lower
 
 
