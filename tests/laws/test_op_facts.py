@@ -51,6 +51,8 @@ PATTERNS = {
     "function.remarks._FREE_OPS": "what a remark does not name",
     "passes.attach_writes._TRANSPARENT": "nodes with regions, which are searched",
     "passes.defer_checks._REGIONS": "nodes with regions, which take a flag and give one",
+    "passes.fold_views._PUTTING_BACK": "what puts a view back, by one rule for each",
+    "passes.fold_views._VIEWS": "what makes a view, by one rule for each",
     "passes.inline._INLINED": "calls that are inlined",
     "passes.number_elements._TRANSPARENT": "nodes with regions, which take numbers of elements",
     "passes.merge_ifs._SINKABLE": "what follows a maybe into its branch",

@@ -16,8 +16,8 @@ from wend.ops.control import call, while_
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 RNG = np.random.default_rng(0)
-A = RNG.normal(size=(4, 4)) + 4.0 * np.eye(4)
-B = RNG.normal(size=4)
+A = RNG.normal(size=(9, 9)) + 9.0 * np.eye(9)
+B = RNG.normal(size=9)
 BACKENDS = "numpy", "native", "dataflow"
 
 
@@ -64,7 +64,7 @@ def steps(a: Any, b: Any) -> Any:
 def until(a: Any, b: Any) -> Any:
     x, k = b, 0
     while np.sum(x * x) > 0.5 and k < 7:
-        x = np.linalg.solve(a @ a.T + np.eye(4), x) + 0.1 * b
+        x = np.linalg.solve(a @ a.T + np.eye(len(b)), x) + 0.1 * b
         k += 1
     return np.sum(x)
 
@@ -113,6 +113,12 @@ def test_a_gradient_factors_no_matrix_twice(fun: Any, solves: int) -> None:
 
 def test_trips_record_the_factors_of_matrices_that_they_change() -> None:
     assert counts(gradient(changing, A, B)) == {"lu_factor": 1, "lu_solve": 2}
+    assert counts(gradient(changing, A[:8, :8], B[:8])) == {"solve": 2}  # small ones are not kept
+
+
+def test_stacks_are_solved_whole() -> None:
+    stack = np.stack([A, A])
+    assert counts(gradient(lambda a, b: np.sum(np.linalg.solve(a, b)), stack, A)) == {"solve": 2}
 
 
 def test_a_second_derivative_factors_no_matrix_twice() -> None:
@@ -157,7 +163,7 @@ def test_values_and_derivatives(fun: Any, backend: str) -> None:
         for k, grad in enumerate(grads(A, B)):
             np.testing.assert_allclose(grad, unrolled(fun, A, B, k), rtol=1e-6, atol=1e-8)
         # A derivative of second order by either mode
-        seed = RNG.normal(size=4)
+        seed = RNG.normal(size=9)
         by_rows = wend.function(wend.jacfwd(wend.grad(fun, 1), 1))(A, B)
         by_columns = wend.function(wend.jacrev(wend.grad(fun, 1), 1))(A, B)
         np.testing.assert_allclose(by_rows, by_columns, rtol=1e-9, atol=1e-12)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import wend
 from tests.helpers.graphs import traced
+from tests.passes.test_trim_loops import function
 from wend.autodiff.vjp import joint
 from wend.base.errors import AliasError
 from wend.ir.types import TensorType
@@ -156,3 +157,60 @@ def test_no_trip_makes_a_view(name: str) -> None:
     may_copy = name == "flat"  # so that NumPy may not write to the array
     for make in (read_program,) if may_copy else (read_program, write_program):
         assert sizes_in_loops(make([name], 1, 3), np.ones((5, 4)), np.ones(3)) <= {1}
+
+
+# Loops whose trip 3 fails; the first check that fails is the program's
+def both_out_of_range(x: Any, y: Any) -> Any:
+    total = 0.0
+    for k in range(5):
+        total = total + x[:, 1:][k, k]
+    return total
+
+
+def row_out_of_range_first(x: Any, y: Any) -> Any:
+    for k in range(5):
+        x[k][k + 7 * (k // 3)] = 1.0
+    return x
+
+
+def write_between(x: Any, y: Any) -> Any:
+    for k in range(5):
+        row = x[k]
+        y[k] = 2.0 * k + 1.0
+        row[0] = y[k] + 1.0
+    return y.sum()
+
+
+def print_between(x: Any, y: Any) -> Any:
+    total = 0.0
+    for k in range(5):
+        row = x[k]
+        print("trip", k)
+        total = total + row[1] * y[k]
+    return total
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "fun", [both_out_of_range, row_out_of_range_first, write_between, print_between]
+)
+def test_checks_stay_where_the_program_has_them(fun: Any, backend: str, capsys: Any) -> None:
+    outcomes = []
+    for f in (fun, wend.function(fun, backend=backend)):
+        x, y = np.arange(6.0).reshape(3, 2), np.zeros(6)
+        error = outcome(f, x, y)
+        outcomes.append((error, x.tolist(), y.tolist(), capsys.readouterr().out))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][0].startswith("IndexError")
+
+
+def test_long_bodies_are_folded() -> None:
+    lines = "".join("        v = v * 0.999 + 0.5\n" for _ in range(600))
+    f = function(
+        "def f(x):\n    t = x[0] * 0.0\n    for k in range(x.shape[0]):\n        v = x[k]\n"
+        f"{lines}        t = t + v\n    return t.sum()\n"
+    )
+    x = np.ones((3, 2))
+    with wend.config(backend="numpy"):
+        assert wend.function(f)(x) == pytest.approx(f(x))
+        np.testing.assert_allclose(wend.function(wend.grad(f))(x), 0.999**600)

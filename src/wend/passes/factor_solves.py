@@ -8,6 +8,7 @@ transpose. Complex systems stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from wend.ir.graph import Graph, Node, Value
@@ -15,9 +16,12 @@ from wend.ir.op import Op
 from wend.ir.rewrite import rewrite_nodes, with_operands
 from wend.ir.traverse import use_counts
 from wend.ops.build import Build
+from wend.ops.control import while_
 from wend.ops.linalg import lu_factor, lu_solve, solve
 from wend.passes.hoist import hoist_from_all_trips
 
+# Rows of a matrix whose factors take about as much time to record as to compute
+_SMALL = 8
 # (new nodes so far, node, new operands) → results; None: the node stays
 _NodeRewriter: TypeAlias = Callable[[list[Node], Node, list[Value]], Sequence[Value] | None]
 _Rewriter: TypeAlias = Callable[[Graph], _NodeRewriter]
@@ -31,12 +35,36 @@ def factor_solves(graph: Graph) -> Graph:
 def factor_solves_once(graph: Graph) -> Graph:
     """Do that in a graph to be differentiated: factors that loops do not change stand before them.
 
-    Else each trip would record its factors.
+    Else each trip would record its factors. Small ones take less time to compute again.
     """
     factored = factor_solves(graph)
     if factored is graph:
         return graph
-    return hoist_from_all_trips(factored, lambda node: node.op is lu_factor)
+    return _join_small(hoist_from_all_trips(factored, lambda node: node.op is lu_factor))
+
+
+def _join_small(graph: Graph, *, is_in_loop: bool = False) -> Graph:
+    """Replace small factors that one solve of the same trip reads by the whole solve."""
+    if while_ not in graph.ops and not is_in_loop:
+        return graph
+
+    def rewrite(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        is_inner = is_in_loop or node.op is while_
+        regions = [_join_small(region, is_in_loop=is_inner) for region in node.regions]
+        copy = with_operands(node, operands, regions)
+        nodes.append(copy)
+        return copy.results
+
+    graph = rewrite_nodes(graph, rewrite)
+    is_joined = is_in_loop and any(_is_small(node) for node in graph.nodes)
+    return (
+        _rewritten(graph, lu_solve, partial(_joined, joins=_is_small), {}) if is_joined else graph
+    )
+
+
+def _is_small(node: Node) -> bool:
+    size = node.operands[0].tensor.dims[-1] if node.op is lu_solve else None
+    return isinstance(size, int) and size <= _SMALL
 
 
 def join_factors(graph: Graph) -> Graph:
@@ -67,7 +95,7 @@ def _rewritten(graph: Graph, op: Op, rewriter: _Rewriter, done: dict[Graph, Grap
 def _factored(graph: Graph) -> _NodeRewriter:
     def rewrite(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value] | None:
         a, y = operands
-        if a.tensor.dtype.kind == "c":
+        if a.tensor.dtype.kind == "c" or a.tensor.rank != 2:
             return None
         b = _building(nodes, node)
         factors, exchanges = b.emit_node(lu_factor, [a], of=node.op.name).results
@@ -76,7 +104,7 @@ def _factored(graph: Graph) -> _NodeRewriter:
     return rewrite
 
 
-def _joined(graph: Graph) -> _NodeRewriter:
+def _joined(graph: Graph, joins: Callable[[Node], bool] | None = None) -> _NodeRewriter:
     counts = use_counts(graph)
 
     def rewrite(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value] | None:
@@ -87,6 +115,7 @@ def _joined(graph: Graph) -> _NodeRewriter:
             or factoring.op is not lu_factor
             or node.attrs["transposed"]
             or any(counts[x] > 1 for x in node.operands[:2])
+            or (joins is not None and not joins(node))
         ):
             return None
         return [_building(nodes, node).solve(factoring.operands[0], y)]

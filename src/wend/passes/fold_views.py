@@ -5,8 +5,8 @@ of zeros, add to one element, and add the column to the cotangent of `x`; `y[:, 
 make and store a column, too. At positions of the array itself both touch one element. MLIR calls
 this folding of views into loads and stores (`fold-memref-alias-ops`).
 
-A position that the view checks is a node of its own, which has the error of the view's axis;
-`in_bounds.py` removes it where it cannot fail.
+A position is checked where the program reads or writes, by a node of its own, which has the error
+of the view's axis; `in_bounds.py` removes it where it cannot fail.
 """
 
 from __future__ import annotations
@@ -17,14 +17,22 @@ from typing import TypeAlias
 
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Op
 from wend.ir.rewrite import rewrite_nodes, with_operands
 from wend.ir.types import Dim, TensorType
 from wend.ops import elementwise, indexing, parts, shaping, updating
 from wend.ops.build import Build
 from wend.ops.control import while_
 from wend.ops.loop_counters import as_integer
+from wend.passes.dce import dce
 
 _WHOLE = (None, None, None)
+_VIEWS = (shaping.slice_, shaping.transpose, shaping.reshape, indexing.gather)
+# The operations that put a view back into its array, or store in one
+_PUTTING_BACK = (
+    *(updating.set_slice, updating.scatter_set, indexing.scatter_add, parts.set_part),
+    *(shaping.transpose, shaping.reshape),
+)
 
 
 @dataclass(slots=True)
@@ -35,13 +43,19 @@ class _Coordinate:
         value: the position.
         view: the view that the program indexes.
         axis: its axis.
-        is_checked: whether the position is in range, and counts from the start.
+        is_checked: whether it is known to be in range, and counts from the start.
     """
 
     value: Value
     view: Value
     axis: int
-    is_checked: bool = False
+    is_checked: bool = True
+
+    def moved(self, axis: int) -> _Coordinate:
+        """Return the position along an axis of the array."""
+        if axis != self.axis and not self.is_checked:
+            raise _UnknownSizeError
+        return self
 
 
 class _UnknownSizeError(Exception):
@@ -55,33 +69,57 @@ _Place: TypeAlias = tuple[Value, _Coordinates]
 
 def fold_views(graph: Graph) -> Graph:
     """Fold views into the reads and writes at positions, in loops."""
-    return _folded(graph, False)
+    return _Folder(is_adjoint_next=False).whole(graph)
 
 
-def _folded(graph: Graph, is_in_loop: bool) -> Graph:
-    if graph.ops.isdisjoint(updating.ELEMENT_POSITIONS):
-        return graph
+def fold_views_for_adjoints(graph: Graph) -> Graph:
+    """Fold also what takes longer to read so, and whose adjoint takes far less time."""
+    return _Folder(is_adjoint_next=True).whole(graph)
 
-    updated: set[Value] = set()  # reading these again would take a copy
 
-    def fold(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        is_inner = is_in_loop or node.op is while_
-        regions = [_folded(region, is_inner) for region in node.regions]
-        copy = with_operands(node, operands, regions)
-        if is_in_loop and not copy.regions and len(copy.results) == 1:
-            b = Build("")
-            b.nodes, b.source = nodes, node.source
-            count = len(nodes)
-            folded = _Folding(b, updated, copy.op.name).result(copy)
-            if folded is not None and folded.type == copy.results[0].type:
-                updated.update(x for new in nodes[count:] for x in _updated_by(new))
-                return [folded]
-            del nodes[count:]
-        nodes.append(copy)
-        updated.update(_updated_by(copy))
-        return copy.results
+class _Folder:
+    """Folds the views of a graph.
 
-    return rewrite_nodes(graph, fold)
+    Attributes:
+        is_adjoint_next: whether an adjoint of the graph is made next.
+        count: the number of reads and writes that have been folded.
+    """
+
+    def __init__(self, *, is_adjoint_next: bool) -> None:
+        self.is_adjoint_next, self.count = is_adjoint_next, 0
+
+    def whole(self, graph: Graph) -> Graph:
+        """Return the graph with views folded, without what is not read any more."""
+        folded = self._folded(graph, is_in_loop=False)
+        return dce(folded) if self.count else graph
+
+    def _folded(self, graph: Graph, *, is_in_loop: bool) -> Graph:
+        if graph.ops.isdisjoint(updating.ELEMENT_POSITIONS):
+            return graph
+        updated: set[Value] = set()  # reading these again would take a copy
+        rows: dict[Node, list[_Coordinate]] = {}
+
+        def fold(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+            is_inner = is_in_loop or node.op is while_
+            regions = [self._folded(region, is_in_loop=is_inner) for region in node.regions]
+            copy = with_operands(node, operands, regions)
+            if is_in_loop and not copy.regions and len(copy.results) == 1:
+                b = Build("")
+                b.nodes, b.source = nodes, node.source
+                count = len(nodes)
+                folding = _Folding(b, updated, rows, copy.op.name)
+                result = folding.result(copy, is_adjoint_next=self.is_adjoint_next)
+                if result is not None and result.type == copy.results[0].type:
+                    self.count += 1
+                    updated.update(x for new in nodes[count:] for x in _updated_by(new))
+                    return [result]
+                del nodes[count:]
+                folding.add_row(copy)
+            nodes.append(copy)
+            updated.update(_updated_by(copy))
+            return copy.results
+
+        return rewrite_nodes(graph, fold)
 
 
 def _updated_by(node: Node) -> Sequence[Value]:
@@ -94,27 +132,42 @@ def _updated_by(node: Node) -> Sequence[Value]:
 class _Folding:
     """Folds the views of one node."""
 
-    def __init__(self, b: Build, updated: Container[Value], of: str) -> None:
-        self.b, self.updated, self.of = b, updated, of
+    def __init__(
+        self, b: Build, updated: Container[Value], rows: dict[Node, _Coordinates], of: str
+    ) -> None:
+        self.b, self.updated, self.rows, self.of = b, updated, rows, of
 
-    def result(self, node: Node) -> Value | None:
+    def result(self, node: Node, *, is_adjoint_next: bool) -> Value | None:
         """Return the result of a read or write of a view, or None."""
         try:
-            return self.read(node) or self.written(node)
+            if node.op is indexing.gather:
+                return self.read(node) if is_adjoint_next or not self._divides(node) else None
+            return self.written(node)
         except _UnknownSizeError:
             return None
 
+    def _divides(self, node: Node) -> bool:
+        """Return whether positions in the array of a view would take divisions, or a table."""
+        if any(x.tensor.shape != () for x in node.operands[1:]):
+            return True
+        view = node.operands[0].node
+        return view is not None and view.op is shaping.reshape and _has_other_shape(view)
+
+    def add_row(self, node: Node) -> None:
+        """Check the position of a row where the program reads it: a later fold refers to that."""
+        if node.op is not indexing.gather or not node.results[0].tensor.dims:
+            return
+        x, *indices = node.operands
+        if all(i.tensor.shape == () and i.tensor.dtype == INT64 for i in indices):
+            self.rows[node] = self._positions(x, indices)
+
     def read(self, node: Node) -> Value | None:
         """Return what a node reads, from the array that its operand is a view of."""
-        if node.op is not indexing.gather:
-            return None
         x, *indices = node.operands
         place = self._in_array(x, indices)
         if place is None:
             return None
-        array, positions = place
-        attrs = {"in_bounds": True} if all(p.is_checked for p in positions) else {}
-        return self.b.emit(indexing.gather, array, *(p.value for p in positions), **attrs)
+        return self._emitted(indexing.gather, [], *place)
 
     def written(self, node: Node) -> Value | None:
         """Return the array with what a node writes to a view of it, and stores in it."""
@@ -123,19 +176,29 @@ class _Folding:
             return None
         store, array = stored
         view, x, *indices = store.operands
+        self.of = store.op.name
         place = self._in_array(view, indices, until=array)
         if place is None or place[0] is not array:
             return None
-        return self.b.emit(store.op, array, x, *(p.value for p in place[1]))
+        return self._emitted(store.op, [x], *place)
+
+    def _emitted(
+        self, op: Op, others: Sequence[Value], array: Value, positions: _Coordinates
+    ) -> Value:
+        attrs = {"in_bounds": True} if all(x.is_checked for x in positions) else {}
+        return self.b.emit(op, array, *others, *(x.value for x in positions), **attrs)
 
     def _positions(self, x: Value, indices: Sequence[Value]) -> _Coordinates:
-        return [_Coordinate(i, x, k) for k, i in enumerate(indices)]
+        """Return positions, checked in the order of their axes."""
+        return [self._checked(_Coordinate(i, x, k)) for k, i in enumerate(indices)]
 
     def _in_array(
         self, x: Value, indices: Sequence[Value], *, until: Value | None = None
     ) -> _Place | None:
         """Return the place in the array that a value is a view of, up to a value; None: no view."""
-        if any(i.tensor.dtype != INT64 for i in indices):
+        if x.node is None or any(i.tensor.dtype != INT64 for i in indices):
+            return None
+        if x.node.op not in _VIEWS:
             return None
         start, positions = x, self._positions(x, indices)
         while x is not until and x.node is not None:
@@ -175,7 +238,7 @@ class _Folding:
             else:
                 step = bounds[2] or 1
                 start = self._first(node.operands[0], len(moved), bounds[0], step)
-            moved.append(self._affine(self._checked(position), start, step))
+            moved.append(self._affine(position, start, step))
         return moved
 
     def _first(self, array: Value, axis: int, start: int | None, step: int) -> int | Value:
@@ -198,21 +261,19 @@ class _Folding:
         perm, count = node.attrs["perm"], len(positions)
         if tuple(perm[count:]) != tuple(range(count, len(perm))):
             return None
-        moved = {}
-        for axis, position in zip(perm, positions, strict=False):
-            moved[axis] = position if axis == position.axis else self._checked(position)
+        moved = {axis: x.moved(axis) for axis, x in zip(perm, positions, strict=False)}
         return [moved[axis] for axis in range(count)]
 
     def _before_gather(self, node: Node, positions: _Coordinates) -> _Coordinates | None:
         """The place of an element in a row that is read at numbers."""
-        array, *rows = node.operands
-        if any(x.tensor.shape != () for x in (*rows, *(p.value for p in positions))):
+        rows = self.rows.get(node)
+        if rows is None or any(p.value.tensor.shape != () for p in positions):
             return None
-        return [*self._positions(array, rows), *map(self._checked, positions)]
+        return [*rows, *positions]
 
     def _before_reshape(self, node: Node, x: Value, positions: _Coordinates) -> _Coordinates | None:
         old, new, count = node.operands[0].tensor.dims, x.tensor.dims, len(positions)
-        if [dim for dim in old if dim != 1] == [dim for dim in new if dim != 1]:
+        if not _has_other_shape(node):
             return self._at_axes_of_size_1(old, new, positions)
         if count != len(new) or not old:
             return None
@@ -236,10 +297,9 @@ class _Folding:
                 break
             if dim == 1:
                 like = positions[0].value
-                moved.append(_Coordinate(self._like(0, like), like, axis, is_checked=True))
+                moved.append(_Coordinate(self._like(0, like), like, axis))
             elif pending:
-                position = pending.pop(0)
-                moved.append(position if axis == position.axis else self._checked(position))
+                moved.append(pending.pop(0).moved(axis))
             else:
                 return None
         is_whole = not pending and tuple(old[len(moved) :]) == tuple(new[count:])
@@ -249,18 +309,21 @@ class _Folding:
         self, old: Sequence[int], new: Sequence[int], positions: _Coordinates
     ) -> _Coordinates:
         """The place in an array of other sizes, which are given but for those of the first axes."""
-        b, checked = self.b, [*map(self._checked, positions)]
-        flat = checked[0].value
-        for size, position in zip(new, checked[1:], strict=True):
+        if not all(x.is_checked for x in positions):
+            raise _UnknownSizeError
+        b, flat = self.b, positions[0].value
+        for size, position in zip(new, positions[1:], strict=True):
             flat = b.add(b.mul(flat, self._like(size, flat)), position.value)
         values: list[Value] = []
         for size in reversed(old):
             divisor = self._like(size, flat)
             values.insert(0, b.emit(elementwise.remainder, flat, divisor))
             flat = b.floor_divide(flat, divisor)
-        return [_Coordinate(x, x, k, is_checked=True) for k, x in enumerate([flat, *values])]
+        return [_Coordinate(x, x, k) for k, x in enumerate([flat, *values])]
 
     def _affine(self, position: _Coordinate, start: int | Value, step: int) -> _Coordinate:
+        if not position.is_checked:
+            raise _UnknownSizeError
         b, x = self.b, position.value
         number = as_integer(x)
         if number is not None and isinstance(start, int):
@@ -272,12 +335,10 @@ class _Folding:
 
     def _checked(self, position: _Coordinate) -> _Coordinate:
         """Return a position that counts from the start; out of range it raises NumPy's error."""
-        if position.is_checked:
-            return position
         b, axis, size = self.b, position.axis, position.view.tensor.dims[position.axis]
         number = as_integer(position.value)
         if number is not None and isinstance(size, int) and -size <= number < size:
-            return replace(position, value=b.integer(number % size), is_checked=True)
+            return replace(position, value=b.integer(number % size))
         if position.value.tensor.shape == ():
             length = b.size_of(*_owner(position.view, axis))
             value = b.emit(indexing.position, position.value, length, axis=axis, of=self.of)
@@ -285,12 +346,18 @@ class _Folding:
             numbers = b.insert_axes(b.iota(size), axes=tuple(range(axis)))
             value = b.gather(numbers, *[self._like(0, position.value)] * axis, position.value)
         else:
-            raise _UnknownSizeError
-        return replace(position, value=value, is_checked=True)
+            return replace(position, is_checked=False)
+        return replace(position, value=value)
 
     def _like(self, number: int | Value, x: Value) -> Value:
         number = self.b.integer(number) if isinstance(number, int) else number
         return self.b.broadcast_like(number, x)
+
+
+def _has_other_shape(reshape: Node) -> bool:
+    """Return whether a reshape does more than to add and remove axes of size 1."""
+    old, new = reshape.operands[0].tensor.dims, reshape.results[0].tensor.dims
+    return [dim for dim in old if dim != 1] != [dim for dim in new if dim != 1]
 
 
 def _owner(view: Value, axis: int) -> tuple[Value, int]:
@@ -312,6 +379,8 @@ def _store_of(node: Node) -> tuple[Node, Value] | None:
 
 def _innermost_store(node: Node) -> tuple[Node, Value] | None:
     """Return the store at the end of a chain of nodes that put views back, and the array."""
+    if node.op not in _PUTTING_BACK:
+        return None
     is_update = node.op.updates == 0 and len(node.operands) > 1
     inner = node.operands[1 if is_update else 0].node if node.operands else None
     if inner is not None and (stored := _innermost_store(inner)) is not None:

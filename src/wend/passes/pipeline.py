@@ -25,7 +25,7 @@ from wend.passes.distribute_loops import distribute_loops, distribute_loops_to_l
 from wend.passes.factor_solves import factor_solves, factor_solves_once, join_factors
 from wend.passes.flatten_maps import flatten_maps
 from wend.passes.fold import fold
-from wend.passes.fold_views import fold_views
+from wend.passes.fold_views import fold_views, fold_views_for_adjoints
 from wend.passes.fuse_maps import fuse_maps
 from wend.passes.hoist import hoist
 from wend.passes.hoist_states import hoist_states
@@ -102,9 +102,9 @@ def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
 
 def before_differentiating(graph: Graph) -> Graph:
     """Return a graph in which trips read elements of arrays, not of views, and factor no matrix."""
-    folded = fold_views(graph)
+    folded = fold_views_for_adjoints(graph)
     if folded is not graph:
-        folded = dce(mark_in_bounds(folded))
+        folded = mark_in_bounds(folded)
     return factor_solves_once(folded)
 
 
