@@ -9,8 +9,9 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.graphs import check_graph, traced
 from wend.ir import Symbol, TensorType, equal, verify
-from wend.ir.rewrite import copy_graph, inline
-from wend.ir.types import symbols, tensor
+from wend.ir.graph import Value
+from wend.ir.rewrite import copy_graph, inline, rename_dims
+from wend.ir.types import Dim, symbols, tensor
 from wend.ops.build import Build
 
 
@@ -112,3 +113,15 @@ def test_inlining_leaves_the_graph_as_it_was():
     b = Build("f")
     inline(graph, [b.param(TensorType(F8, (2,)))], b.nodes)
     assert str(graph) == before
+
+
+def test_a_symbol_is_renamed_to_a_number_of_what_is_better_known() -> None:
+    n, m, k = Symbol("n"), Symbol("m"), Symbol("k")
+
+    def value(*dims: Dim) -> Value:
+        return Value(TensorType(np.dtype("f8"), dims))
+
+    dims: dict[Symbol, Dim] = {}
+    old = [value(n, 3), value(m, k), Value(TensorType(np.dtype("f8"), None))]
+    rename_dims(dims, old, [value(4, 3), value(m, 5), value(2)])
+    assert dims == {n: 4, k: 5}

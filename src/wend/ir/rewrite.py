@@ -10,7 +10,7 @@ from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.printer import TYPE_CLASSES
 from wend.ir.traverse import backward_slice
-from wend.ir.types import Dim, Symbol, accepts, substitute, symbols
+from wend.ir.types import Dim, Symbol, accepts, known_dims, substitute, symbols
 
 
 def copy_node(
@@ -68,10 +68,14 @@ def rename_attr(attr: Any, dims: Mapping[Symbol, Dim]) -> Any:
 
 
 def rename_dims(dims: dict[Symbol, Dim], old: Iterable[Value], new: Iterable[Value]) -> None:
-    """Record the new dimensions for the symbols of values, from the values that replace them."""
+    """Record the new dimensions for the symbols of values, from the values that replace them.
+
+    More may be known of these: a symbol may become a number.
+    """
     for old_value, new_value in zip(old, new, strict=True):
-        pairs = zip(symbols(old_value.type), symbols(new_value.type), strict=True)
-        dims.update((symbol, dim) for symbol, dim in pairs if symbol != dim)
+        # There are none of unknown rank.
+        pairs = zip(known_dims(old_value.type), known_dims(new_value.type), strict=False)
+        dims.update((x, dim) for x, dim in pairs if isinstance(x, Symbol) and x != dim)
 
 
 # (new nodes so far, node, new operands) -> results; appends the nodes that replace `node`.

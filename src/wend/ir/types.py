@@ -163,16 +163,22 @@ def without_maybe(type: Type) -> Type:
     return type.of if isinstance(type, MaybeType) else type
 
 
-def symbols(type: Type) -> tuple[Symbol, ...]:
-    """Return the symbolic dimensions of a type, in order."""
+def known_dims(type: Type) -> Shape:
+    """Return the dimensions of a tensor, or of those that a type holds; none of unknown rank."""
     while not isinstance(type, TensorType):
         match type:
             case ListType(element=inner) | MaybeType(of=inner) | ResourceType(of=inner):
                 type = inner
             case _:
                 return ()
+    return type.shape or ()
+
+
+def symbols(type: Type) -> tuple[Symbol, ...]:
+    """Return the symbolic dimensions of a type, in order."""
+    dims = known_dims(type)
     # Called for every new value; most are scalars.
-    return tuple([dim for dim in type.shape if isinstance(dim, Symbol)]) if type.shape else ()
+    return tuple([dim for dim in dims if isinstance(dim, Symbol)]) if dims else ()
 
 
 def substitute(type: Type, dims: Mapping[Symbol, Dim]) -> Type:
