@@ -4,6 +4,7 @@ import builtins
 import gc
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -19,6 +20,7 @@ import wend
 from tests.fuzz.quick import quickly
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_compiled
+from tests.helpers.own_process import is_alone
 from tests.helpers.shares import SAMPLED_SHARE, is_chosen
 from wend.backends.native.backend import NativeBackend
 from wend.backends.native.jit.llvm import engine
@@ -57,6 +59,9 @@ wend.config(cache_dir="")
 os.environ["WEND_CACHE_DIR"] = ""
 _CONFIG = tempfile.TemporaryDirectory(prefix="wend-config-")
 os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
+
+# Tests that import these run in processes of their own (helpers/own_process.py).
+THREADED = {"jax", "torch"}
 
 # A shell has what it starts in the background ignore Ctrl-C, and Python then never raises it: tests
 # that interrupt a run would wait for ever.
@@ -98,7 +103,7 @@ def _surroundings(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     test = request.node.nodeid
     forget_shared_traces()
-    names = {*vars(builtins)}
+    names, modules = {*vars(builtins)}, {*sys.modules}
     is_quick = _is_quick(request.path) and not is_chosen(f"{test} optimized", OPTIMIZED_SHARE)
     with (
         wend.config(verify=is_chosen(test, VERIFIED_SHARE)),
@@ -108,6 +113,8 @@ def _surroundings(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
     for name in vars(builtins).keys() - names:
         del vars(builtins)[name]
+    imported = THREADED & (sys.modules.keys() - modules)
+    assert is_alone() or not imported, f"{test} imports {imported}: no later test can fork"
 
 
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are deselected

@@ -1,4 +1,4 @@
-"""Array operations that fail in maps, on this backend: the tests of the others."""
+"""What fails in maps, on this backend: the tests of the others."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from tests.backends.test_element_errors import (  # noqa: F401
     test_python_is_not_called_again,
     test_the_error_is_that_of_the_first_element,
     test_what_the_elements_share,
+)
+from tests.function.mapping.test_vmap_checks import (  # noqa: F401
+    test_elements_of_nested_maps_tell_all_numbers,
 )
 
 
