@@ -53,6 +53,8 @@ PATTERNS = {
     "passes.defer_checks._REGIONS": "nodes with regions, which take a flag and give one",
     "passes.fold_views._PUTTING_BACK": "what puts a view back, by one rule for each",
     "passes.fold_views._VIEWS": "what makes a view, by one rule for each",
+    "passes.forward_stores._ACCESSES": "what stores in an array, and what reads it",
+    "passes.forward_stores._ARITHMETIC": "what makes affine positions, by one rule for each",
     "passes.inline._INLINED": "calls that are inlined",
     "passes.number_elements._TRANSPARENT": "nodes with regions, which take numbers of elements",
     "passes.merge_ifs._SINKABLE": "what follows a maybe into its branch",

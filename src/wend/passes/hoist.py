@@ -114,7 +114,7 @@ def _hoist_guarded(loop: Node, is_wanted: Callable[[Node], bool]) -> tuple[list[
     in_before, is_open = _first_in(w.before, w.before_invariants, True)
     in_after, _ = _first_in(w.after, w.after_invariants, is_open)
     is_guarded = bool(in_after) and not _makes_a_trip(w)
-    if is_guarded and not _can_test_twice(w):
+    if is_guarded and not can_test_twice(w):
         in_after = []
     if not any(map(is_wanted, (*in_before, *in_after))):
         return [], loop
@@ -129,9 +129,9 @@ def _hoist_guarded(loop: Node, is_wanted: Callable[[Node], bool]) -> tuple[list[
     if is_guarded and in_after:
         starts = dict(zip(w.before_carry, w.carry, strict=True))
         test = lift([w.predicate], b.nodes, {**of_before, **starts})[w.predicate]
-        guarded = _guarded(b, test, after_values, of_after)
-        hoisted += guarded.regions[1].nodes
-        of_after = dict(zip(after_values, guarded.results, strict=True))
+        node = guarded(b, test, after_values, of_after)
+        hoisted += node.regions[1].nodes
+        of_after = dict(zip(after_values, node.results, strict=True))
     else:
         first = len(b.nodes)
         of_after = lift(after_values, b.nodes, of_after)
@@ -143,7 +143,7 @@ def _hoist_guarded(loop: Node, is_wanted: Callable[[Node], bool]) -> tuple[list[
     return b.nodes, _reading(loop, hoisted, parts)
 
 
-def _guarded(b: Build, test: Value, values: Sequence[Value], outer: Mapping[Value, Value]) -> Node:
+def guarded(b: Build, test: Value, values: Sequence[Value], outer: Mapping[Value, Value]) -> Node:
     """Append an `if` that computes values of a region where a test holds, and gives zeros else."""
     read = {x for node in backward_slice(values, outer) for x in node.operands}
     read.update(values)
@@ -168,7 +168,7 @@ def _first_in(region: Graph, invariants: Sequence[Value], is_open: bool) -> tupl
     invariant = {*invariants, *constant}
     moved = []
     for node in region.nodes:
-        may_fail = _may_end_run(node)
+        may_fail = may_end_run(node)
         is_known = node.op is not creating.constant and invariant.issuperset(node.operands)
         if is_known and _is_pure(node) and (is_open or not may_fail):
             moved.append(node)
@@ -192,7 +192,7 @@ def _without(region: Graph, nodes: Sequence[Node]) -> Graph:
     return Graph(region.name, region.params, remaining, region.results)
 
 
-def _may_end_run(node: Node) -> bool:
+def may_end_run(node: Node) -> bool:
     """Return whether a node, or one in its regions, may fail or has an effect."""
     inner = (node, *(x for region in node.regions for x in region.walk()))
     return any(x.op.effect is not Effect.NONE or x.op.may_fail(x) for x in inner)
@@ -221,12 +221,12 @@ def _makes_a_trip(w: WhileParts) -> bool:
     return isinstance(count, int) and count > 0
 
 
-def _can_test_twice(w: WhileParts) -> bool:
+def can_test_twice(w: WhileParts) -> bool:
     """Return whether the first test of a loop may be evaluated once more, before the loop."""
     nodes = backward_slice([w.predicate], w.before.params)
     size = sum(1 + sum(region.count() for region in node.regions) for node in nodes)
     return size <= _MAX_GUARD_NODES and all(
-        _is_pure(node) and not _may_end_run(node) for node in nodes
+        _is_pure(node) and not may_end_run(node) for node in nodes
     )
 
 

@@ -26,6 +26,7 @@ from wend.passes.factor_solves import factor_solves, factor_solves_once, join_fa
 from wend.passes.flatten_maps import flatten_maps
 from wend.passes.fold import fold
 from wend.passes.fold_views import fold_views, fold_views_for_adjoints
+from wend.passes.forward_stores import forward_stores
 from wend.passes.fuse_maps import fuse_maps
 from wend.passes.hoist import hoist
 from wend.passes.hoist_states import hoist_states
@@ -55,6 +56,7 @@ OPTIMIZE: Sequence[Transform] = (
     inline_calls,
     fold_views,
     mark_in_bounds,
+    forward_stores,
     hoist_states,
     distribute_loops,
     fuse_maps,
@@ -101,11 +103,12 @@ def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
 
 
 def before_differentiating(graph: Graph) -> Graph:
-    """Return a graph in which trips read elements of arrays, not of views, and factor no matrix."""
+    """Return a graph in which trips read elements of arrays, not of views, and factor no matrix.
+
+    What they read is not what the trips before stored: that is carried.
+    """
     folded = fold_views_for_adjoints(graph)
-    if folded is not graph:
-        folded = mark_in_bounds(folded)
-    return factor_solves_once(folded)
+    return factor_solves_once(forward_stores(mark_in_bounds(folded)))
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:

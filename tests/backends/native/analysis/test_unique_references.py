@@ -38,6 +38,19 @@ def branching(x: Any, n: Any) -> Any:
     return out
 
 
+def new_in_each_trip(x: Any, n: Any) -> Any:
+    before = np.zeros(18)
+    for i in range(n):
+        out = np.zeros(18)
+        for k in range(17):
+            if x[k] < x[i]:
+                out[k + 1] = before[k] + x[k]
+            else:
+                out[k + 1] = max(before[k + 1], out[k])
+        before = out
+    return before
+
+
 def stopping(x: Any, n: Any) -> Any:
     out = x.copy()
     k = 0
@@ -119,7 +132,7 @@ def perhaps_another(x: Any, n: Any) -> Any:
     return a, b
 
 
-ALONE = [counting, nested, branching, stopping]
+ALONE = [counting, nested, branching, new_in_each_trip, stopping]
 SHARED = [two_arrays, kept_in_a_list, kept_as_another, exchanged, shared_before, shared_by_two]
 SHARED += [kept_after, perhaps_another]
 X = np.random.default_rng(0).uniform(0.0, 2.0, 17)

@@ -23,7 +23,7 @@ class UniqueCarry:
 
     Attributes:
         forwarded: its number among the forwarded values.
-        is_updated: whether each trip updates it.
+        is_updated: whether each trip updates it, apart from inner loops.
     """
 
     forwarded: int
@@ -60,10 +60,18 @@ class UniqueReferences:
 
     def unique_result(self, branches: Node, operand: int) -> int | None:
         """Return the result of an `if` that is an operand of its branches, perhaps updated."""
-        ends = {
-            self._end(branch, branch.params[operand])[0] for branch in IfParts.of(branches).branches
-        }
-        return ends.pop() if len(ends) == 1 else None
+        return self._end_of_branches(branches, operand)[0]
+
+    def _end_of_branches(self, branches: Node, operand: int) -> tuple[int | None, bool]:
+        """Return the result that ends the chain in each branch, and whether each updates it."""
+        ends, updates = zip(
+            *(
+                self._end(branch, branch.params[operand])
+                for branch in IfParts.of(branches).branches
+            ),
+            strict=True,
+        )
+        return (ends[0] if len({*ends}) == 1 else None), all(updates)
 
     def _follow_carry(self, parts: WhileParts, carry: int) -> UniqueCarry | None:
         param, start = parts.before_carry[carry], parts.carry[carry]
@@ -92,8 +100,11 @@ class UniqueReferences:
                 is_updated, value = True, node.results[0]
             elif node.op is while_ and (unshared := self._carry_of(node, index)) is not None:
                 value = node.results[unshared.forwarded]
-            elif node.op is if_ and (end := self.unique_result(node, index - 1)) is not None:
-                value = node.results[end]
+            elif node.op is if_:
+                end, in_each_branch = self._end_of_branches(node, index - 1)
+                if end is None:
+                    return None, False
+                is_updated, value = is_updated or in_each_branch, node.results[end]
             else:
                 return None, False
 

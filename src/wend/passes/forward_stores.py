@@ -1,0 +1,373 @@
+"""Stored elements that later trips read are carried, and not read from the array.
+
+In `for k in range(n): y[k + 1] = f(y[k])` each trip reads what the one before has stored. The
+stored element becomes a carry, and the read goes (scalar replacement: Callahan, Carr and Kennedy,
+1990; LLVM calls it loop load elimination). Where all trips store in one place, as in
+`y[i] += a[k] * b[k]`, the store leaves the loop. The adjoint gains more than the loop: that of a
+read adds to the cotangent of the array, from which that of the store takes it one trip later.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wend.ir.dtypes import INT64
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.rewrite import keep_names, lift, rewrite_nodes, with_operands
+from wend.ir.types import Dim, TensorType
+from wend.ops import elementwise, indexing, updating
+from wend.ops.build import Build
+from wend.ops.control import WhileParts, while_
+from wend.ops.loop_counters import as_integer, counters, known_values, outer_value
+from wend.passes.hoist import can_test_twice, guarded, may_end_run
+
+_ARITHMETIC = elementwise.add, elementwise.sub, elementwise.mul
+_ACCESSES = indexing.gather, updating.scatter_set
+# A value for each trip in between is carried.
+_MAX_DISTANCE = 3
+# Larger rows are copied into the array and kept beside it: that costs more than it saves.
+_MAX_ELEMENTS = 16
+
+
+def forward_stores(graph: Graph) -> Graph:
+    """Forward what trips store to the reads of later trips, in inner loops first."""
+    if not graph.ops.issuperset((while_, *_ACCESSES)):
+        return graph
+
+    def forward(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        copy = with_operands(node, operands, [forward_stores(r) for r in node.regions])
+        sunk: list[tuple[_Forwarded, int]] = []
+        while copy.op is while_ and (forwarded := _forwarded(copy)) is not None:
+            if forwarded.is_sunk:
+                sunk.append((forwarded, len(copy.results)))
+            copy = _with_carries(nodes, copy, forwarded)
+        nodes.append(copy)
+        count = len(node.results)
+        return _stored_at_end(nodes, copy, sunk, count) if sunk else copy.results[:count]
+
+    return rewrite_nodes(graph, forward)
+
+
+@dataclass(frozen=True, slots=True)
+class _AffineForm:
+    """The integer `number + Σ factor · value`, of counters and of values that do not change."""
+
+    number: int
+    factors: Mapping[Value, int] = field(default_factory=dict)
+
+    def plus(self, other: _AffineForm, factor: int) -> _AffineForm:
+        factors = dict(self.factors)
+        for x, by in other.factors.items():
+            factors[x] = factors.get(x, 0) + factor * by
+        number = self.number + factor * other.number
+        return _AffineForm(number, {x: by for x, by in factors.items() if by})
+
+
+@dataclass(frozen=True, slots=True)
+class _Forwarded:
+    """A store and the reads of later trips that find what it has stored.
+
+    Attributes:
+        carry: the number of the array in the carry.
+        store: the node of `after` that stores.
+        reads: nodes of `after`, each with how many trips later it reads.
+        is_safe: whether what the first trips read is in range, also where the loop makes no trip.
+        is_sunk: whether all trips store in one place and nothing else reads it: the last is enough.
+    """
+
+    carry: int
+    store: Node
+    reads: Mapping[Node, int]
+    is_safe: bool
+    is_sunk: bool
+
+
+class _Positions:
+    """The positions of a loop's trips, as affine functions of its counters.
+
+    Attributes:
+        steps: what a trip adds to each counter, a param of `after`.
+        starts: what each counter is in the first trip, where that is known.
+    """
+
+    def __init__(self, w: WhileParts) -> None:
+        self.w = w
+        self._forms: dict[Value, _AffineForm | None] = {}
+        self.trips = len(next(iter(known_values(w).values()), ()))
+        self.steps: dict[Value, int] = {}
+        self.starts: dict[Value, int] = {}
+        inner = dict(zip(w.forwarded, w.after_forwarded, strict=True))
+        for param, counter in counters(w).items():
+            step = as_integer(outer_value(w, counter.step))
+            if step is None or param not in inner or param.type != TensorType(INT64, ()):
+                continue
+            self.steps[inner[param]] = -step if counter.is_down else step
+            if (start := as_integer(counter.start)) is not None:
+                self.starts[inner[param]] = start
+
+    def of(self, value: Value) -> _AffineForm | None:
+        """Return a value of `after` as a function of counters and invariants."""
+        if value not in self._forms:
+            self._forms[value] = self._form(value)
+        return self._forms[value]
+
+    def _form(self, value: Value) -> _AffineForm | None:
+        if value.type != TensorType(INT64, ()):
+            return None
+        if value in self.steps:
+            return _AffineForm(0, {value: 1})
+        outer = outer_value(self.w, value)
+        number = as_integer(outer)
+        if number is not None:
+            return _AffineForm(number)
+        if value in self.w.after_invariants:
+            return _AffineForm(0, {outer: 1})
+        if value.node is None or value.node.op not in _ARITHMETIC:
+            return None
+        x, y = map(self.of, value.node.operands)
+        if x is None or y is None:
+            return None
+        if value.node.op is not elementwise.mul:
+            return x.plus(y, 1 if value.node.op is elementwise.add else -1)
+        if x.factors and y.factors:
+            return None
+        return _AffineForm(0).plus(x, y.number) if x.factors else _AffineForm(0).plus(y, x.number)
+
+    def apart(self, read: Value, stored: Value, distance: int) -> int | None:
+        """Return how far a position is from another one some trips before, if that is fixed."""
+        x, y = self.of(read), self.of(stored)
+        if x is None or y is None:
+            return None
+        apart = x.plus(y, -1)
+        return None if apart.factors else apart.number + distance * self._slope(y)
+
+    def is_in_range(self, position: Value, trip: int, dim: Dim) -> bool:
+        """Return whether a position that is in range in each trip is so before the loop as well."""
+        x = self.of(position)
+        if self.trips > trip:
+            return True
+        if x is None:
+            return False
+        if not any(value in self.steps for value in x.factors):
+            return True
+        if not all(value in self.starts for value in x.factors) or not isinstance(dim, int):
+            return False
+        first = sum(factor * self.starts[value] for value, factor in x.factors.items())
+        return 0 <= x.number + first + trip * self._slope(x) < dim
+
+    def _slope(self, x: _AffineForm) -> int:
+        """Return what a trip adds."""
+        return sum(factor * self.steps.get(value, 0) for value, factor in x.factors.items())
+
+
+def _forwarded(loop: Node) -> _Forwarded | None:
+    """Return a store of a loop that later trips read, if there is one."""
+    w = WhileParts.of(loop)
+    if not w.after.ops.issuperset(_ACCESSES):
+        return None
+    positions = _Positions(w)
+    for carry in range(len(w.carry)):
+        array, stores = _stores(w, carry)
+        reads = _reads_in_order(w, array) if stores else []
+        sources = {x: _source(x, stores, positions) for x in reads}
+        for store in stores:
+            distances = {x: of[1] for x, of in sources.items() if of and of[0] is store}
+            is_safe = all(_is_safe(x, by, positions) for x, by in distances.items())
+            if distances and (is_safe or (max(distances.values()) == 1 and can_test_twice(w))):
+                is_sunk = is_safe and _stores_in_one_place(w, carry, store, distances, positions)
+                return _Forwarded(carry, store, distances, is_safe, is_sunk)
+    return None
+
+
+def _stores_in_one_place(
+    w: WhileParts,
+    carry: int,
+    store: Node,
+    reads: Container[Node],
+    positions: _Positions,
+) -> bool:
+    """Return whether each trip replaces what the one before has stored, and nothing else reads."""
+    array, result, param = store.operands[0], store.results[0], w.before_carry[carry]
+    users = [node for node in w.after.nodes if array in node.operands or result in node.operands]
+    return (
+        not store.op.may_fail(store)
+        and all(node is store or node in reads for node in users)
+        and all(positions.apart(x, x, 1) == 0 for x in store.operands[2:])
+        and [*w.next_carry].count(result) == 1
+        and array not in w.next_carry
+        and [*w.forwarded].count(param) == 1
+        and not any(param in node.operands for node in w.before.nodes)
+    )
+
+
+def _stores(w: WhileParts, carry: int) -> tuple[Value | None, list[Node]]:
+    """Return an array as a trip finds it, and the stores by which the trip makes the next one."""
+    chain: list[Node] = []
+    value, param = w.next_carry[carry], w.before_carry[carry]
+    while value.node is not None and value.node.op is updating.scatter_set:
+        chain.insert(0, value.node)
+        value = value.node.operands[0]
+    if param not in w.forwarded or value is not w.after_forwarded[w.forwarded.index(param)]:
+        return None, []
+    return value, chain
+
+
+def _reads_in_order(w: WhileParts, array: Value | None) -> list[Node]:
+    """Return the reads of an array that may move before the loop: errors stay in order."""
+    is_open = not any(map(may_end_run, w.before.nodes))
+    reads = []
+    for node in w.after.nodes:
+        is_read = node.op is indexing.gather and node.operands[0] is array
+        may_fail = may_end_run(node)
+        if is_read and (is_open or not may_fail):
+            reads.append(node)
+        is_open = is_open and not may_fail
+    return reads
+
+
+def _source(read: Node, stores: Sequence[Node], positions: _Positions) -> tuple[Node, int] | None:
+    """Return the store that a read finds, and how many trips before it was."""
+    dims = read.operands[0].tensor.dims
+    for distance in range(1, _MAX_DISTANCE + 1):
+        for store in reversed(stores):
+            apart = [
+                positions.apart(x, y, distance)
+                for x, y in zip(read.operands[1:], store.operands[2:], strict=False)
+            ]
+            if all(x == 0 for x in apart) and len(store.operands) <= len(read.operands) + 1:
+                return (store, distance) if _is_small_row(store) else None
+            if not any(
+                x and isinstance(dim, int) and abs(x) < dim
+                for x, dim in zip(apart, dims, strict=False)
+            ):
+                return None  # it may be what this store has stored
+    return None
+
+
+def _is_small_row(store: Node) -> bool:
+    """Return whether what a store stores is an element or a short row, of the array's shape."""
+    array, value, *indices = store.operands
+    row = array.tensor.dims[len(indices) :]
+    return (
+        value.tensor.dims == row
+        and all(isinstance(dim, int) for dim in row)
+        and (
+            math.prod(row) <= _MAX_ELEMENTS  # type: ignore[arg-type]
+        )
+    )
+
+
+def _is_safe(read: Node, distance: int, positions: _Positions) -> bool:
+    array, *indices = read.operands
+    return not read.op.may_fail(read) and all(
+        positions.is_in_range(x, trip, dim)
+        for trip in range(distance)
+        for x, dim in zip(indices, array.tensor.dims, strict=False)
+    )
+
+
+def _with_carries(nodes: list[Node], loop: Node, forwarded: _Forwarded) -> Node:
+    """Return a loop that carries what it stores; append what the first trips read."""
+    w = WhileParts.of(loop)
+    starts = _starts(nodes, w, forwarded)
+    before_carry, carried = ([Value(x.type) for x in starts] for _ in range(2))
+    before = Graph(
+        w.before.name,
+        (*w.before_carry, *before_carry, *w.before_invariants),
+        w.before.nodes,
+        (*w.before.results, *before_carry),
+    )
+    stored = forwarded.store.operands[1]
+    count = len(forwarded.store.operands) - 2
+
+    def read(copies: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        nonlocal stored
+        if node is forwarded.store:
+            stored = operands[1]
+        if node not in forwarded.reads:
+            copies.append(with_operands(node, operands))
+            return copies[-1].results
+        value = carried[forwarded.reads[node] - 1]
+        if len(operands) - 1 == count:
+            return [value]
+        types = [x.type for x in node.results]
+        element = [value, *operands[1 + count :]]
+        copies.append(Node(node.op, element, node.attrs, (), types, node.source))
+        return copies[-1].results
+
+    after = rewrite_nodes(w.after, read)
+    next_carry = [*after.results]
+    if forwarded.is_sunk:
+        next_carry[forwarded.carry] = forwarded.store.operands[0]
+    after = Graph(
+        w.after.name,
+        (*w.after_forwarded, *carried, *w.after_invariants),
+        after.nodes,
+        (*next_carry, stored, *carried[:-1]),
+    )
+    operands = (*w.carry, *starts, *w.invariants)
+    attrs = {**loop.attrs, "carry": len(w.carry) + len(starts)}
+    types = [x.type for x in (*loop.results, *starts)]
+    copy = Node(loop.op, operands, attrs, (before, after), types, loop.source)
+    copy.remark = loop.remark
+    keep_names(loop.results, copy.results[: len(loop.results)])
+    return copy
+
+
+def _stored_at_end(
+    nodes: list[Node], loop: Node, sunk: Sequence[tuple[_Forwarded, int]], count: int
+) -> list[Value]:
+    """Append the stores that leave a loop; return its first results, with these arrays."""
+    w, results = WhileParts.of(loop), [*loop.results[:count]]
+    b = Build("")
+    b.nodes = nodes
+    for forwarded, value in sunk:
+        store, at = forwarded.store, w.forwarded.index(w.before_carry[forwarded.carry])
+        b.source = store.source
+        positions = store.operands[2:]
+        outer = lift(positions, nodes, _at_trip(b, w, 0))
+        operands = (results[at], loop.results[value], *(outer[x] for x in positions))
+        results[at] = b.emit(store.op, *operands, **store.attrs)
+    return results
+
+
+def _starts(nodes: list[Node], w: WhileParts, forwarded: _Forwarded) -> list[Value]:
+    """Append what the first trips read, from the array as it is before the loop."""
+    b = Build("")
+    read, last = max(forwarded.reads.items(), key=lambda item: item[1])
+    b.nodes, b.source = nodes, read.source
+    array, *indices = read.operands
+    row = forwarded.store.operands[1].type
+    leading = [array, *indices[: len(forwarded.store.operands) - 2]]
+    value = Node(read.op, leading, read.attrs, (), [row], read.source).results[0]
+    starts: list[Value] = []
+    for trip in range(last):
+        outer = _at_trip(b, w, trip)
+        if forwarded.is_safe:
+            starts.insert(0, lift([value], nodes, outer)[value])
+        else:
+            test = _first_test(b, w)
+            starts.insert(0, guarded(b, test, [value], outer).results[0])
+    return starts
+
+
+def _first_test(b: Build, w: WhileParts) -> Value:
+    """Append the test before the first trip."""
+    outer = dict(zip(w.before.params, (*w.carry, *w.invariants), strict=True))
+    return lift([w.predicate], b.nodes, outer)[w.predicate]
+
+
+def _at_trip(b: Build, w: WhileParts, trip: int) -> dict[Value, Value]:
+    """Return what the params of `after` that a position needs are outside, in one of the trips."""
+    inner = dict(zip(w.forwarded, w.after_forwarded, strict=True))
+    starts = dict(zip(w.before_carry, w.carry, strict=True))
+    outer = dict(zip(w.after_invariants, w.invariants, strict=True))
+    outer.update((inner[x], start) for x, start in starts.items() if x in inner)
+    for param, counter in counters(w).items():
+        step = as_integer(outer_value(w, counter.step))
+        if trip and step is not None and param in inner:
+            by = b.integer(-step * trip if counter.is_down else step * trip)
+            outer[inner[param]] = b.add(counter.start, by)
+    return outer
