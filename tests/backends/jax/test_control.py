@@ -327,3 +327,24 @@ def test_elements_of_a_map_that_fail_end() -> None:
     rows = np.array([[1.0, 4.0], [1.0, -4.0], [1.0, -9.0]])
     with pytest.raises(ValueError, match=r"negative: -4\.0"):
         fun(rows)
+
+
+def _stacked(x: Any, trips: Any) -> Any:
+    out = []
+    for k in range(trips):
+        x = np.sin(x) + 0.1 * k
+        out.append(x)
+    rows = np.stack(out)
+    return np.sum(rows * rows) + rows[-1] * np.mean(rows)
+
+
+_POLICIES = ["recompute", *(pytest.param(m, marks=pytest.mark.slow) for m in ("thin", "keep"))]
+
+
+@pytest.mark.parametrize("memory", _POLICIES)
+def test_lists_of_loops_that_run_again_are_stacked(memory: str) -> None:
+    """What is known of a stack's size in one place is known of its shape everywhere."""
+    second = wend.grad(lambda x: np.sin(wend.grad(lambda x: _stacked(x, 6))(x)))
+    expected = wend.function(second, backend="numpy")(0.7)
+    with wend.config(memory=memory):
+        close(wend.function(second, backend="jax")(0.7), expected)

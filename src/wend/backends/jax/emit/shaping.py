@@ -112,7 +112,9 @@ def _refine(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     x = operands[0]
     if isinstance(x, Stacked) and ctx.sizes(type.shape) is None:
         return x
-    return sized(ctx, node, x, getattr(type, "shape", None))
+    refined = sized(ctx, node, x, getattr(type, "shape", None))
+    ctx.bind(node.operands[0].type, refined)  # also sizes that the operand's type has as symbols
+    return refined
 
 
 def _keep_shape(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
@@ -136,10 +138,8 @@ def _keep_shape(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 def _reshape(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     x, *sizes = operands
     if isinstance(x, Stacked):
-        target = ctx.sizes(node.results[0].tensor.dims)
+        target = ctx.shape_of(node, sizes, node.results[0].tensor.dims)
         inner = x.items.items.shape[1:]
-        if target is None:
-            raise ctx.data_dependent(node)
         count = math.prod(target) // max(math.prod(inner), 1)
         return sized(ctx, node, x, (count, *inner)).reshape(target)
     shape = node.attrs["shape"]

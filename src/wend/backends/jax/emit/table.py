@@ -72,8 +72,12 @@ def emit(
     emitter = EMITTERS.get(node.op)
     if emitter is None or _is_left_to_numpy(node):
         return _call_kernel(ctx, node, operands)
-    if any(isinstance(x, Stacked) for x in operands) and node.op not in _TAKES_STACKED:
-        raise ctx.data_dependent(node)
+    if node.op not in _TAKES_STACKED:
+        pairs = zip(operands, node.operands, strict=True)
+        operands = [
+            shaping.sized(ctx, node, x, value.tensor.dims) if isinstance(x, Stacked) else x
+            for x, value in pairs
+        ]
     results = emitter(ctx, node, operands)
     return results if isinstance(results, (tuple, list)) else [results]
 
