@@ -67,7 +67,9 @@ def append_restarts(
         if segment.back is None:
             cts = inline(loop.step_back, [*state, *invariants, *cts], b.nodes)
         else:
-            cts = went_back(b, loop, segment.back, state, invariants, slots.last, cts)
+            # What is written here is known where a program needs room for all records of a segment
+            trips = b.emit(elementwise.minimum, slots.last, b.integer(segment.trips))
+            cts = went_back(b, loop, segment.back, state, invariants, trips, cts)
         trips, full = b.sub(slots.trips, b.integer(1)), b.integer(segment.trips)
         return [trips, full, *slots.values()[2:], used, *cts]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.fastcall import FALLBACK
+from wend.backends.protocol import choose
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import ShapeError
@@ -111,6 +112,10 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         if function.input_signature is not None:
             args, kwargs = function._binding.coerce(args, kwargs)
         return run_python(function.name, function.eagerly, args, kwargs)
+    if current() is None and _is_in_foreign_trace(function, args, kwargs):
+        from wend.interop.jax.traced_calls import call_in_trace  # which imports functions
+
+        return call_in_trace(function, args, kwargs)
     arguments = function._bind(args, kwargs)
     if current() is None and function._paths.has(arguments.key):
         return _call_on_path(function, args, kwargs, arguments)
@@ -144,6 +149,14 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         if plan is not None:
             function._cache.install_fast_path(trace, plan, backend)
     return _run(function, trace, concrete, arguments, backend, caller)
+
+
+def _is_in_foreign_trace(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Return whether the system that the backend compiles by is tracing the call."""
+    tracer_types = choose(function.backend or settings().backend).boundary.tracer_types
+    if not tracer_types:
+        return False
+    return any(isinstance(leaf, tracer_types) for leaf in trees.flatten((args, kwargs))[0])
 
 
 def _run(

@@ -99,6 +99,7 @@ class Function:
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
         self._paths = PathTraces()
+        self.foreign_traces: Any = None  # of calls that another system has traced
         self.__call__ = CallPath(self)  # type: ignore[method-assign]
         self._specialized: frozenset[str] = frozenset()  # paths of leaves (D37)
         self._instance_functions: dict[int, tuple[Any, Function]] = {}

@@ -120,7 +120,8 @@ class SignatureTrace:
         self._bridge, self._fun, self._arguments = bridge, fun, structure
         self._static, self._is_weak = static, is_weak
         self.structure: Any = None
-        self.flat = FlatFunction(bridge, name, self._call_flat, types)
+        backend = fun.backend if isinstance(fun, Function) else None
+        self.flat = FlatFunction(bridge, name, self._call_flat, types, backend)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         self.flat.result_types  # noqa: B018 - what is refused is raised outside of the other system

@@ -21,6 +21,7 @@ from wend.function.function import Function
 from wend.function.mapping.vmap import vmap
 from wend.function.signature.spec import TensorSpec
 from wend.ir.op import Effect
+from wend.runtime.array_boundary import to_host
 from wend.trace.recording.recording import current
 from wend.trace.state.creation import described
 
@@ -92,6 +93,7 @@ class FlatFunction:
         name: its name, in messages.
         fun: the function, of traced arrays.
         types: the types of its operands.
+        backend: the backend that runs it; None: the one of the settings.
     """
 
     def __init__(
@@ -100,8 +102,10 @@ class FlatFunction:
         name: str,
         fun: Callable[..., Arrays],
         types: Sequence[ArrayType],
+        backend: str | None = None,
     ) -> None:
         self.bridge, self.name, self.fun, self.types = bridge, name, fun, tuple(types)
+        self._backend = backend
         self.number: int | None = None  # by which compiled programs call it
         self.entry: Any = None  # what the other system keeps for its calls
         self.pullbacks: dict[Any, Any] = {}  # … and for its derivatives
@@ -109,6 +113,11 @@ class FlatFunction:
 
     def __repr__(self) -> str:
         return self.name
+
+    @property
+    def backend(self) -> str:
+        """The backend that runs it."""
+        return self._backend or settings().backend
 
     @cached_property
     def concrete(self) -> ConcreteFunction:
@@ -166,7 +175,7 @@ class FlatFunction:
         operands: list[CallOperand] = [CallArgument(k) for k in range(len(self.types))]
         operands += [None] if traced.has_world else []
         operands += [CallConstant(x) for x in traced.captured]
-        execute = self.concrete.compiled.executable(settings().backend)
+        execute = self.concrete.compiled.executable(self.backend)
         if not isinstance(execute, BufferCallable):
             return None
         return execute.buffer_call(operands, len(self.result_types))
@@ -178,9 +187,19 @@ class FlatFunction:
 
     def run(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return the results for NumPy arrays of its types."""
-        return self.concrete.run(settings().backend, [np.asarray(x) for x in arrays])  # type: ignore[no-any-return]
+        return [to_host(x) for x in self.run_on(self.backend, [np.asarray(x) for x in arrays])]
+
+    def run_on(self, backend: str, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return the results for arrays of its types, by a backend that takes them."""
+        results: Sequence[Any] = self.concrete.run(backend, arrays)
+        return results
 
     # Derived functions
+    def _with(
+        self, name: str, fun: Callable[..., Arrays], types: Sequence[ArrayType]
+    ) -> FlatFunction:
+        return FlatFunction(self.bridge, name, fun, types, self._backend)
+
     def tangents(self, wrt: tuple[int, ...]) -> FlatFunction:
         """Return the function (operands, tangents of `wrt`) → tangents of the results.
 
@@ -197,7 +216,7 @@ class FlatFunction:
                 return tuple(result)
 
             types = [*self.types, *(self.types[k] for k in wrt)]
-            return FlatFunction(self.bridge, f"jvp of {self.name}", fun, types)
+            return self._with(f"jvp of {self.name}", fun, types)
 
         return self._memo(("jvp", wrt), derive)
 
@@ -224,7 +243,7 @@ class FlatFunction:
                 return tuple(pull_back(tuple(cts)))
 
             results = [self.result_types[self.differentiable_results[k]] for k in seeded]
-            return FlatFunction(self.bridge, f"vjp of {self.name}", fun, [*self.types, *results])
+            return self._with(f"vjp of {self.name}", fun, [*self.types, *results])
 
         return self._memo(("vjp", wrt, seeded), derive)
 
@@ -239,7 +258,7 @@ class FlatFunction:
                 else ArrayType((*type.shape[:axis], size, *type.shape[axis:]), type.dtype)
                 for type, axis in zip(self.types, axes, strict=True)
             ]
-            return FlatFunction(self.bridge, f"vmap of {self.name}", fun, types)
+            return self._with(f"vmap of {self.name}", fun, types)
 
         return self._memo(("vmap", axes, size), derive)
 

@@ -22,10 +22,12 @@ class ArrayBoundary(ABC):
 
     Attributes:
         array_types: the classes of its arrays; subclasses are not included.
+        tracer_types: the classes of what stands for them while their system traces a call.
         cure_for_read_only: what to do if a function changes one that is not writeable.
     """
 
     array_types: tuple[type, ...] = ()
+    tracer_types: tuple[type, ...] = ()
     cure_for_read_only = "pass a copy: x.astype(x.dtype.newbyteorder('='))."
 
     @abstractmethod

@@ -345,8 +345,8 @@ def test_arrays_of_jax_are_arguments_where_the_environment_chooses_the_backend(
     subprocess.run([sys.executable, str(script)], check=True, env=environment)
 
 
-def test_a_call_that_jax_traces_is_refused_with_the_cure() -> None:
-    double = wend.function(lambda x: 2.0 * x)
+def test_a_call_of_native_code_that_jax_traces_is_refused_with_the_cure() -> None:
+    double = wend.function(lambda x: 2.0 * x, backend="native")
     with pytest.raises(TypeError, match=r"To fix it: JAX is tracing this call: .*as_jax"):
         jax.jit(lambda x: double(x))(jnp.ones(3))
 

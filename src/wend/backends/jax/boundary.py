@@ -22,6 +22,7 @@ class DeviceArrays(ArrayBoundary):
     """Arrays of JAX, on whichever devices they are; none of them ever changes."""
 
     array_types = (ArrayImpl,)
+    tracer_types = (jax.core.Tracer,)
 
     cure_for_read_only = (
         "pass an array of NumPy, np.array(x), whose new contents are written back; or return the "

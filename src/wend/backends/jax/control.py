@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -11,15 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from wend.backends.jax.emit.table import emit
+from wend.backends.jax.list_classes import CapacityClass
 from wend.backends.jax.lowering import LOOP, GraphLowering, Progress
 from wend.backends.jax.maps import lower_map
 from wend.backends.jax.offload import SegmentsInFlight
 from wend.backends.jax.trips import Trips, find_trips
 from wend.backends.jax.values import DeviceList, NewList, is_static
+from wend.base.memory import Checkpoints, parsed, without_segments
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.types import ListType
-from wend.ops import creating, custom, lists, schedules
+from wend.ops import creating, custom, elementwise, lists, schedules
 from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
 from wend.ops.frame_states import frame_state, may_fail, operands_by_number
 from wend.ops.parallel_map import parallel_map
@@ -79,7 +82,11 @@ def _lower_node(
     if node.op in custom.RULED or node.op is schedules.scheduled:
         return lower_region(ctx, node.regions[0], operands)
     is_checked_later = node.op is lists.list_push and _is_kept(node, graph)
-    return emit(ctx, node, operands, is_checked_later=is_checked_later)
+    results = emit(ctx, node, operands, is_checked_later=is_checked_later)
+    if node.op is elementwise.minimum:
+        known = [most for x in operands if (most := ctx.most_of(x)) is not None]
+        ctx.note_most(results[0], min(known, default=None))
+    return results
 
 
 def _is_kept(push: Node, region: Graph) -> bool:
@@ -95,8 +102,8 @@ _Threaded: TypeAlias = tuple[Progress | None, Sequence[Any]]
 def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
     w = WhileParts.of(node)
     count = len(w.carry)
-    trips = find_trips(w, operands)
-    _note_bounds(ctx, node, w, trips, operands)
+    trips = find_trips(w, operands, ctx.most_of)
+    bounded = _bound_lists(ctx, node, w, trips, operands)
     invariants = [
         ctx.fit(x, node.operands[count + k].type, ctx.classes.of_use(node, count + k))
         if isinstance(x, NewList)
@@ -117,33 +124,42 @@ def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
         ]
     for param, x in zip(w.before_carry, carry, strict=True):
         ctx.bind(param.type, x)
-    outer = ctx.live_classes
+    outer = ctx.live_classes, ctx.bounded_classes
     read = _classes_read(ctx, w)
     pushed = {c for value in w.before_carry if (c := ctx.classes.of(value)) is not None}
-    ctx.live_classes = outer | (pushed - read)
+    ctx.live_classes = outer[0] | (pushed - read)
+    unbounded = _unbounded_classes(ctx, w, trips, bounded)
+    ctx.bounded_classes = outer[1] | ({*bounded.values()} - unbounded)
     try:
         with ctx.inside(LOOP):
             loop = _LoopLowering(ctx, w, invariants, pushed & read, is_bounded=trips.has_bound)
             results = loop.run(carry)
     finally:
-        ctx.live_classes = outer
-    return [_finished(ctx, w, k, x, trips, sizes) for k, x in enumerate(results)]
+        ctx.live_classes, ctx.bounded_classes = outer
+    return [_finished(ctx, node, k, x, trips, sizes, unbounded) for k, x in enumerate(results)]
 
 
 def _finished(
-    ctx: GraphLowering, w: WhileParts, k: int, x: Any, trips: Trips, sizes: dict[int, int | None]
+    ctx: GraphLowering,
+    node: Node,
+    k: int,
+    x: Any,
+    trips: Trips,
+    sizes: dict[int, int | None],
+    unbounded: Collection[CapacityClass | None],
 ) -> Any:
     """Return a result of a loop, with what is known of it; note the length of a list."""
+    w = WhileParts.of(node)
     if k in trips.finals:
         return trips.finals[k]
-    forwarded = w.forwarded[k]
     if not isinstance(x, DeviceList):
+        ctx.note_most(x, trips.most_finals.get(k))
         return x
     sources = [c for c, value in _carry_results(w) if value == k]
     size = sizes.get(sources[0]) if sources else None
-    list_class = ctx.classes.of(forwarded)
-    if size is None and list_class is not None:
-        ctx.note_length(list_class, x.length)
+    list_class = ctx.classes.of(w.forwarded[k])
+    if list_class is not None and size is None and (ctx.grows or list_class in unbounded):
+        ctx.note_length(list_class, x.length, node)
     return DeviceList(x.items, x.length, size)
 
 
@@ -154,31 +170,62 @@ def _carry_results(w: WhileParts) -> Sequence[tuple[int, int]]:
         if isinstance(following.type, ListType):
             value: Value | None = following
             while value is not None and value.node is not None:
-                value = value.node.operands[0] if value.node.op is lists.list_push else None
+                value = value.node.operands[0] if value.node.op in _RESIZE else None
             if value in w.after_forwarded:
                 pairs.append((k, w.after_forwarded.index(value)))
     return pairs
 
 
+_RESIZE = {lists.list_push, lists.list_pop}
+
+
 def _final_sizes(w: WhileParts, trips: Trips, operands: Sequence[Any]) -> dict[int, int | None]:
     """Return the lengths of lists of the carry after a loop of known trips."""
     sizes: dict[int, int | None] = {}
-    for k, (first, second) in trips.pushes.items():
-        start = operands[k]
-        size = 0 if isinstance(start, NewList) else start.size
-        if size is not None and trips.count is not None:
-            sizes[k] = size + first * (trips.count + 1) + second * trips.count
+    for changes, sign in (trips.pushes, 1), (trips.pops, -1):
+        for k, (first, second) in changes.items():
+            start = operands[k]
+            size = 0 if isinstance(start, NewList) else start.size
+            if size is not None and trips.count is not None:
+                change = first * (trips.count + 1) + second * trips.count
+                sizes[k] = max(size + sign * change, 0)
     return sizes
 
 
-def _note_bounds(
+def _bound_lists(
     ctx: GraphLowering, node: Node, w: WhileParts, trips: Trips, operands: Sequence[Any]
-) -> None:
-    """Note how long the lists of a loop get at most that counts its trips."""
+) -> Mapping[int, CapacityClass]:
+    """Note how long the lists of a loop get at most that counts its trips.
+
+    Returns:
+        the classes of these lists, by position in the carry.
+    """
+    bounded: dict[int, CapacityClass] = {}
+    policy = parsed(without_segments(w.applied)[0])
+    if isinstance(policy, Checkpoints):
+        for k in range(len(w.carry)):
+            if (list_class := ctx.classes.of_use(node, k)) is not None:
+                ctx.bound(list_class, policy.slots)
+                bounded[k] = list_class
+        return bounded
     for k, (first, second) in trips.pushes.items():
         start, list_class = operands[k], ctx.classes.of_use(node, k)
-        if trips.most is not None and isinstance(start, NewList) and list_class is not None:
-            ctx.bound(list_class, first * (trips.most + 1) + second * trips.most)
+        size = 0 if isinstance(start, NewList) else start.size
+        if trips.most is not None and size is not None and list_class is not None:
+            ctx.bound(list_class, size + first * (trips.most + 1) + second * trips.most)
+            bounded[k] = list_class
+    return bounded
+
+
+def _unbounded_classes(
+    ctx: GraphLowering, w: WhileParts, trips: Trips, bounded: Mapping[int, CapacityClass]
+) -> set[CapacityClass | None]:
+    """Return the classes of which a loop makes a list longer that has no bound."""
+    nodes = [node for region in (w.before, w.after) for node in region.walk()]
+    pushes = Counter(ctx.classes.of_use(n, 0) for n in nodes if n.op is lists.list_push)
+    for k, list_class in bounded.items():
+        pushes[list_class] -= sum(trips.pushes.get(k, (pushes[list_class],)))
+    return {list_class for list_class, count in pushes.items() if count}
 
 
 def _classes_read(ctx: GraphLowering, w: WhileParts) -> set[Any]:
@@ -404,6 +451,7 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
     if is_static(selector):
         return lower_region(ctx, branches[int(selector)], arguments)
     is_threaded = any(may_fail_in(branch) or pushes_in(branch) for branch in branches)
+    most: dict[int, list[int | None]] = {}
 
     def branch(number: int, region: Graph) -> Callable[[Any], Any]:
         # In a map all branches may run for each element
@@ -412,6 +460,7 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
         def run(progress: Progress | None) -> Any:
             with ctx.scope(progress), ctx.masked(active), ctx.inside("a branch"):
                 results = lower_region(ctx, region, arguments)
+                most[number] = [*map(ctx.most_of, results)]
                 fitted = [
                     ctx.fit_result(x, result)
                     for x, result in zip(results, node.results, strict=True)
@@ -428,6 +477,8 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
         progress, results = jax.lax.switch(selector.astype(np.int32), functions, threaded)
     if progress is not None:
         ctx.progress = progress
+    for result, *known in zip(results, *most.values(), strict=True):
+        ctx.note_most(result, None if None in known else max(known))
     return results  # type: ignore[no-any-return]
 
 

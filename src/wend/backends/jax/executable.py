@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import io_callback
 
 from wend.backends.jax.boundary import warn_of_64_bits
 from wend.backends.jax.checks import RunCheck
@@ -251,6 +252,50 @@ class XlaProgram:
         code, words = totals[len(self._counted)], totals[len(self._counted) + 1 :]
         if code:
             self._checks[code - 1].raise_from(words.view(np.uint32))
+
+
+def inline(graph: Graph, arguments: Sequence[Any]) -> list[Any]:
+    """Return the results of a graph of arrays, as a part of a program that JAX is tracing.
+
+    The host does not see how its run ends, so it cannot repeat it with more room: each list has
+    room for the most that it can hold. A check that fails is an error of JAX.
+
+    Raises:
+        UnsupportedError: a list has no bound.
+    """
+    capacities: dict[int, int] = {}
+    with jax.enable_x64(True):
+        while True:
+            ctx = GraphLowering(graph, CapacityClasses(graph), capacities, HostLog(), grows=False)
+            try:
+                results = lower_region(ctx, graph, arguments)
+                break
+            except Repeat:
+                continue
+        _raise_failed(ctx)
+        return [
+            ctx.fit(x, result.type, None) for x, result in zip(results, graph.results, strict=True)
+        ]
+
+
+def _raise_failed(ctx: GraphLowering) -> None:
+    """Add to a program that it raises the error of the check that has failed first."""
+    if not ctx.checks:
+        return
+    checks = ctx.checks
+
+    def tell(code: Any, words: Any) -> None:
+        try:
+            checks[int(code) - 1].raise_from(np.asarray(words))
+        except Exception as error:  # noqa: BLE001 - JAX passes on the text, without the notes
+            text = "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
+            raise RuntimeError(text) from None
+
+    def fail(code: Any, words: Any) -> None:
+        io_callback(tell, None, code, words)
+
+    code, words, _ = ctx.progress
+    jax.lax.cond(jnp.asarray(code) != 0, fail, lambda *_: None, code, words)
 
 
 def _taken(x: Any, type: Type, log: HostLog) -> Any:

@@ -49,6 +49,7 @@ from wend.ir.types import (
     without_maybe,
 )
 from wend.ops import lists
+from wend.ops.control import while_
 
 LOOP = "another loop"  # where a region may be
 LEAST_CAPACITY = 16
@@ -89,6 +90,7 @@ class GraphLowering:
         progress: what has been passed on so far.
         noted: the classes whose lengths the run tells.
         live_classes: the classes of lists that are checked when the loop around has ended.
+        bounded_classes: the classes of lists that a loop around makes longer, and has bounds for.
         bounds: the most elements that lists of a class have had in loops of bounded trips.
         segments: the shapes of the segments in lists of a class.
         in_flight: the segments between the device and the host's memory, by the node that moves.
@@ -96,6 +98,8 @@ class GraphLowering:
         enclosing: the loops, branches and maps around, in words.
         copies: how many elements of maps around have a list of their own.
         axes: the names of the axes along which these maps have their elements.
+        grows: whether the host runs the program once more where a list has had too little room;
+            else each list has room for the most that it can hold.
         active: whether the element that a map computes is in the loop or branch that is lowered;
             None outside of maps.
     """
@@ -108,8 +112,11 @@ class GraphLowering:
         host: HostLog,
         placement: Placement = ONE_DEVICE,
         segments: dict[int, TapeSegment] | None = None,
+        *,
+        grows: bool = True,
     ) -> None:
         self.classes = classes
+        self.grows = grows
         self.capacities = capacities
         self.host = host
         self.placement = placement
@@ -118,6 +125,7 @@ class GraphLowering:
         self.host_nodes: dict[Node, None] = {}
         self.word_count = word_count(graph)
         self.live_classes: frozenset[CapacityClass] = frozenset()
+        self.bounded_classes: frozenset[CapacityClass] = frozenset()
         self.noted: set[int] = set()
         self.bounds: dict[int, int] = {}
         self.segments: dict[int, TapeSegment] = {} if segments is None else segments
@@ -128,6 +136,8 @@ class GraphLowering:
         self.axes: tuple[str, ...] = ()
         self.active: Any = None
         self._dims: dict[Symbol, int] = {}
+        self._most: dict[int, tuple[Any, int]] = {}  # by the id of a traced integer, which is kept
+        self._most_elements: dict[int, int | None] = {}  # by the class of a list
         zero = jnp.int32(0)
         words = encode((), self.word_count)
         self.progress = Progress(zero, words, (zero,) * classes.count)
@@ -286,8 +296,14 @@ class GraphLowering:
         noted = jnp.where(is_new, with_elements(words, numbers), words)
         self.progress = Progress(last, noted, lengths)
 
-    def note_length(self, list_class: CapacityClass, length: Any) -> None:
-        """Note the length that a list has had."""
+    def note_length(self, list_class: CapacityClass, length: Any, node: Node) -> None:
+        """Note the length that a list has had, of which it has no bound.
+
+        Raises:
+            UnsupportedError: lists cannot grow.
+        """
+        if not self.grows:
+            raise refusal(UnsupportedError(_unbounded(node)))
         code, words, lengths = self.progress
         k = list_class.number
         self.noted.add(k)
@@ -298,6 +314,39 @@ class GraphLowering:
         """Note how long a list of a class gets at most, so that it has room for no more."""
         number = list_class.number
         self.bounds[number] = max(self.bounds.get(number, 0), most)
+        if not self.grows and self.capacities.get(number, most) < most:
+            self.capacities[number] = most
+            raise Repeat
+
+    # The most that integers can be, which bounds the trips of loops that count them down
+    def note_most(self, x: Any, most: int | None) -> None:
+        """Note the most that a traced integer, or each of an array, can be; None: not known."""
+        x = x.value if isinstance(x, Maybe) else x
+        if most is not None:
+            self._most[id(x)] = x, most
+
+    def most_of(self, x: Any) -> int | None:
+        """Return the most that an integer, or each of an array, can be; None if not known."""
+        if x is ZERO:
+            return 0
+        x = x.value if isinstance(x, Maybe) else x
+        if is_static(x):
+            return int(np.max(x)) if x.size and x.dtype.kind in "iu" else None
+        return self._most[id(x)][1] if id(x) in self._most else None
+
+    def note_most_element(self, list_class: CapacityClass, most: int | None) -> None:
+        """Note the most that an integer in a list can be."""
+        number = list_class.number
+        before = self._most_elements.get(number, most)
+        # Zeros are read where there is no element
+        known = None if most is None or before is None else max(most, before, 0)
+        self._most_elements[number] = known
+
+    def most_element(self, list_class: CapacityClass | None) -> int | None:
+        """Return the most that an integer in a list of a class can be; None if not known."""
+        if list_class is None or self.grows:  # lists that grow may come from another run
+            return None
+        return self._most_elements.get(list_class.number)
 
     def has_room(self, number: int, progress: Progress) -> Any:
         """Return whether no list of a class has lost an element so far."""
@@ -325,6 +374,8 @@ class GraphLowering:
 
         The levels of a nest of loops share what a list takes.
         """
+        if not self.grows:
+            return self.bounds.get(list_class.number, LEAST_CAPACITY)
         if isinstance(without_maybe(type.element), HostType):
             return LEAST_CAPACITY  # of what, is not known: it may be segments of megabytes
         size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(element))
@@ -403,12 +454,14 @@ class GraphLowering:
 
     def operands_of(self, node: Node, operands: Sequence[Any]) -> list[Any]:
         """Return the operands of a node, with a list of its own for each empty one."""
-        return [
-            self.fit(x, node.operands[k].type, self.classes.of_use(node, k))
-            if isinstance(x, NewList) and node.op is not lists.list_new
-            else x
-            for k, x in enumerate(operands)
-        ]
+
+        def with_list(k: int, x: Any) -> Any:
+            if not isinstance(x, NewList) or node.op is lists.list_new:
+                return x
+            value = self.fit(x, node.operands[k].type, self.classes.of_use(node, k))
+            return DeviceList(value.items, value.length, 0)
+
+        return [with_list(k, x) for k, x in enumerate(operands)]
 
 
 def _length(value: Value) -> Dim | None:
@@ -421,6 +474,16 @@ _STACKED = (
     "of XLA have arrays of known shapes only.\n"
     '  To fix it: run this function with backend="native".'
 )
+
+
+def _unbounded(node: Node) -> str:
+    what = "the tape of the loop" if node.op is while_ else f"the list of {node.op.name}"
+    return explain(
+        f'backend="jax": JAX is tracing this call, and {what}{at(node.source)} has no bound: the '
+        "program cannot be run once more with more room for it.",
+        cure="bound the trips: wend.while_loop(…, maximum_iterations=n), or count them in the test "
+        "of the loop; or keep a fixed number of records: memory=wend.Checkpoints(n).",
+    )
 
 
 def unsized(value: Any) -> Any:

@@ -45,12 +45,22 @@ def lower_map(
     mapped, others = operands[: len(p.mapped)], operands[len(p.mapped) :]
     starts, invariants = others[: len(p.starts)], others[len(p.starts) :]
     count = next(jnp.shape(x)[0] for x in mapped if not isinstance(x, DeviceList))
+    most_mapped = [
+        ctx.most_element(ctx.classes.of_use(node, k))
+        if isinstance(x, DeviceList)
+        else ctx.most_of(x)
+        for k, x in enumerate(mapped)
+    ]
+    most_results: list[int | None] = []
 
     def compute(
         elements: Sequence[Any], progress: Progress, invariants: Sequence[Any]
     ) -> tuple[Progress | None, list[Any]]:
         with ctx.scope(progress), ctx.masked(jnp.bool_(True) if ctx.active is None else ctx.active):
+            for element, most in zip(elements, most_mapped, strict=True):
+                ctx.note_most(element, most)
             results = lower_region(ctx, p.body, [*elements, *invariants])
+            most_results[:] = map(ctx.most_of, results)
             fitted = [
                 ctx.fit(x, result.type, ctx.classes.of_use(p.body, k))
                 for k, (x, result) in enumerate(zip(results, p.body.results, strict=True))
@@ -75,13 +85,17 @@ def lower_map(
         progress, values = run(rows, ctx.progress, invariants)
     ctx.progress = ctx.progress if progress is None else progress
     remaining, results = iter(starts), []
-    for form, value in zip(p.forms, values, strict=True):
+    for k, (form, value) in enumerate(zip(p.forms, values, strict=True)):
         if form == LIST:
+            list_class = ctx.classes.of(node.results[k])
+            assert list_class is not None
+            ctx.note_most_element(list_class, most_results[k])
             results.append(_list_of(value, count))
         elif form == SUM:
             start = next(remaining)
             results.append(add_values(start, value) if count else start)
         else:
+            ctx.note_most(value, most_results[k])
             results.append(value)
     return results
 

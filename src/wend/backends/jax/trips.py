@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from wend.backends.jax.values import is_static
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Op
 from wend.ops import creating, elementwise, lists
-from wend.ops.control import WhileParts
+from wend.ops.control import CallParts, IfParts, WhileParts, call, if_
 
 _COMPARISONS = {
     elementwise.lt: "lt",
@@ -24,6 +26,14 @@ _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _READS = {lists.list_get, lists.list_len, lists.list_zeros, lists.list_add, lists.list_stack}
 
 
+# What params of branches and callees stand for
+Outer: TypeAlias = Mapping[Value, Value]
+_NOTHING: Outer = MappingProxyType({})
+
+# The most that an integer of the lowering can be; None if that is not known
+MostOf: TypeAlias = Callable[[Any], int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Trips:
     """The facts about a loop that are known while lowering.
@@ -32,13 +42,17 @@ class Trips:
         count: the number of trips; None if only the run knows.
         most: the most trips that it can make; None if there is no bound.
         finals: the values of counters after the loop, by the position of the result.
+        most_finals: the most that these can be, where only the run knows them.
         pushes: how often a trip's `before` and its `after` push onto a list of the carry.
+        pops: how often they pop from one.
     """
 
     count: int | None = None
     most: int | None = None
     finals: Mapping[int, Any] = field(default_factory=dict)
+    most_finals: Mapping[int, int] = field(default_factory=dict)
     pushes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    pops: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def has_bound(self) -> bool:
@@ -63,18 +77,30 @@ class Countdown:
     step: int
 
 
-def find_trips(w: WhileParts, operands: Sequence[Any]) -> Trips:
-    """Return what is known of a loop that counts by constants up or down to a known bound."""
+def find_trips(w: WhileParts, operands: Sequence[Any], most_of: MostOf) -> Trips:
+    """Return what is known of a loop that counts by constants up or down to a known bound.
+
+    Args:
+        w: the loop.
+        operands: its operands.
+        most_of: returns the most that an integer can be, None if that is not known.
+    """
     steps = {k: step for k in range(len(w.carry)) if (step := _step(w, k, operands)) is not None}
-    pushes = {k: counts for k in range(len(w.carry)) if (counts := _pushes(w, k)) is not None}
+    pushes, pops = _changes(w, lists.list_push), _changes(w, lists.list_pop)
     count = _count(w.predicate, w, operands, steps)
+    results = {k: w.forwarded.index(w.before_carry[k]) for k in steps}
     if count is None:
-        return Trips(most=_most(w, operands, steps), pushes=pushes)
+        most = _most(w, operands, most_of)
+        most_finals = {
+            results[k]: int(operands[k]) + max(step, 0) * most
+            for k, step in steps.items()
+            if most is not None
+        }
+        return Trips(None, most, {}, most_finals, pushes, pops)
     finals = {
-        w.forwarded.index(w.before_carry[k]): operands[k] + operands[k].dtype.type(count * step)
-        for k, step in steps.items()
+        results[k]: operands[k] + operands[k].dtype.type(count * step) for k, step in steps.items()
     }
-    return Trips(count, count, finals, pushes)
+    return Trips(count, count, finals, {}, pushes, pops)
 
 
 def _constant(value: Value, params: Sequence[Value], invariants: Sequence[Any]) -> int | None:
@@ -107,11 +133,14 @@ def _addend(w: WhileParts, k: int, invariants: Sequence[Any]) -> int | None:
     return addend if start is param else None
 
 
-def _sum(value: Value, params: Sequence[Value], invariants: Sequence[Any]) -> tuple[Value, int]:
+def _sum(
+    value: Value, params: Sequence[Value], invariants: Sequence[Any], outer: Outer = _NOTHING
+) -> tuple[Value, int]:
     """Return a value as another one plus a constant."""
+    value, outer = _origin(value, outer)
     node = value.node
     if node is not None and node.op in (elementwise.add, elementwise.sub):
-        left, right = node.operands
+        left, right = (_origin(operand, outer)[0] for operand in node.operands)
         addend = _constant(right, params, invariants)
         if addend is not None:
             return left, -addend if node.op is elementwise.sub else addend
@@ -125,7 +154,7 @@ def find_countdown(w: WhileParts, get: Node, invariants: Sequence[Any]) -> Count
     """Return how a loop counts the positions down at which it reads a list from outside."""
     list, index = get.operands
     for params, carry in (
-        (w.before_invariants, dict(zip(w.before_carry, range(len(w.carry)), strict=True))),
+        (w.before_invariants, _carry(w)),
         (w.after_invariants, _forwarded_carry(w)),
     ):
         start, offset = _sum(index, params, invariants)
@@ -137,6 +166,11 @@ def find_countdown(w: WhileParts, get: Node, invariants: Sequence[Any]) -> Count
     return None
 
 
+def _carry(w: WhileParts) -> Mapping[Value, int]:
+    """Return the positions in the carry of what `before` takes."""
+    return dict(zip(w.before_carry, range(len(w.carry)), strict=True))
+
+
 def _forwarded_carry(w: WhileParts) -> Mapping[Value, int]:
     """Return the positions in the carry of what `after` takes as it is."""
     return {
@@ -146,16 +180,95 @@ def _forwarded_carry(w: WhileParts) -> Mapping[Value, int]:
     }
 
 
-def _most(w: WhileParts, operands: Sequence[Any], steps: Mapping[int, int]) -> int | None:
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A comparison that holds before each trip, but perhaps the first.
+
+    Attributes:
+        comparison: its name.
+        left, right: what it compares.
+        outer: what params of branches and callees stand for.
+        is_after: `after` computes it, for the trip that follows.
+    """
+
+    comparison: str
+    left: Value
+    right: Value
+    outer: Outer
+    is_after: bool
+
+
+def _most(w: WhileParts, operands: Sequence[Any], most_of: MostOf) -> int | None:
     """Return how many trips a loop makes at most, if one of its tests counts them."""
-    pending, counts = [w.predicate], []
+    counts = [_most_by(test, w, operands, most_of) for test in _tests(w)]
+    return min((count for count in counts if count is not None), default=None)
+
+
+def _tests(w: WhileParts) -> Iterator[_Test]:
+    """Return the comparisons that all hold where a loop makes a trip."""
+    predicate, is_after = w.predicate, False
+    if predicate in w.before_carry:  # what the trip before has computed
+        predicate, is_after = w.next_carry[w.before_carry.index(predicate)], True
+    pending: list[tuple[Value, Outer]] = [(predicate, {})]
     while pending:
-        value = pending.pop()
-        if value.node is not None and value.node.op is elementwise.bit_and:
-            pending += value.node.operands
-        elif (count := _count(value, w, operands, steps)) is not None:
-            counts.append(count)
-    return min(counts, default=None)
+        value, outer = _origin(*pending.pop())
+        node = value.node
+        if node is None:
+            continue
+        if node.op is elementwise.bit_and:
+            pending += [(operand, outer) for operand in node.operands]
+        elif node.op is if_ and len(node.regions) == 2 and node.operands[0].tensor.dtype == bool:
+            branches, k = IfParts.of(node).branches, node.results.index(value)
+            if _is_false(branches[0].results[k]):  # `and`
+                inside = dict(zip(branches[1].params, node.operands[1:], strict=True))
+                pending += [(node.operands[0], outer)]
+                pending += [(branches[1].results[k], {**outer, **inside})]
+        elif node.op in _COMPARISONS:
+            (left, right), name = node.operands, _COMPARISONS[node.op]
+            yield _Test(name, left, right, outer, is_after)
+            yield _Test(_SWAPPED[name], right, left, outer, is_after)
+
+
+def _origin(value: Value, outer: Outer) -> tuple[Value, Outer]:
+    """Return what a param of a branch or a callee stands for, and what a call computes."""
+    while True:
+        if value in outer:
+            value = outer[value]
+        elif value.node is not None and value.node.op is call:
+            callee = CallParts.of(value.node).callee
+            outer = {**outer, **dict(zip(callee.params, value.node.operands, strict=True))}
+            value = callee.results[value.node.results.index(value)]
+        else:
+            return value, outer
+
+
+def _is_false(value: Value) -> bool:
+    node = value.node
+    return node is not None and node.op is creating.constant and not node.attrs["value"].any()
+
+
+def _most_by(test: _Test, w: WhileParts, operands: Sequence[Any], most_of: MostOf) -> int | None:
+    """Return how many trips a loop makes at most by one of its tests."""
+    invariants = operands[len(w.carry) :]
+    params = w.after_invariants if test.is_after else w.before_invariants
+    counters = _forwarded_carry(w) if test.is_after else _carry(w)
+    left, offset = _sum(test.left, params, invariants, test.outer)
+    right, _ = _origin(test.right, test.outer)
+    bound = _constant(right, params, invariants)
+    if bound is None and right in params and test.comparison in ("lt", "le"):
+        bound = most_of(invariants[params.index(right)])
+    if left not in counters or bound is None:
+        return None
+    start = operands[counters[left]]
+    step = _addend(w, counters[left], invariants)
+    if not step or (step > 0) != (test.comparison in ("lt", "le")):
+        return None
+    is_known = is_static(start) and np.ndim(start) == 0 and start.dtype.kind in "iu"
+    first = int(start) if is_known else most_of(start) if step < 0 else None
+    if first is None:
+        return None
+    stop = bound if test.comparison in ("lt", "gt") else bound + (1 if step > 0 else -1)
+    return len(range(first + offset, stop, step)) + test.is_after
 
 
 def _count(
@@ -181,18 +294,22 @@ def _count(
     return len(range(start, stop, step))
 
 
-def _pushes(w: WhileParts, k: int) -> tuple[int, int] | None:
-    """Count the pushes of a trip onto a list that is not changed otherwise."""
-    first = _follow(w.before, w.before_carry[k])
-    if first is None or first[1] == 0:
-        return None
-    second = _follow(w.after, w.after_forwarded[first[1] - 1])
-    return (first[0], second[0]) if second is not None and second[1] == k else None
+def _changes(w: WhileParts, op: Op) -> Mapping[int, tuple[int, int]]:
+    """Count the pushes, or pops, of a trip for each list of the carry that changes by no others."""
+    changes = {}
+    for k in range(len(w.carry)):
+        first = _follow(w.before, w.before_carry[k], op)
+        if first is None or first[1] == 0:
+            continue
+        second = _follow(w.after, w.after_forwarded[first[1] - 1], op)
+        if second is not None and second[1] == k:
+            changes[k] = first[0], second[0]
+    return changes
 
 
-def _follow(region: Graph, value: Value) -> tuple[int, int] | None:
-    """Return how often a list is pushed onto, and the result that it becomes."""
-    pushes = 0
+def _follow(region: Graph, value: Value, op: Op) -> tuple[int, int] | None:
+    """Return how often a list is pushed onto, or popped, and the result that it becomes."""
+    count = 0
     while True:
         writers: list[Node] = [
             node for node in region.nodes if value in node.operands and node.op not in _READS
@@ -201,8 +318,8 @@ def _follow(region: Graph, value: Value) -> tuple[int, int] | None:
         if len(writers) + len(positions) != 1:
             return None
         if positions:
-            return pushes, positions[0]
+            return count, positions[0]
         (node,) = writers
-        if node.op is not lists.list_push or node.operands[1] is value:
+        if node.op is not op or value in node.operands[1:]:
             return None
-        pushes, value = pushes + 1, node.results[0]
+        count, value = count + 1, node.results[0]

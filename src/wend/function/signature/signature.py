@@ -526,7 +526,7 @@ def _cure_of_unkeyed(value: Any, path: str) -> str:
             name = type(value).__name__
             return f"pass {plain}({path}): {name}, a subclass of {kind.__name__}, is no pytree."
     if type(value).__module__.startswith("jax."):
-        return "JAX is tracing this call: let it see one operation, wend.interop.jax.as_jax(f)."
+        return 'JAX is tracing this call: use wend.interop.jax.as_jax(f), or backend="jax".'
     if isinstance(value, set):
         return "pass a frozenset, whose items are part of the signature; or a list."
     if not isinstance(value, np.ndarray) and shares_memory(value):

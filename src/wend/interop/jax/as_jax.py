@@ -36,7 +36,7 @@ def _as_weak(x: Any) -> Any:
     return as_weak(x) if np.dtype(x.dtype) in PYTHON_DTYPES.values() else x
 
 
-_JAX = Bridge(
+BRIDGE = Bridge(
     name="as_jax",
     compiler="XLA",
     arrays="arrays of JAX",
@@ -57,6 +57,8 @@ _JAX = Bridge(
 
 def as_jax(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function for JAX programs that runs a wend function as native code.
+
+    With `backend="jax"` XLA compiles it as a part of the program around, for any device.
 
     It works under `jax.jit`, `grad`, `jvp`, `vjp`, `linearize`, `hessian`, `vmap`, `scan` and
     `checkpoint`, in any nesting and to any order: loops whose trip count depends on the data have
@@ -88,4 +90,4 @@ def as_jax(fun: Callable[..., Any]) -> Callable[..., Any]:
         >>> round(float(jax.jit(jax.grad(as_jax(root)))(4.0)), 4)
         0.25
     """
-    return bridged(_JAX, fun)
+    return bridged(BRIDGE, fun)

@@ -1,4 +1,7 @@
-"""Calls of wend functions by XLA: a handler of its foreign function interface, or a callback."""
+"""Calls of wend functions by XLA: a handler of its foreign function interface, or a callback.
+
+With `backend="jax"` there is no call: the function is a part of XLA's program.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from wend.backends.jax.boundary import BOUNDARY
+from wend.backends.jax.executable import inline
 from wend.base.locks import Rank, lock_of
 from wend.interop.flat_function import ArrayType, FlatFunction
 from wend.interop.jax import ffi_types as ffi
@@ -21,6 +26,14 @@ _TARGET = "wend_call"
 
 _functions = NumberedFunctions()  # that programs of XLA call in this process
 _LOCK = lock_of(Rank.BRIDGES)  # XLA keeps the first handler that is registered
+
+
+def call_on_device(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:
+    """Compute a wend function as a part of the program that XLA compiles."""
+    traced, lazy = function.concrete.traced, function.concrete.compiled.entry("jax").lazy
+    arguments = [*operands, *traced.arguments((), BOUNDARY)]
+    results: Sequence[Any] = inline(lazy.optimized, arguments)
+    return results[: len(function.result_types)]
 
 
 def call_from_host(function: FlatFunction, operands: Sequence[Any]) -> Sequence[Any]:

@@ -9,17 +9,18 @@ derivative call is self-contained: its residuals are the operands (D42).
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax._src import config  # to no longer check what varies, as `shard_map(check_vma=False)`
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from wend.interop.flat_function import FlatFunction
-from wend.interop.jax.calling import call_from_host, call_in_place
+from wend.interop.jax.calling import call_from_host, call_in_place, call_on_device
 
 wend_call = Primitive("wend_call")
 wend_linear = Primitive("wend_linear")
@@ -82,10 +83,32 @@ def _compute_linear(call: Any, *operands: Any, callee: FlatFunction, wrt: tuple[
     return call(callee.tangents(wrt), operands)
 
 
-for _primitive, _compute in ((wend_call, _compute_call), (wend_linear, _compute_linear)):
-    for _call, _platform in ((call_from_host, None), (call_in_place, "cpu")):
-        _rule = mlir.lower_fun(functools.partial(_compute, _call), multiple_results=True)
-        mlir.register_lowering(_primitive, _rule, platform=_platform)
+_COMPUTE: dict[Primitive, Callable[..., Any]] = {
+    wend_call: _compute_call,
+    wend_linear: _compute_linear,
+}
+
+
+def _lower(primitive: Primitive, compute: Callable[..., Any], platform: str | None) -> None:
+    """Register the lowering of a primitive, for a platform, or for all others."""
+    call = call_from_host if platform is None else call_in_place
+    call_rule = mlir.lower_fun(functools.partial(compute, call), multiple_results=True)
+    inline_rule = mlir.lower_fun(functools.partial(compute, call_on_device), multiple_results=True)
+
+    def lower(ctx: Any, *operands: Any, callee: FlatFunction, **params: Any) -> Any:
+        if callee.backend != "jax":
+            return call_rule(ctx, *operands, callee=callee, **params)
+        # Loops start from constants, which vary over no axis of a mesh: so nothing does in there
+        avals = [jax.core.ShapedArray(x.shape, x.dtype) for x in ctx.avals_in]
+        with config._check_vma(False):
+            return inline_rule(ctx.replace(avals_in=avals), *operands, callee=callee, **params)
+
+    mlir.register_lowering(primitive, lower, platform=platform)
+
+
+for _primitive, _compute in _COMPUTE.items():
+    for _platform in (None, "cpu"):
+        _lower(_primitive, _compute, _platform)
 
 
 @functools.lru_cache(maxsize=256)
@@ -95,6 +118,10 @@ def _jitted(primitive: Any, params: tuple[tuple[str, Any], ...]) -> Any:
 
 def _run_alone(primitive: Any, *operands: Any, **params: Any) -> Any:
     """Run a primitive outside of `jax.jit`."""
+    compute = _COMPUTE[primitive]
+    if params["callee"].backend == "jax" and not any(_varying(jax.typeof(x)) for x in operands):
+        # The host sees how the run ends, so tapes may grow
+        return compute(lambda function, arrays: function.run_on("jax", arrays), *operands, **params)
     return _jitted(primitive, tuple(params.items()))(*operands)
 
 

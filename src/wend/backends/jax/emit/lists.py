@@ -57,9 +57,14 @@ def push(
     list_class = ctx.classes.of_use(node, 0)
     length = list.length + jnp.int32(1)
     size = None if list.size is None else list.size + 1
-    if not (is_checked_later and list_class in ctx.live_classes):
-        assert list_class is not None
-        ctx.note_length(list_class, length)
+    assert list_class is not None
+    ctx.note_most_element(list_class, ctx.most_of(operands[1]))
+    if size is not None and not ctx.grows:
+        ctx.bound(list_class, size)
+    elif not (is_checked_later and list_class in ctx.live_classes) and not (
+        list_class in ctx.bounded_classes and not ctx.grows
+    ):
+        ctx.note_length(list_class, length, node)
     if isinstance(element, TapeSegment):
         return DeviceList(offload.push(ctx, node, list, element), length, size)
     if list.row is None:
@@ -101,11 +106,16 @@ def _get(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
         return offload.get(ctx, node, list, jnp.asarray(index))
     index = jnp.asarray(index)
     is_known = node.attrs.get("in_bounds")
-    return element_at(list.items, index if is_known else _position(ctx, node, list, index))
+    element = element_at(list.items, index if is_known else _position(ctx, node, list, index))
+    ctx.note_most(element, ctx.most_element(ctx.classes.of_use(node, 0)))
+    return element
 
 
 def _set(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     list, index, element = operands
+    list_class = ctx.classes.of_use(node, 0)
+    assert list_class is not None
+    ctx.note_most_element(list_class, ctx.most_of(element))
     position = _position(ctx, node, list, index)
     items = _with_element(list.items, position, _fitted(ctx, node, 2, element))
     return DeviceList(items, list.length, list.size)
@@ -151,6 +161,7 @@ def _unstack(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     count = x.shape[0]
     list_class = ctx.classes.of(node.results[0])
     assert list_class is not None
+    ctx.note_most_element(list_class, ctx.most_of(operands[0]))
     value = DeviceList(x, jnp.int32(count), count)
     if count == 0:
         value = DeviceList(jnp.zeros((1, *x.shape[1:]), x.dtype), jnp.int32(0), 0)
