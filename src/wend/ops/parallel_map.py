@@ -4,8 +4,9 @@ Its operands are the mapped ones, where the sums start, and the invariants. A ma
 array, whose first axis counts the elements, or a list of them. The region takes an element of each
 mapped operand, then the invariants.
 
-Who records it may say how many lanes and threads there are at most. Both change no result. An
-error tells the number of the element, unless the elements are not `numbered` as the user counts.
+Who records it may say how many lanes and threads there are at most, and how many elements are
+computed together. This changes no result. An error tells the number of the element, unless the
+elements are not `numbered` as the user counts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from wend.ops.control import as_seen_outside, check_arguments, outer_symbols
 # the sum starts plus all of them, in the order of the elements
 STACK, LIST, SUM = "stack", "list", "sum"
 # The attributes that say how many of them there are at most
-LIMITS = ("lanes", "threads")
+CHUNK = "chunk"  # how many elements are computed together
+LIMITS = ("lanes", "threads", CHUNK)
 
 
 def element_type(type: Type) -> Type:
@@ -62,6 +64,7 @@ def _infer(
     regions: Sequence[Graph],
     lanes: int | None = None,
     threads: int | None = None,
+    chunk: int | None = None,
     numbered: bool = True,
 ) -> tuple[Type, ...]:
     (body,) = regions
@@ -116,8 +119,8 @@ class ParallelMapParts:
     """The parts of a `parallel_map` node.
 
     `forms` tells of each result whether it is a stack, a list or a sum; `limits` has how many
-    `lanes` and `threads` there are at most, where that is said; `is_numbered` whether errors tell
-    the positions of elements.
+    `lanes` and `threads` there are at most, and how many elements a `chunk` has, where that is
+    said; `is_numbered` whether errors tell the positions of elements.
     """
 
     mapped: tuple[Value, ...]

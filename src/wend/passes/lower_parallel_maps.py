@@ -58,16 +58,16 @@ def _lowered(graph: Graph, stays: Callable[[Node], bool]) -> Graph:
             return copy.results
         b = Build(graph.name)
         b.nodes, b.source = nodes, node.source
-        results = _append_loop(b, ParallelMapParts.of(copy), copy)
-        results = [b.refine(x, old.type) for x, old in zip(results, copy.results, strict=True)]
+        results = append_loop(b, copy, Remark(lanes=1, obstacle=obstacle(copy)))
         keep_names(copy.results, results)
         return results
 
     return rewrite_nodes(graph, lower)
 
 
-def _append_loop(b: Build, p: ParallelMapParts, node: Node) -> list[Value]:
-    """Append the loop over the elements, and return its results as those of the node."""
+def append_loop(b: Build, node: Node, remark: Remark | None = None) -> list[Value]:
+    """Append a loop over the elements of a map, and return its results as those of the map."""
+    p = ParallelMapParts.of(node)
     lists = [x if isinstance(x.type, ListType) else b.list_unstack(x) for x in p.mapped]
     fixed = [_count(b, p.mapped), *lists, *p.invariants]
     types = [result.type for result in node.results]
@@ -102,12 +102,13 @@ def _append_loop(b: Build, p: ParallelMapParts, node: Node) -> list[Value]:
         before.finish([predicate, *before.params[:carry]]),
         after.finish([after.add(index, after.integer(1)), *following]),
     )
-    loop.remark = Remark(lanes=1, obstacle=obstacle(node))
+    loop.remark = remark
     operands = [*p.mapped, *p.invariants]
-    return [
+    results = [
         _stacked(b, list, type, operands) if form == STACK else list
         for form, list, type in zip(p.forms, loop.results[1:], types, strict=True)
     ]
+    return [b.refine(x, type) for x, type in zip(results, types, strict=True)]
 
 
 def _count(b: Build, mapped: Sequence[Value]) -> Value:

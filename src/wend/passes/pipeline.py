@@ -16,6 +16,7 @@ from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
 from wend.passes.batch_maps import batch_maps, batch_maps_around_lanes
+from wend.passes.bound_maps import bound_maps
 from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.chunk_maps import chunk_maps
 from wend.passes.cse import cse
@@ -60,6 +61,7 @@ OPTIMIZE: Sequence[Transform] = (
     hoist_states,
     distribute_loops,
     fuse_maps,
+    bound_maps,
     flatten_maps,
     batch_maps,
     lower_parallel_maps,
@@ -85,7 +87,7 @@ OPTIMIZE_AROUND_MAPS: Sequence[Transform] = tuple(
 # Before a run whose elements tell their numbers: loops stay whole and as they are
 IN_ORDER: Sequence[Transform] = (inline_calls, canonicalize_loops, dce, unshare_regions)
 # Of `OPTIMIZE`, those after which sums may be computed in another order.
-REORDERS_SUMS: Sequence[Transform] = (distribute_loops, batch_maps, push_out)
+REORDERS_SUMS: Sequence[Transform] = (distribute_loops, bound_maps, batch_maps, push_out)
 
 
 def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:

@@ -202,13 +202,6 @@ def test_chunks_of_a_number_that_only_the_run_knows():
     same(fun(np.array([1.0, 8.0, 9.0])), [0, 3, 4])
 
 
-def test_chunks_bound_the_memory():
-    """What is computed together has the first axis of a chunk."""
-    graph = traced(wend.vmap(lambda x: np.exp(x @ x), chunk_size=4), np.ones((10, 3)))
-    nodes = [node for node in graph.walk() if node.op.name == "parallel_map"]
-    assert sorted(node.operands[0].type.shape for node in nodes) == [(2, 3), (4, 3)]
-
-
 def test_explain_says_how_elements_run():
     fun = wend.vmap(halvings)
     fun(np.ones(40))

@@ -105,9 +105,9 @@ def vmap(
 
     def record(*args: Any, **kwargs: Any) -> Any:
         call = _VmapCall(what, fun, in_axes, axis_size, args, kwargs)
-        counts = zip(LIMITS, (lanes, threads), strict=True)
+        counts = zip(LIMITS, (lanes, threads, chunk_size), strict=True)
         limits = {name: int(count) for name, count in counts if count is not None}
-        return call.results(out_axes, chunk_size, limits)
+        return call.results(out_axes, limits)
 
     functools.update_wrapper(record, fun, updated=())
     del record.__wrapped__  # type: ignore[attr-defined]  # keywords are mapped over axis 0
@@ -228,7 +228,7 @@ class _VmapCall:
                 )
             )
 
-    def results(self, out_axes: Any, chunk_size: int | None, limits: Mapping[str, int]) -> Any:
+    def results(self, out_axes: Any, limits: Mapping[str, int]) -> Any:
         """Record the call, and return its result."""
         recording = current()
         assert recording is not None
@@ -248,7 +248,7 @@ class _VmapCall:
             for leaf, axis in zip(self.arguments.arrays, axes, strict=True)
         ]
         is_mapped = [axis is not None for axis in axes]
-        call = MappedCall(self.what, traced, leaves, is_mapped, self.axis_size, chunk_size, limits)
+        call = MappedCall(self.what, traced, leaves, is_mapped, self.axis_size, limits)
         numbers = numbered(traced.result_tree)
         parts = trees.flatten_deep(numbers, with_objects=True)[0]
         after = [  # constants in the result have no axes

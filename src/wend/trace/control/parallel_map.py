@@ -14,7 +14,6 @@ from wend.ir.types import Dim, symbols
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
 from wend.numpy.elementwise import where
-from wend.numpy.shaping import concatenate, reshape
 from wend.ops.effects import checked, raise_if
 from wend.ops.parallel_map import LIST, STACK, element_type, is_stackable
 from wend.passes.dce import select_results
@@ -37,8 +36,8 @@ class MappedCall:
         leaves: the array leaves of its arguments; the first axis of mapped ones counts elements.
         is_mapped: which of the leaves are mapped.
         size: the number of elements, where no leaf is mapped.
-        chunk_size: how many elements to compute together at most.
-        limits: how many lanes and threads there are at most, where the caller says.
+        limits: how many lanes and threads there are at most, and elements in a chunk, where the
+            caller says.
 
     Raises:
         VariableError: the function assigns to a variable.
@@ -52,7 +51,6 @@ class MappedCall:
         leaves: Sequence[Any],
         is_mapped: Sequence[bool],
         size: int | None,
-        chunk_size: int | None,
         limits: Mapping[str, int],
     ) -> None:
         outer = current()
@@ -61,8 +59,7 @@ class MappedCall:
         self.is_mapped = is_mapped
         self._refuse_changes()
         self.size, self.leaves = self._common_size(leaves, size)
-        self.chunk_size, self.limits = chunk_size, limits
-        self.first: Any = 0
+        self.limits = limits
 
     def _refuse_changes(self) -> None:
         for variable in self.traced.assigned:
@@ -143,51 +140,15 @@ class MappedCall:
         """
         mapped = [k for k in range(len(self.traced.result_types)) if k not in shared]
         results: dict[int, Any] = dict(zip(shared, self._record_shared(shared), strict=True))
-        record = self._record_in_order if self._needs_order() else self._record_node
-        if self.chunk_size is not None and record == self._record_node:
-            record = self._record_chunks
+        needs_order = self.traced.has_world and self._deferred is None
+        record = self._record_in_order if needs_order else self._record_node
         results.update(zip(mapped, record(mapped), strict=True))
         return [results[k] for k in range(len(self.traced.result_types))]
-
-    def _needs_order(self) -> bool:
-        """Return whether elements run one by one: for their effects, or in chunks of any number."""
-        is_chunked = self.chunk_size is not None and not isinstance(self.size, int)
-        return is_chunked or (self.traced.has_world and self._deferred is None)
 
     @cached_property
     def _deferred(self) -> Graph | None:
         """The function with a flag for checks, if it has some and no other effects."""
         return defer_checks(self.traced.graph) if has_checks(self.traced.graph) else None
-
-    def _record_chunks(self, results: Sequence[int]) -> list[Tracer]:
-        """Record a loop over chunks of the elements, and what is left over."""
-        size, chunk = self._static_size(), self.chunk_size
-        assert chunk is not None
-        mapped, count = self._mapped, size // chunk
-        rows = [reshape(x[: count * chunk], (count, chunk, *x.shape[1:])) for x in mapped]
-
-        def step(first: Any, parts: list[Any]) -> tuple[Any, list[Any]]:
-            return first + chunk, self._of(parts, chunk, first)._record_node(results)
-
-        _, stacked = scan(step, 0, rows)
-        whole = [reshape(x, (count * chunk, *x.shape[2:])) for x in stacked]
-        left = size - count * chunk
-        if not left:
-            return whole
-        remaining = self._of([x[count * chunk :] for x in mapped], left, count * chunk)
-        others = remaining._record_node(results)
-        return [concatenate(pair) for pair in zip(whole, others, strict=True)] if count else others
-
-    def _of(self, mapped: Sequence[Any], size: int, first: Any) -> MappedCall:
-        """Return the call for so many of the elements, from one on."""
-        remaining = iter(mapped)
-        leaves = [
-            next(remaining) if flag else leaf
-            for leaf, flag in zip(self.leaves, self.is_mapped, strict=True)
-        ]
-        call = MappedCall(self.what, self.traced, leaves, self.is_mapped, size, None, self.limits)
-        call.first = first
-        return call
 
     def _record_shared(self, shared: Sequence[int]) -> list[Tracer]:
         if not shared:
@@ -260,9 +221,7 @@ class MappedCall:
         body = region.finish_region([*values, *shapes, *flags], invariants, has_world=False)
         forms = [LIST if k in ragged else STACK for k in range(len(values))]
         forms += [STACK] * (len(shapes) + len(flags))
-        is_whole = isinstance(self.first, int) and self.first == 0
-        options = {**self.limits, **({} if is_whole else {"numbered": False})}
-        node = outer.b.parallel_map(mapped, [], invariants, body, forms, **options)
+        node = outer.b.parallel_map(mapped, [], invariants, body, forms, **self.limits)
         if flags:
             self._raise_first(outer.wrap(node.results[-1]))
         stacked = list(node.results[: len(values)])
@@ -282,7 +241,7 @@ class MappedCall:
         )
         with fails.active():
             first = reducing.argmax(flags)
-            fails.element = self.first + first
+            fails.element = first
             fails.frames.save()
             values = self._call(fails, [x[first] for x in self._mapped])
             # It takes the results, for an operation whose value nothing uses raises nothing
