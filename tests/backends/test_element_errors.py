@@ -263,20 +263,86 @@ def test_effects_happen_once(backend: str, capsys: Any) -> None:
 
 
 def test_python_is_not_called_again(backend: str) -> None:
-    calls = []
+    """What it gave is given again; JAX calls it from threads of its own, where nothing is noted."""
+    calls: list[int] = []
+    kept = np.zeros((6, 2, 2))
 
     def noted(x: Any) -> Any:
+        kept[...] = x  # an array that it changes in the next call
+        kept[4] -= 0.5 * np.eye(2)
         calls.append(1)
-        return x
+        return kept
 
     @wend.function(backend=backend)
     def fun(a: Any, n: Any) -> Any:
-        a = wend.py_function(noted, wend.TensorSpec(a.shape, a.dtype), a)
-        return wend.vmap(inverse)(a, n)
+        k = 0
+        while k < 3:
+            a = wend.py_function(noted, wend.TensorSpec(a.shape, a.dtype), a)
+            y = wend.vmap(two_operations)(a, n + 3 * k)
+            k += 1
+        return y
 
-    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
-        fun(*elements(6, [4]))
+    for _ in range(12):
+        a, n = elements(6, [])
+        a[4] = np.eye(2)
+        calls.clear()
+        with pytest.raises(np.linalg.LinAlgError, match="Singular") as caught:
+            fun(a, n)
+        assert len(calls) == 2
+        assert caught.value.__notes__[1:] == ["in element 4 of vmap"] * (backend != "jax")
+        a[4], n[5] = 9.0 * np.eye(2), 3
+        with pytest.raises(IndexError, match="index 9") as other:
+            fun(a, n)
+        assert other.value.__notes__[1:] == ["in element 5 of vmap"] * (backend != "jax")
+        n[5] = 0
+        fun(a, n)
+
+
+def test_draws_are_not_repeated(backend: str) -> None:
+    rng = np.random.default_rng(0)
+
+    @wend.function(backend=backend)
+    def fun(a: Any) -> Any:
+        n = np.where(np.arange(6) == rng.integers(0, 6), 9, 0)
+        return wend.vmap(two_operations)(a, n).sum() + rng.integers(0, 6)
+
+    a, _ = elements(6, [])
+    state = rng.bit_generator.state
+    expected = rng.integers(0, 6, 12)
+    rng.bit_generator.state = state
+    for at in expected:
+        with pytest.raises(IndexError, match="index 9") as caught:
+            fun(a)
+        assert caught.value.__notes__[1:] == [f"in element {at} of vmap"] * (backend != "jax")
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_derivatives_of_python_are_not_repeated(order: int, backend: str) -> None:
+    """The map that fails is that of the derivative, after Python has pulled back."""
+    calls: list[int] = []
+
+    def noted(x: Any) -> Any:
+        calls.append(1)
+        return x * x * x
+
+    def total(x: Any) -> Any:
+        return wnp.sum(wend.py_function(noted, wend.TensorSpec(x.shape, x.dtype), x))
+
+    for _ in range(order):
+        total = wend.grad(lambda x, f=total: wnp.sum(f(x)))
+
+    @wend.function(backend=backend)
+    def fun(x: Any) -> Any:
+        return wend.vmap(lambda d: np.linalg.inv(d * np.eye(2)).sum())(total(x))
+
+    x = np.arange(1.0, 7.0)
+    fun(x)
+    x[3] = 0.0
+    calls.clear()
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        fun(x)
     assert len(calls) == 1
+    assert caught.value.__notes__[1:] == ["in element 3 of vmap"] * (backend != "jax")
 
 
 @pytest.mark.parametrize("chunk_size", [1, 5, 6, 12, 20])

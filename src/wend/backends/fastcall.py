@@ -7,6 +7,7 @@ where they do not match the signature it returns `FALLBACK` and has no effect.
 from __future__ import annotations
 
 import ctypes
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -187,3 +188,36 @@ class FastCall(Protocol):
     def set_checks(self, checks: Sequence[GuardCheck]) -> None:
         """Set the checks on Python objects, which hold now; where one fails, calls fall back."""
         ...
+
+
+class FastCallWrapper(ABC):
+    """A fast call that acts around another one, from one Python frame.
+
+    Attributes:
+        call: takes the arguments; returns the results or `FALLBACK`.
+    """
+
+    def __init__(self, fast_call: FastCall) -> None:
+        self._fast_call = fast_call
+        self.call = self.call_or(lambda *args: FALLBACK)
+
+    @abstractmethod
+    def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a callable that also accepts keywords, and calls `otherwise` to fall back."""
+
+    @property
+    def has_stale_checks(self) -> bool:
+        """Return whether a check has failed since they were set."""
+        return self._fast_call.has_stale_checks
+
+    def stop(self) -> None:
+        """Fall back at every call from now on."""
+        self._fast_call.stop()
+
+    def set_guard(self, number: int, value: Any) -> None:
+        """Set the object that a guard expects."""
+        self._fast_call.set_guard(number, value)
+
+    def set_checks(self, checks: Sequence[GuardCheck]) -> None:
+        """Set the checks on Python objects, which hold now; where one fails, calls fall back."""
+        self._fast_call.set_checks(checks)

@@ -98,8 +98,8 @@ class BufferCall(Protocol):
     words: int
     call: Callable[..., int]
 
-    def error(self, failed: int, status: int) -> BaseException:
-        """Return the exception for a status that is not 0."""
+    def error(self, failed: int, status: int, inputs: Sequence[int]) -> BaseException:
+        """Return the exception for a status that is not 0, of a call of these inputs."""
         ...
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
-from wend.backends.protocol import Executable, Explains, FusedLoop, HoldsMemory
+from wend.backends.fastcall import CallSignature, FastCall
+from wend.backends.protocol import Executable, Explains, FastCallable, FusedLoop, HoldsMemory
 from wend.ir.graph import Node
 
 
@@ -34,3 +36,22 @@ class ExecutableWrapper(Explains, HoldsMemory):
 
     def peak_memory(self) -> int:
         return self._execute.peak_memory() if isinstance(self._execute, HoldsMemory) else 0
+
+
+class FastExecutableWrapper(ExecutableWrapper, FastCallable):
+    """An executable that acts around the fast calls of another one, too."""
+
+    def repays_fast_calls(self, calls: int) -> bool:
+        """Return whether a fast call of what it wraps is worth its setup."""
+        return isinstance(self._execute, FastCallable) and self._execute.repays_fast_calls(calls)
+
+    def fast_call(self, signature: CallSignature) -> FastCall | None:
+        """Return a fast call around that of what it wraps, if there is one."""
+        if not isinstance(self._execute, FastCallable):
+            return None
+        fast = self._execute.fast_call(signature)
+        return None if fast is None else self._around(fast, signature)
+
+    @abstractmethod
+    def _around(self, fast_call: FastCall, signature: CallSignature) -> FastCall:
+        """Return a fast call around another one."""

@@ -17,6 +17,7 @@ from wend.ir.op import Effect, Linear, Op, no_gradient
 from wend.ir.types import TOKEN, TensorType, TokenType, Type
 from wend.ops import creating
 from wend.ops.shapes import tensor_of
+from wend.runtime.host_results import NOTED
 
 
 class ErrorTemplate(Protocol):
@@ -110,7 +111,8 @@ def _infer_action(
 
 
 def _kernel_action(token: Any, *values: Any, action: HostAction, result: TensorType | None) -> Any:
-    x = action.run(values)
+    noted = NOTED.get()
+    x = action.run(values) if noted is None else noted.of(action.run, values)
     return token if result is None else (token, np.asarray(x, result.dtype)[()])
 
 

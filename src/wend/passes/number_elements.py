@@ -42,22 +42,18 @@ def errors_in_maps(graph: Graph) -> tuple[type[BaseException], ...]:
     return (*errors, IndexError) if any(x.op.traps for x in failing) else (*errors,)
 
 
-def number_elements(graph: Graph) -> Graph | None:
+def asks_python(graph: Graph) -> bool:
+    """Return whether a graph calls Python for what it computes."""
+    return not graph.ops.isdisjoint([effects.host_action, *FORWARD])
+
+
+def number_elements(graph: Graph) -> Graph:
     """Return a graph that raises the error of another one, with the numbers of the elements.
 
-    It prints nothing, and changes no variable. It is None where the graph calls Python for what it
-    computes: the call might give something else the next time.
+    It prints nothing, and changes no variable. It calls Python only for what it computes.
     """
     graph = strip_stores(inline_calls(lower_linear_blocks(graph)))
-    if any(map(_asks_python, graph.walk())):
-        return None
     return dce(lower_parallel_maps(_region(graph, 0)))
-
-
-def _asks_python(node: Node) -> bool:
-    if node.op is effects.host_action:
-        return len(node.results) > 1
-    return node.op in FORWARD
 
 
 def _region(region: Graph, around: int | None) -> Graph:
@@ -84,7 +80,7 @@ def _append(
     for node in nodes:
         b.source = node.source
         operands = [mapping[x] for x in node.operands]
-        if node.op.effect is Effect.WORLD:
+        if node.op.effect is Effect.WORLD and len(node.results) == 1:
             mapping[node.results[0]] = operands[0]
             continue
         if node.op is frame_state:

@@ -260,3 +260,27 @@ def test_errors_have_the_text_and_the_line() -> None:
     with pytest.raises(Exception, match=r"ValueError: -1.0 is negative\nraised at .*test_as_jax"):
         f(-1.0).block_until_ready()
     assert f(2.0) == 4.0
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda fun: as_jax(wend.vmap(fun)),
+        lambda fun: jax.jit(as_jax(wend.vmap(fun))),
+        lambda fun: jax.vmap(as_jax(fun)),
+        lambda fun: jax.grad(lambda a: as_jax(wend.vmap(fun))(a).sum()),
+    ],
+)
+def test_errors_in_maps_tell_the_first_element(form: Any) -> None:
+    table = np.linspace(0.5, 2.0, 3)
+    call = form(lambda a: np.linalg.inv(a).sum() * table[int(a[0, 1])])
+    a = np.stack([np.eye(2)] * 6)
+    jax.block_until_ready(call(a))
+    a[4] = 1.0
+    a[2, 0, 1] = 5.0
+    for _ in range(2):
+        with pytest.raises(Exception, match=r"IndexError: index 5 .*\n.*\nin element 2 of vmap"):
+            jax.block_until_ready(call(a))
+    a[2, 0, 1] = 0.0
+    with pytest.raises(Exception, match=r"LinAlgError: Singular.*\n.*\nin element 4 of vmap"):
+        jax.block_until_ready(call(a))

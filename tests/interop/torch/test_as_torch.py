@@ -189,3 +189,23 @@ def test_trees_are_arguments_of_compiled_programs() -> None:
     operands = [torch.tensor(x, dtype=torch.float64) for x in (2.0, 3.0, 5.0)]
     compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
     assert compiled(*operands).item() == run(*operands).item() == -20.0
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda fun: as_torch(wend.vmap(fun)),
+        lambda fun: torch.vmap(as_torch(fun)),
+        lambda fun: lambda a: as_torch(wend.vmap(fun))(a.requires_grad_()).sum().backward(),
+    ],
+)
+def test_errors_in_maps_tell_the_first_element(form: Any) -> None:
+    call = form(lambda a: np.linalg.inv(a).sum())
+    for _ in range(2):
+        a = torch.eye(2, dtype=torch.float64).repeat(6, 1, 1)
+        call(a)
+        a = a.detach()
+        a[4] = a[2] = 1.0
+        with pytest.raises(np.linalg.LinAlgError) as caught:
+            call(a)
+        assert caught.value.__notes__[-1] == "in element 2 of vmap"

@@ -134,7 +134,9 @@ class XlaHandler:
         self._tables = [np.zeros(64, np.int64)]  # a thread may still read one that was replaced
 
         def fail(frame: Any, number: int, failed: int, status: int) -> int | None:
-            return error(frame, self._calls[number].error(failed, status))
+            operands = frame.contents.operands
+            inputs = [operands.items[k].contents.data for k in range(operands.count)]
+            return error(frame, self._calls[number].error(failed, status, inputs))
 
         self._callbacks = _Run(run), _Fail(fail)
         self._shared = np.zeros(4, np.int64)

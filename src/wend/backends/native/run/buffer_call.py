@@ -71,8 +71,8 @@ class NativeBufferCall:
         self.entry: int = engine().trampoline.addresses[code.NAME]
         self.call = buffer_entry(owned)
 
-    def error(self, failed: int, status: int) -> BaseException:
-        """Return the exception for a status that is not 0."""
+    def error(self, failed: int, status: int, inputs: Sequence[int]) -> BaseException:
+        """Return the exception for a status that is not 0, of a call of these inputs."""
         return _error(self._workspaces, failed, status)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.fastcall import FALLBACK, CallSignature, FastCall, GuardCheck
+from wend.backends.fastcall import FALLBACK, CallSignature, FastCall, FastCallWrapper
 from wend.backends.native.run import workspace
-from wend.backends.protocol import Executable, FastCallable
-from wend.backends.wrapper import ExecutableWrapper
+from wend.backends.protocol import Executable
+from wend.backends.wrapper import FastExecutableWrapper
 from wend.base.errors import WendError, explain, listed
 
 
@@ -17,7 +16,7 @@ class OverrunError(WendError, MemoryError):
     """Compiled code wrote outside its own memory, which is a bug of wend."""
 
 
-class MemoryChecked(ExecutableWrapper, FastCallable):
+class MemoryChecked(FastExecutableWrapper):
     """An executable whose redzones are checked after each call."""
 
     def __init__(self, name: str, execute: Executable) -> None:
@@ -30,48 +29,28 @@ class MemoryChecked(ExecutableWrapper, FastCallable):
         finally:
             check(self._name)
 
-    def repays_fast_calls(self, calls: int) -> bool:
-        """Return whether a fast call of what it wraps is worth its setup."""
-        return isinstance(self._execute, FastCallable) and self._execute.repays_fast_calls(calls)
-
-    def fast_call(self, signature: CallSignature) -> FastCall | None:
-        """Return a fast call that checks the redzones after each call."""
-        if not isinstance(self._execute, FastCallable):
-            return None
-        fast = self._execute.fast_call(signature)
-        return None if fast is None else _CheckedFastCall(self._name, fast)
+    def _around(self, fast_call: FastCall, signature: CallSignature) -> FastCall:
+        return _CheckedFastCall(fast_call, self._name)
 
 
-@dataclass(frozen=True, slots=True)
-class _CheckedFastCall:
-    name: str
-    fast_call: FastCall
+class _CheckedFastCall(FastCallWrapper):
+    """A fast call after which the redzones are checked."""
 
-    @property
-    def has_stale_checks(self) -> bool:
-        return self.fast_call.has_stale_checks
-
-    def call(self, *args: Any) -> Any:
-        try:
-            return self.fast_call.call(*args)
-        finally:
-            check(self.name)
+    def __init__(self, fast_call: FastCall, name: str) -> None:
+        self._name = name
+        super().__init__(fast_call)
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        def call_checked(*args: Any, **kwargs: Any) -> Any:
-            outcome = FALLBACK if kwargs else self.call(*args)
+        call, name = self._fast_call.call, self._name
+
+        def call_checked_or(*args: Any, **kwargs: Any) -> Any:
+            try:
+                outcome = FALLBACK if kwargs else call(*args)
+            finally:
+                check(name)
             return otherwise(*args, **kwargs) if outcome is FALLBACK else outcome
 
-        return call_checked
-
-    def stop(self) -> None:
-        self.fast_call.stop()
-
-    def set_checks(self, checks: Sequence[GuardCheck]) -> None:
-        self.fast_call.set_checks(checks)
-
-    def set_guard(self, number: int, value: Any) -> None:
-        self.fast_call.set_guard(number, value)
+        return call_checked_or
 
 
 def check(name: str) -> None:
