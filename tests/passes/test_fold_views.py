@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wend
+from tests.helpers.differences import central_differences
 from tests.helpers.graphs import traced
 from tests.passes.test_trim_loops import function
 from wend.autodiff.vjp import joint
@@ -98,20 +99,9 @@ def check(program: Any, shape: tuple[int, ...], trips: int) -> None:
                 continue
             assert found == pytest.approx(expected, rel=1e-14)
             for k, grad in enumerate(wend.function(wend.grad(program, (0, 1)))(x, weights)):
-                np.testing.assert_allclose(grad, slope(program, k, x, weights), atol=1e-7)
-
-
-def slope(program: Any, k: int, *args: Any) -> Any:
-    """Return the gradient by central differences; the programs are of degree two."""
-    result = np.zeros_like(args[k])
-    for place in np.ndindex(result.shape):
-        ends = []
-        for step in (1e-3, -1e-3):
-            moved = [x.copy() for x in args]
-            moved[k][place] += step
-            ends.append(program(*moved))
-        result[place] = (ends[0] - ends[1]) / 2e-3
-    return result
+                # The programs are of degree two
+                slope = central_differences(program, k, x, weights, step=1e-3)
+                np.testing.assert_allclose(grad, slope, atol=1e-7)
 
 
 @given(

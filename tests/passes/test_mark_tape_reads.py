@@ -10,17 +10,7 @@ import numpy as np
 import pytest
 
 import wend
-from tests.backends.native.analysis.test_affine_positions_of_tapes import (
-    counted,
-    counted_from_one,
-    not_empty_before,
-    of_arrays,
-    pushed_sometimes,
-    pushed_twice,
-    until,
-    with_branch,
-    with_break,
-)
+from tests.helpers.tape_programs import LOOPS, PROGRAMS_WITH_LISTS
 from wend.backends.build import passes_of
 from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Graph, Node
@@ -84,13 +74,7 @@ def marked(f: Callable[..., Any], *args: Any) -> Graph:
     return mark_tape_reads(run_passes(graph, passes_of("numpy")))
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        *(until, counted, with_break, with_branch, of_arrays),
-        *(nested, nested_with_breaks, in_a_branch, three_deep),
-    ],
-)
+@pytest.mark.parametrize("f", [*LOOPS, nested, nested_with_breaks, in_a_branch, three_deep])
 def test_backward_loops_read_what_there_is(f: Callable[..., Any]) -> None:
     graph = marked(wend.grad(f), 2.2)
     reads = reads_of(graph)
@@ -98,7 +82,7 @@ def test_backward_loops_read_what_there_is(f: Callable[..., Any]) -> None:
     assert all(node.attrs.get("in_bounds") for node in reads), graph
 
 
-@pytest.mark.parametrize("f", [pushed_twice, pushed_sometimes, not_empty_before, counted_from_one])
+@pytest.mark.parametrize("f", PROGRAMS_WITH_LISTS)
 def test_other_lists_are_checked(f: Callable[..., Any]) -> None:
     reads = reads_of(marked(f, 1.5, 4))
     assert reads

@@ -61,7 +61,9 @@ def executable(
     else:
         execute = _compile(chosen, lazy)
     errors = errors_in_maps(graph)
-    if errors and (errors := errors_in_maps(mark_in_bounds(graph))):
+    if IndexError in errors:  # unless all positions turn out to be in range
+        errors = errors_in_maps(mark_in_bounds(graph))
+    if errors:
         execute = ElementErrors(execute, graph, errors, partial(_compile_in_order, backend))
     if options.compare and backend != "numpy":
         from wend.backends.differential import DifferentialExecutable

@@ -38,8 +38,9 @@ def errors_in_maps(graph: Graph) -> tuple[type[BaseException], ...]:
         return ()
     maps = (node for node in graph.walk() if node.op is parallel_map)
     failing = [x for node in maps for x in node.regions[0].walk() if x.op.may_fail(x)]
-    errors = dict.fromkeys(error for node in failing for error in node.op.errors_of(node))
-    return (*errors, IndexError) if any(x.op.traps for x in failing) else (*errors,)
+    errors = [error for node in failing for error in node.op.errors_of(node)]
+    errors += [IndexError] * any(x.op.traps for x in failing)
+    return tuple(dict.fromkeys(errors))
 
 
 def asks_python(graph: Graph) -> bool:

@@ -31,7 +31,7 @@ class HostResults:
     def __init__(self) -> None:
         self._noted: list[tuple[Any, Any]] = []  # with what names the call
         self._room = _MAX_BYTES
-        self._given: dict[Any, deque[Any]] | None = None
+        self._remaining: dict[Any, deque[Any]] | None = None
 
     def of(self, call: Callable[..., Any], *args: Any) -> Any:
         """Make a call and note its result; or return the next one that is noted.
@@ -41,8 +41,8 @@ class HostResults:
             args: its arguments, of which the last holds arrays.
         """
         name = call.__self__, call.__name__, args[:-1]  # type: ignore[attr-defined]
-        if self._given is not None:
-            results = self._given.get(_key(*name))
+        if self._remaining is not None:
+            results = self._remaining.get(_key(*name))
             if not results:
                 raise UnknownResultError
             return results.popleft()
@@ -52,10 +52,10 @@ class HostResults:
         finally:
             NOTED.set(self)
         if self._room > 0:
-            self._noted.append((name, self._kept(result)))
+            self._noted.append((name, self._copy(result)))
         return result
 
-    def _kept(self, result: Any) -> Any:
+    def _copy(self, result: Any) -> Any:
         """Return a result whose arrays nobody changes; forget all where there is no room."""
         self._room -= _BYTES_OF_CALL
         if isinstance(result, np.ndarray):
@@ -65,15 +65,15 @@ class HostResults:
                 return None
             return result.copy()
         if isinstance(result, (list, tuple)):
-            return type(result)([self._kept(x) for x in result])
+            return type(result)([self._copy(x) for x in result])
         return result
 
     def give(self) -> None:
         """From now on return what is noted, each result once, in the order of each callee."""
-        self._given = {}
+        self._remaining = {}
         if self._room > 0:
             for name, result in self._noted:
-                self._given.setdefault(_key(*name), deque()).append(result)
+                self._remaining.setdefault(_key(*name), deque()).append(result)
 
 
 def _key(callee: Any, method: str, args: tuple[Any, ...]) -> Any:

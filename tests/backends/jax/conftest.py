@@ -16,3 +16,9 @@ def x64() -> Iterator[None]:
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tapes have room for 16 records at first."""
+    monkeypatch.setattr("wend.backends.jax.lowering._FIRST_BYTES", 0)

@@ -11,7 +11,6 @@ from tests.helpers.plain_programs import PLAIN
 from tests.helpers.programs import PROGRAMS, Program
 
 import wend
-from wend.backends.jax import lowering
 from wend.base import trees
 
 # Programs whose carries or results have shapes that depend on data; the list may only shrink.
@@ -67,12 +66,6 @@ def test_plain_python(program: Program) -> None:
 
 
 # Tapes that grow (D34)
-@pytest.fixture
-def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let tapes have room for 16 records at first."""
-    monkeypatch.setattr(lowering, "_FIRST_BYTES", 0)
-
-
 def climb(x: Any, trips: Any) -> Any:
     for _ in range(trips):
         x = np.sin(x) + 1.1 * x

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from tests.backends.jax.test_control import SHAPES, little_room  # noqa: F401
+from tests.backends.jax.test_control import SHAPES
 from tests.function.mapping.test_vmap_checks import PROGRAMS as PROGRAMS_THAT_RAISE
 from tests.function.mapping.test_vmap_checks import (
     columns,
