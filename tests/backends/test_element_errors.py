@@ -142,6 +142,23 @@ def test_derivatives(fun: Any, what: str, backend: str) -> None:
         failing_like(fun, DERIVATIVES[what](fun), elements(7, [4, 6]))
 
 
+def reads(t: Any, n: Any) -> Any:
+    """Its gradient needs no value that it reads; several trips read at positions out of range."""
+    y, k = 0.0, 0
+    while k < n:
+        for j in range(3):
+            y = y + t[k * k + j]
+        k = k + 1
+    return y
+
+
+def test_the_error_of_a_gradient_is_that_of_the_first_trip(backend: str) -> None:
+    t = np.stack([TABLE] * 7)
+    n = np.array([1, 2, 3, 5, 1, 6, 3])
+    for fun in (wend.vmap(wend.grad(reads)), wend.grad(total(reads))):
+        failing_like(reads, wend.function(fun, backend=backend), (t, n))
+
+
 def nested(fun: Any, **options: int) -> Any:
     return wend.vmap(wend.vmap(fun, **options), **options)
 

@@ -35,7 +35,12 @@ _LEAVING = {
 
 
 def executable(
-    backend: str, lazy: LazyOptimized, *, forwards_inputs: bool = False, shown: int | None = None
+    backend: str,
+    lazy: LazyOptimized,
+    *,
+    forwards_inputs: bool = False,
+    shown: int | None = None,
+    recorded: Graph | None = None,
 ) -> Executable:
     """Compile a graph; variables that it assigns to are consistent after each run.
 
@@ -44,6 +49,7 @@ def executable(
         lazy: the graph.
         forwards_inputs: whether results that are arguments are passed through, not copied.
         shown: the number of leading results that users see; None for all.
+        recorded: the graph with what nothing reads, for the order of errors.
 
     Raises:
         UnsupportedError: the graph needs something that the backend does not support.
@@ -64,7 +70,8 @@ def executable(
     if IndexError in errors:  # unless all positions turn out to be in range
         errors = errors_in_maps(mark_in_bounds(graph))
     if errors:
-        execute = ElementErrors(execute, graph, errors, partial(_compile_in_order, backend))
+        in_order = partial(_compile_in_order, backend)
+        execute = ElementErrors(execute, recorded or graph, errors, in_order)
     if options.compare and backend != "numpy":
         from wend.backends.differential import DifferentialExecutable
 

@@ -45,10 +45,13 @@ class CompiledGraph:
 
     Attributes:
         graph: the graph, canonical but not optimised.
+
+    Args:
+        recorded: the graph with what nothing reads.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, recorded: Graph | None = None) -> None:
+        self.graph, self._recorded = graph, recorded
         self._entries: dict[tuple[Hashable, Graph], Entry] = {}
         self._derivatives: dict[Any, Any] = {}
         self._forms: dict[tuple[tuple[int, ...], tuple[int, ...]], ForwardBackward] = {}
@@ -89,7 +92,13 @@ class CompiledGraph:
         if key not in self._entries:
             with gc_paused():
                 lazy = LazyOptimized(key[1], passes_of(backend))
-                run = executable(backend, lazy, forwards_inputs=forwards_inputs, shown=shown)
+                run = executable(
+                    backend,
+                    lazy,
+                    forwards_inputs=forwards_inputs,
+                    shown=shown,
+                    recorded=None if graph else self._recorded,
+                )
             self._entries[key] = Entry(run, choose(backend).boundary, lazy)
         return self._entries[key]
 

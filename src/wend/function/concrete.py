@@ -67,7 +67,9 @@ class ConcreteFunction:
         self.backend = backend
         self.first_call: ConcreteFunction | None = None
         self.owner: Any = None
-        self.compiled = compiled or CompiledGraph(run_passes(traced.graph, CANONICALIZE))
+        self.compiled = compiled or CompiledGraph(
+            run_passes(traced.graph, CANONICALIZE), traced.graph
+        )
         self.input_types = arguments.types
         self.input_names = arguments.names()
         self.inputs = TraceInputs(name, arguments, binding)

@@ -17,10 +17,10 @@ from wend.ir.types import TensorType, Type
 from wend.ops import effects
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
-from wend.ops.frame_states import contents_in, frame_state
+from wend.ops.effects import raise_if
+from wend.ops.frame_states import contents_in, frame_state, may_fail
 from wend.ops.hosting import FORWARD
 from wend.ops.parallel_map import ParallelMapParts, parallel_map
-from wend.passes.dce import dce
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.lower_parallel_maps import lower_parallel_maps
@@ -51,10 +51,12 @@ def asks_python(graph: Graph) -> bool:
 def number_elements(graph: Graph) -> Graph:
     """Return a graph that raises the error of another one, with the numbers of the elements.
 
-    It prints nothing, and changes no variable. It calls Python only for what it computes.
+    It prints nothing, and changes no variable. It calls Python only for what it computes. What
+    nothing reads stays, as errors come in the order of the program: a gradient that does not need
+    the values of a loop would fail in the backward loop, which begins with the last trip.
     """
     graph = strip_stores(inline_calls(lower_linear_blocks(graph)))
-    return dce(lower_parallel_maps(_region(graph, 0)))
+    return lower_parallel_maps(_region(graph, 0))
 
 
 def _region(region: Graph, around: int | None) -> Graph:
@@ -68,7 +70,18 @@ def _region(region: Graph, around: int | None) -> Graph:
     mapping = {x: b.param(x.type, x.name) for x in region.params}
     numbers = None if around is None else [b.param(_NUMBER) for _ in range(around)]
     _append(b, region.nodes, mapping, numbers)
-    return b.finish([mapping[x] for x in region.results])
+    return _finished(b, [mapping[x] for x in region.results])
+
+
+def _finished(b: Build, results: Sequence[Value]) -> Graph:
+    """Return a graph or region whose results need all that may fail in it."""
+    failing = [x for node in b.nodes if may_fail(node) for x in node.results]
+    arrays = [x for x in failing if isinstance(x.type, TensorType)]
+    if arrays:
+        passes = b.constant(False)
+        check = b.emit(raise_if, b.token(), passes, *arrays, error="RuntimeError", text=None)
+        results = [_after(b, x, check) for x in results]
+    return b.finish(results)
 
 
 def _append(
@@ -120,7 +133,7 @@ def _numbered(
     # Where nothing of the element is used, nothing in it fails
     mapping = {x: _after(inner, param, state) for x, param in mapping.items()}
     _append(inner, p.body.nodes, mapping, known)
-    body = inner.finish([mapping[x] for x in p.body.results])
+    body = _finished(inner, [mapping[x] for x in p.body.results])
     mapped = [*operands[:count], _positions(b, operands[:count])]
     copy = Node(
         node.op,

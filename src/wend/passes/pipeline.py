@@ -84,8 +84,8 @@ OPTIMIZE: Sequence[Transform] = (
 OPTIMIZE_AROUND_MAPS: Sequence[Transform] = tuple(
     lower_maps_of_lists if x is lower_parallel_maps else x for x in OPTIMIZE if x is not batch_maps
 )
-# Before a run whose elements tell their numbers: loops stay whole and as they are
-IN_ORDER: Sequence[Transform] = (inline_calls, canonicalize_loops, dce, unshare_regions)
+# Before a run whose elements tell their numbers: loops stay whole, and what nothing reads may fail
+IN_ORDER: Sequence[Transform] = (inline_calls, canonicalize_loops, unshare_regions)
 # Of `OPTIMIZE`, those after which sums may be computed in another order.
 REORDERS_SUMS: Sequence[Transform] = (distribute_loops, bound_maps, batch_maps, push_out)
 
