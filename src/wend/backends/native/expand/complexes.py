@@ -7,7 +7,7 @@ from typing import Any
 
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
-from wend.ops import contracting, creating, elementwise, indexing, parts, reducing, shaping
+from wend.ops import contracting, creating, elementwise, reducing, shaping
 
 
 def _is_complex(value: Value) -> bool:
@@ -56,8 +56,6 @@ RULES: Mapping[Op, Any] = {
     **dict.fromkeys(
         (
             *(reducing.reduce_sum, reducing.cumsum, shaping.sum_to, shaping.pad),
-            *(shaping.add_slice, shaping.add_narrow, parts.add_part),
-            *(indexing.scatter_add, indexing.add_along),
             *(creating.from_elements, elementwise.select),
         ),
         by_parts,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
+from wend.backends.native.target.kinds import REGISTERS
+from wend.ir.dtypes import real_of
 from wend.ir.graph import Node
 
 
@@ -62,6 +66,24 @@ def add_into(low: Lowering, target: Array, index: str, value: str) -> None:
     opcode = "fadd" if kind.is_real else "or" if kind.is_bool else "add"
     old = low.arrays.load_at(kind, address)
     low.arrays.store_at(kind, address, low.w.define(f"{opcode} {kind.text} {old}, {value}"))
+
+
+def adds(dtype: np.dtype) -> bool:
+    """Return whether there are additions to elements of a dtype."""
+    return real_of(dtype) in REGISTERS
+
+
+def add_element(low: Lowering, target: Array, index: str, source: Array, source_index: str) -> None:
+    """Emit the addition of an element of an array to one of another of the same dtype."""
+    if target.dtype.kind != "c":
+        add_into(low, target, index, low.arrays.load(source, source_index))
+        return
+    real = real_of(target.dtype)
+    into, x = Array(target.pointer, real, ()), Array(source.pointer, real, ())
+    at, source_at = low.sizes.mul(index, "2"), low.sizes.mul(source_index, "2")
+    for part in "01":
+        value = low.arrays.load(x, low.sizes.add(source_at, part))
+        add_into(low, into, low.sizes.add(at, part), value)
 
 
 def broadcast_stride(low: Lowering, size: str, stride: str, target_size: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_INDEX
-from wend.backends.native.emit.array.in_place import add_into, writable
+from wend.backends.native.emit.array.in_place import add_element, add_into, adds, writable
 from wend.backends.native.emit.scalar.casting import emit_cast
-from wend.backends.native.target.kinds import REGISTERS, WORD, Kind
+from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
@@ -129,13 +129,12 @@ def emit_position(low: Lowering, node: Node, operands: Sequence[Registers]) -> A
 def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit additions to the indexed elements or rows, in order; in place at the last use."""
     target_type = node.operands[0].tensor
-    if len(operands) == 2 or is_scalar(target_type) or target_type.dtype not in REGISTERS:
+    if len(operands) == 2 or is_scalar(target_type) or not adds(target_type.dtype):
         return NotImplemented
 
     def add_row(target: Array, at: str, source: Array, start: str, row: str) -> None:
         def each(k: str) -> None:
-            value = low.arrays.load(source, low.sizes.add(start, k))
-            add_into(low, target, low.sizes.add(at, k), value)
+            add_element(low, target, low.sizes.add(at, k), source, low.sizes.add(start, k))
 
         if row == "1":
             each("0")

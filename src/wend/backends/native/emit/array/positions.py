@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.emit.array.in_place import add_into, writable
+from wend.backends.native.emit.array.in_place import add_element, adds, writable
 from wend.backends.native.emit.array.indexing import checked_position
 from wend.backends.native.emit.scalar.casting import emit_cast
-from wend.backends.native.target.kinds import REGISTERS, WORD
+from wend.backends.native.target.kinds import WORD
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Node
@@ -36,13 +37,9 @@ def emit_take_along(low: Lowering, node: Node, operands: Sequence[Registers]) ->
 
 def emit_add_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit additions at positions along an axis, in order; in place at the last use."""
-    if node.operands[0].tensor.dtype not in REGISTERS:
+    if not adds(node.operands[0].tensor.dtype):
         return NotImplemented
-    return _scatter_along(
-        low,
-        node,
-        lambda target, at, source, k: add_into(low, target, at, low.arrays.load(source, k)),
-    )
+    return _scatter_along(low, node, partial(add_element, low))
 
 
 def emit_set_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wend.backends.native.codegen.arrays import Array, StridedView
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.emit.array.in_place import add_into, broadcast_stride, writable
+from wend.backends.native.emit.array.in_place import add_element, adds, broadcast_stride, writable
 from wend.backends.native.emit.array.shaping import copied_view
 from wend.backends.native.emit.array.subviews import AxisSlice, axis_slices, resolve_slice
 from wend.backends.native.target.kinds import REGISTERS, scalar_literal
@@ -74,7 +74,7 @@ def _emit_update(low: Lowering, node: Node, subview: Subview, *, adds: bool) -> 
         def each(position: tuple[str, ...]) -> None:
             target_offset = low.arrays.offset(position, steps.strides, steps.start)
             source_offset = low.arrays.offset(position, source_view.strides, source_view.start)
-            add_into(low, target, target_offset, low.arrays.load(source, source_offset))
+            add_element(low, target, target_offset, source, source_offset)
 
         low.arrays.for_each_position(dims, each)
     return [low.array_result(node, target)]
@@ -89,7 +89,7 @@ def emit_store_subview(low: Lowering, node: Node, operands: Sequence[Registers])
 
 def emit_add_subview(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit an addition to a subview; in place at the last use."""
-    if node.operands[0].tensor.dtype not in REGISTERS or is_scalar(node.operands[0].type):
+    if not adds(node.operands[0].tensor.dtype) or is_scalar(node.operands[0].type):
         return NotImplemented
     return _emit_update(low, node, _subview_operand(low, node, operands[2:]), adds=True)
 
