@@ -139,19 +139,20 @@ class ItemBefore:
     Attributes:
         key: the key; one that is an object is asked for its `__index__` again, to store.
         position: what the target takes for it.
-        item: the item; `MISSING` if it is a view, or is read of `array`.
-        array: the traced array as it was, or None.
+        item: the item; `MISSING` if it is a view, which is read when `value` is known.
         target: the target.
     """
 
-    __slots__ = ("array", "item", "key", "position", "target")
+    __slots__ = ("item", "key", "position", "target")
 
     def __init__(self, target: Any, key: Any) -> None:
-        self.target, self.key, self.item, self.array = target, key, MISSING, None
+        self.target, self.key, self.item = target, key, MISSING
         self.position = key = _position(target, key)
-        recording, traced = current(), _as_traced(target, key)
-        if traced is not None and recording is not None:
-            self.array = recording.lift(traced)
+        traced = _as_traced(target, key)
+        if traced is not None and current() is not None:
+            item = traced[key]
+            is_view = parts.is_basic(key) and not _is_scalar(item)
+            self.item = MISSING if is_view else item
         elif isinstance(target, Staged):
             return
         elif not isinstance(target, np.ndarray):
@@ -166,15 +167,8 @@ class ItemBefore:
             self.item = MISSING if is_view else item
 
     def item_in(self, target: Any) -> Any:
-        """Return the item; of an array that has changed since, the old one unless it is a view."""
-        if self.item is not MISSING:
-            return self.item
-        recording, traced = current(), _as_traced(target, self.position)
-        if self.array is None or recording is None or recording.lift(traced) is self.array:
-            return target[self.position]
-        item = recording.wrap(self.array)[self.position]
-        is_view = parts.is_basic(self.position) and not _is_scalar(item)
-        return target[self.position] if is_view else item
+        """Return the item: as it was before, or a view of the array as it is."""
+        return target[self.position] if self.item is MISSING else self.item
 
 
 def _position(owner: Any, key: Any) -> Any:
