@@ -12,6 +12,8 @@ from wend.ops import shaping
 from wend.ops.build import Build
 from wend.ops.creating import is_constant
 
+_SHAPE_READS = (shaping.shape_of, shaping.dim_of)
+
 
 class BackwardBuild(Build):
     """A builder of a backward graph.
@@ -34,7 +36,7 @@ class BackwardBuild(Build):
         return value
 
     def emit_node(self, op: Op, operands: Sequence[Value], *args: Any, **attrs: Any) -> Node:
-        if op in (shaping.shape_of, shaping.dim_of) and operands[0] not in self._backward_values:
+        if op in _SHAPE_READS and operands[0] not in self._backward_values:
             return self._read_forward_shape(op, operands[0], attrs)
         node = super().emit_node(op, operands, *args, **attrs)
         self._backward_values.update(node.results)
@@ -56,6 +58,11 @@ class BackwardBuild(Build):
     def is_backward(self, value: Value) -> bool:
         """Return whether a value belongs to the backward graph, not to the forward one."""
         return value in self._backward_values
+
+
+def is_shape_read(node: Node) -> bool:
+    """Return whether a node reads sizes of an array, of known rank."""
+    return node.op in _SHAPE_READS and node.results[0].tensor.is_static
 
 
 def forward_reads(b: BackwardBuild, results: Iterable[Value]) -> list[Value]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wend.autodiff.activity import RegionActivity
-from wend.autodiff.loop_reader import BackwardRegion, after_reader, before_reader
+from wend.autodiff.loop_reader import BackwardRegion, OuterShapes, after_reader, before_reader
 from wend.autodiff.loop_tape import plan_tape, recording_loop
 from wend.autodiff.loop_transpose import LoopCotangentActivity, transpose_after, transpose_before
 from wend.autodiff.reassociate import reassociate
@@ -68,8 +68,9 @@ def keep_all(t: Transposer, loop: DifferentiatedLoop) -> LoopAdjoint:
     transposed_after = transpose_after(t, w, loop.activity, loop.nonzero)
     plan = plan_tape(w, transposed_before, transposed_after)
     forward = recording_loop(loop.node, plan, transposed_before, transposed_after)
-    before = BackwardRegion("before", transposed_before, w)
-    after = BackwardRegion("after", transposed_after, w)
+    shapes = OuterShapes(w.source)
+    before = BackwardRegion("before", transposed_before, w, shapes)
+    after = BackwardRegion("after", transposed_after, w, shapes)
     count = before.mapping[transposed_before.count]
     before.fill(before_reader(before, count, plan, forward))
     next_trip = after.mapping[transposed_after.params[0]]
@@ -81,4 +82,5 @@ def keep_all(t: Transposer, loop: DifferentiatedLoop) -> LoopAdjoint:
         reassociate(region, region.params[1 : len(region.params) - len(outer)])
         for region in (before.finish([predicate], outer), after.finish([], outer))
     ]
-    return LoopAdjoint(forward.nodes, forward.trips, loop.nonzero, outer, *regions)
+    nodes = [*shapes.b.nodes, *forward.nodes]
+    return LoopAdjoint(nodes, forward.trips, loop.nonzero, outer, *regions)

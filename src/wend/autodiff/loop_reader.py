@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from wend.autodiff.backward import is_shape_read
 from wend.autodiff.loop_tape import RecordingLoop, TapePlan, record_type
 from wend.autodiff.loop_transpose import Transposed
 from wend.autodiff.residuals import rematerialize
-from wend.base.source import at
-from wend.ir.graph import Graph, Value
+from wend.base.source import Source, at
+from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import operands_first
 from wend.ops.build import Build
@@ -81,6 +83,10 @@ class Reader:
         b, region = self.region.b, self.region
         if value in region.invariants:
             return region.outer(region.invariants[value])
+        if value.node is not None and is_shape_read(value.node):
+            (x,) = value.node.operands
+            if x in region.invariants:
+                return region.outer(region.outer_shapes.read(value.node, region.invariants[x]))
         if value in self.tape.lists:
             record = b.list_get(region.outer(self.tape.lists[value]), self.index)
             return b.refine(record, value.type)
@@ -140,16 +146,40 @@ def after_reader(
     return Reader(region, index, tape, read_from_before)
 
 
+class OuterShapes:
+    """Shapes of invariants, which are read outside of the loop: their arrays are not needed then.
+
+    Attributes:
+        b: a builder, which holds the nodes that read them.
+    """
+
+    def __init__(self, source: Source | None) -> None:
+        self.b = Build("")
+        self.b.source = source
+        self._reads: dict[tuple[Any, ...], Value] = {}
+
+    def read(self, like: Node, x: Value) -> Value:
+        """Return what a node would read of the shape of an array."""
+        key = (like.op, x, *sorted(like.attrs.items()))
+        if key not in self._reads:
+            self._reads[key] = self.b.emit(like.op, x, **like.attrs)
+        return self._reads[key]
+
+
 class BackwardRegion:
     """A backward region under construction, with the outer values that it reads.
 
     Attributes:
+        outer_shapes: the shapes of invariants that are read.
         source: the line of the loop.
         invariants: the outer value of each invariant param of the forward regions.
         outer_params: the param for each outer value.
     """
 
-    def __init__(self, name: str, transposed: Transposed, w: WhileParts) -> None:
+    def __init__(
+        self, name: str, transposed: Transposed, w: WhileParts, outer_shapes: OuterShapes
+    ) -> None:
+        self.outer_shapes = outer_shapes
         self.b = Build(name)
         self.b.source = self.source = w.source
         self.transposed = transposed

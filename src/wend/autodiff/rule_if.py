@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from wend.autodiff.activity import branch_activity
-from wend.autodiff.backward import BackwardBuild, forward_reads
+from wend.autodiff.backward import BackwardBuild, forward_reads, is_shape_read
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.residuals import min_cut_residuals, rematerialize
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Op
 from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import backward_slice
 from wend.ir.types import ListType, MaybeType, TensorType, Type, without_maybe
 from wend.ops.build import Build
 from wend.ops.control import CallParts, IfParts
+
+# The position of an operand, and what reads its shape
+_Size: TypeAlias = tuple[int, Op, tuple[tuple[str, Any], ...]]
 
 
 def pull_back_if(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
@@ -59,6 +64,7 @@ class _Branch:
         grads: the cotangent of each operand.
         reads: the forward values that the adjoint reads.
         residuals: those that are kept.
+        shape_reads: the nodes that read sizes of operands of which nothing else is read.
         slots: for each residual, which of the shared residual results holds it.
     """
 
@@ -69,6 +75,7 @@ class _Branch:
     grads: list[Cotangent]
     reads: list[Value]
     residuals: list[Value]
+    shape_reads: list[Node]
     slots: list[int]
 
 
@@ -98,6 +105,7 @@ def _pull_back_branches(
     backward_operands = [
         *residuals,
         *(operands[j] for j in adjoint.used),
+        *(b.emit(op, operands[j], **dict(attrs)) for j, op, attrs in adjoint.sizes),
         *nonzero_cts.values(),
         *accumulated.values(),
     ]
@@ -136,6 +144,7 @@ class _IfAdjoint:
         forward: the branches with their residuals as further results.
         connected: the positions of the operands that get a cotangent.
         used: the positions of the operands that a backward branch reads.
+        sizes: what backward branches read of the shapes of other operands, with its type.
     """
 
     def __init__(self, branches: Sequence[_Branch]) -> None:
@@ -143,6 +152,7 @@ class _IfAdjoint:
         positions = range(len(branches[0].grads))
         self.connected = [j for j in positions if any(_contributes(d, j) for d in branches)]
         self.used = [j for j in positions if any(_param(d, j) in d.reads for d in branches)]
+        self.sizes = {_size(d, x): x.results[0].type for d in branches for x in d.shape_reads}
         slots = _share_slots(branches)
         self.forward = [_forward_branch(d, slots) for d in branches]
         self._backward: dict[tuple[Type, ...], list[Graph]] = {}
@@ -152,7 +162,8 @@ class _IfAdjoint:
         key = tuple(residuals)
         if key not in self._backward:
             self._backward[key] = [
-                _backward_branch(d, residuals, self.used, self.connected) for d in self._branches
+                _backward_branch(d, residuals, self.used, self.sizes, self.connected)
+                for d in self._branches
             ]
         return self._backward[key]
 
@@ -160,6 +171,11 @@ class _IfAdjoint:
 def _contributes(branch: _Branch, index: int) -> bool:
     grad = branch.grads[index]
     return grad is not ZERO and grad is not branch.accumulated.get(index)
+
+
+def _size(branch: _Branch, shape_read: Node) -> _Size:
+    (x,) = shape_read.operands
+    return branch.graph.params.index(x), shape_read.op, tuple(sorted(shape_read.attrs.items()))
 
 
 def _adjoint_of(
@@ -215,9 +231,14 @@ def _transpose_branch(
     available = set(branch.params)
     residuals = min_cut_residuals(reads, available)
     needed = backward_slice(reads, {*residuals, *available})
-    inputs = [operand for node in needed for operand in node.operands]
-    reads = list(dict.fromkeys([*reads, *inputs]))
-    return _Branch(branch, bwd, params, accumulated, grads, reads, residuals, [])
+    others = [node for node in needed if not is_shape_read(node)]
+    inputs = dict.fromkeys([*reads, *(operand for node in others for operand in node.operands)])
+    shape_reads = [
+        node
+        for node in needed
+        if is_shape_read(node) and node.operands[0] in available.difference(inputs)
+    ]
+    return _Branch(branch, bwd, params, accumulated, grads, [*inputs], residuals, shape_reads, [])
 
 
 def _share_slots(branches: Sequence[_Branch]) -> list[Type]:
@@ -252,13 +273,19 @@ def _forward_branch(branch: _Branch, slots: Sequence[Type]) -> Graph:
 
 
 def _backward_branch(
-    branch: _Branch, residuals: Sequence[Type], used: Sequence[int], connected: Sequence[int]
+    branch: _Branch,
+    residuals: Sequence[Type],
+    used: Sequence[int],
+    sizes: Mapping[_Size, Type],
+    connected: Sequence[int],
 ) -> Graph:
     b = Build(branch.bwd.b.name)
     mapping: dict[Value, Value] = {}
     params = [b.param(type) for type in residuals]
     for j in used:
         mapping[_param(branch, j)] = b.param(_param(branch, j).type)
+    size_params = {size: b.param(type) for size, type in sizes.items()}
+    mapping.update((x.results[0], size_params[_size(branch, x)]) for x in branch.shape_reads)
     for ct in (*branch.cts, *branch.accumulated.values()):
         mapping[ct] = b.param(ct.type)
     for slot, value in zip(branch.slots, branch.residuals, strict=True):
