@@ -184,6 +184,12 @@ def _assign_where(array: Any, mask: Any, flat: Any) -> None:
     array[...] = ew.where(mask, cast(flat, dtype_of(array)), array)
 
 
+def cycled(values: Any, array: Any) -> Any:
+    """Return values repeated cyclically in the shape of an array; of one value, only that."""
+    values = _cycle(values, shaping.size(array), array)
+    return shaping.reshape(values, shaping.shape(array)) if shaping.rank_of(values) else values
+
+
 def _cycle(values: Any, count: Any, array: Any) -> Any:
     """Return `count` of the values, repeated cyclically; of a single value, only that."""
     values = put_operand(values, dtype_of(array))

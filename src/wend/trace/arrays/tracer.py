@@ -18,8 +18,8 @@ from wend.base.source import at, is_users_file, user_frame, user_source
 from wend.eager.dispatch import Recorder, recorder
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
-from wend.numpy import elementwise as ew
 from wend.numpy import (
+    changing,
     indexing,
     parts,
     rearranging,
@@ -28,6 +28,7 @@ from wend.numpy import (
     ufunc_methods,
     updating,
 )
+from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.ops import shaping as shaping_ops
@@ -385,14 +386,18 @@ class Tracer(Operators, Methods, InPlaceMethods):
     def flat(self) -> Any:
         """The array as a vector in C order; a write to it changes the array."""
         vector = self.reshape(-1)
-        if vector is not self and self.type.is_static and vector._part is None:
-            vector.link_part(self, ViewTransform(shaping_ops.reshape, {"shape": vector.type.shape}))
+        if vector is not self and self.type.rank is not None and vector._part is None:
+            shape = vector.type.shape if self.type.is_static else (-1,)
+            vector.link_part(self, ViewTransform(shaping_ops.reshape, {"shape": shape}))
         vector.writeable = self.writeable
         return vector
 
     @flat.setter
     def flat(self, values: Any) -> None:
-        self[...] = rearranging.resize(values, self.shape) if self.type.is_static else values
+        if self.type.is_static:
+            self[...] = rearranging.resize(values, self.shape)
+        else:
+            self[...] = changing.cycled(values, self)
 
     @property
     def mT(self) -> Any:  # noqa: N802 - its name in NumPy

@@ -216,7 +216,7 @@ class ViewLink(Staged):
             whole, key = self._part
             is_current = self._stale_since is None and recording is self.recording
             if isinstance(key, ViewTransform):
-                whole.replace(key.back(new, whole.type))
+                whole.replace(key.back(new, whole))
             else:
                 whole[key] = new
             if not is_current:

@@ -11,8 +11,7 @@ import numpy as np
 from wend.eager.dispatch import apply
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
-from wend.ir.types import TensorType
-from wend.numpy.shaping import reshape, transpose
+from wend.numpy.shaping import reshape, shape, transpose
 from wend.ops import shaping
 
 
@@ -31,11 +30,11 @@ class ViewTransform:
         """Return the view of an array."""
         return apply(self.op, whole, **self.attrs)
 
-    def back(self, view: Any, whole: TensorType) -> Any:
+    def back(self, view: Any, whole: Any) -> Any:
         """Return the array that has this view."""
         if self.op is shaping.transpose:
             return transpose(view, np.argsort(self.attrs["perm"]))
-        return reshape(view, whole.shape)
+        return reshape(view, shape(whole))
 
 
 def view_transform_of(node: Node, *, is_view: bool = False) -> ViewTransform | None:
