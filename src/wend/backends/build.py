@@ -14,6 +14,7 @@ from wend.base.config import settings
 from wend.base.errors import UnsupportedError, explain
 from wend.base.memory import OFFLOAD, SPILL, shown
 from wend.ir.graph import Graph
+from wend.ops.sharding import shard
 from wend.ops.spilling import spill
 from wend.ops.state import store
 from wend.passes.in_bounds import mark_in_bounds
@@ -56,6 +57,7 @@ def executable(
     """
     options, chosen, graph = settings(), choose(backend), lazy.graph
     _check_tapes(backend, graph)
+    _check_shardings(backend, graph)
     if options.strict:
         from wend.backends.strict import strict  # seldom used, as are the others
 
@@ -83,6 +85,19 @@ def executable(
     stores = (node for node in lazy.graph.walk() if node.op is store)
     variables = dict.fromkeys(node.attrs["variable"] for node in stores)
     return StoreCommit(execute, [*variables]) if variables else execute
+
+
+def _check_shardings(backend: str, graph: Graph) -> None:
+    """Raise an error if arrays are to lie on devices that a backend does not know."""
+    for node in graph.walk():
+        if backend != "jax" and node.op is shard and node.attrs["sharding"] is not None:
+            raise UnsupportedError(
+                explain(
+                    f"{node.attrs['what']} has a sharding, but the {backend} backend computes in "
+                    "the memory of the host.",
+                    cure='leave out in_shardings and out_shardings, or use backend="jax".',
+                )
+            )
 
 
 def _check_tapes(backend: str, graph: Graph) -> None:

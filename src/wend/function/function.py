@@ -22,6 +22,7 @@ from wend.function.concrete import ConcreteFunction
 from wend.function.path_traces import PathTraces
 from wend.function.report import Explanation
 from wend.function.signature.binding import Binding
+from wend.function.signature.shardings import ShardedFunction
 from wend.function.signature.signature import Arguments, Signature, callable_name
 from wend.function.specialization import trace_specialized
 from wend.function.tracing import Tracing
@@ -344,6 +345,8 @@ class Options(TypedDict, total=False):
     reduce_retracing: bool | str
     backend: str | None
     name: str | None
+    in_shardings: Any
+    out_shardings: Any
 
 
 @overload
@@ -363,6 +366,8 @@ def function(
     reduce_retracing: bool | str = "auto",
     backend: str | None = None,
     name: str | None = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Function | Callable[[Callable[..., Any]], Function]:
     """Trace a Python function over NumPy arrays once per signature, and run it compiled.
 
@@ -384,6 +389,11 @@ def function(
             does not need them. False: one trace per shape.
         backend: the backend that runs it, `"numpy"` or `"native"`; None: that of `wend.config`.
         name: a name for graphs and messages.
+        in_shardings: with `backend="jax"`, where positional arguments lie on several devices, as in
+            `jax.jit`: a `jax.sharding.Sharding` or None for all of them, or a tuple of one for each
+            but static ones, which may hold containers that the argument begins with. None: where
+            the argument is. Gradients lie where their arguments do.
+        out_shardings: the same for the result.
 
     Example:
         >>> import wend, wend.numpy as wnp
@@ -393,7 +403,7 @@ def function(
         >>> norm(wnp.asarray([3.0, 4.0]))
         np.float64(5.0)
     """
-    make = functools.partial(
+    make: Callable[..., Function] = functools.partial(
         Function,
         input_signature=input_signature,
         static_argnums=static_argnums,
@@ -405,7 +415,31 @@ def function(
         name=name,
         is_users=True,
     )
+    if in_shardings is not None or out_shardings is not None:
+        static = static_argnums, static_argnames
+        make = _sharding(make, in_shardings, out_shardings, *static, capture, backend)
     return make if fun is None else make(fun)
+
+
+def _sharding(
+    make: Callable[..., Function],
+    in_shardings: Any,
+    out_shardings: Any,
+    static_argnums: int | Sequence[int],
+    static_argnames: str | Sequence[str],
+    capture: bool,
+    backend: str | None,
+) -> Callable[..., Function]:
+    """Return what makes functions whose arguments or results have shardings."""
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
+    names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
+
+    def make_sharded(fun: Callable[..., Any]) -> Function:
+        signature, shardings = Signature(fun, numbers, names), (in_shardings, out_shardings)
+        sharded = ShardedFunction(fun, *shardings, signature, backend, captures=capture)
+        return make(sharded, eagerly=fun)
+
+    return make_sharded
 
 
 jit = function  # the name in JAX and Numba

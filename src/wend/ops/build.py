@@ -37,6 +37,7 @@ from wend.ops import (
     schedules,
     searching,
     shaping,
+    sharding,
     special,
     spilling,
     state,
@@ -74,6 +75,7 @@ FAMILIES = (
     random,
     custom,
     schedules,
+    sharding,
     spilling,
 )
 for _family in FAMILIES:

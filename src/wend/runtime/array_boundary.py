@@ -23,11 +23,13 @@ class ArrayBoundary(ABC):
     Attributes:
         array_types: the classes of its arrays; subclasses are not included.
         tracer_types: the classes of what stands for them while their system traces a call.
+        sharding_types: the classes of what says where the parts of one lie, on several devices.
         cure_for_read_only: what to do if a function changes one that is not writeable.
     """
 
     array_types: tuple[type, ...] = ()
     tracer_types: tuple[type, ...] = ()
+    sharding_types: tuple[type, ...] = ()
     cure_for_read_only = "pass a copy: x.astype(x.dtype.newbyteorder('='))."
 
     @abstractmethod

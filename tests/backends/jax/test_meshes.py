@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import re
 from wend.base.errors import UnsupportedError
@@ -138,9 +140,106 @@ assert all(np.prod([int(n) for n in shape.split(",")]) <= 64 for shape in gather
 """
 
 
-def test_eight_devices(tmp_path: Path) -> None:
+SHARDINGS = """
+import jax, numpy as np, wend
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
+from wend.backends.jax.executable import XlaProgram
+from wend.base.errors import ShapeError, StructureError, TypeMismatchError, UnsupportedError
+
+jax.config.update("jax_enable_x64", True)
+mesh = Mesh(np.array(jax.devices()), ("batch",))
+rows, columns = NamedSharding(mesh, P("batch")), NamedSharding(mesh, P(None, "batch"))
+whole = NamedSharding(mesh, P())
+programs, run = [], XlaProgram.__call__
+XlaProgram.__call__ = lambda self, leaves: (
+    programs.append((self._function.lower(leaves).compile().as_text(), leaves)) or run(self, leaves)
+)
+
+def settle(w, xs):
+    h, trips = xs, 0
+    while np.max(np.abs(h)) > 0.05:
+        h, trips = 0.9 * np.tanh(h @ w), trips + 1
+    return h
+
+def on_mesh(fun, ins, outs=None, **options):
+    return wend.function(fun, backend="jax", in_shardings=ins, out_shardings=outs, **options)
+
+rng = np.random.default_rng(0)
+w, xs = 0.2 * rng.normal(size=(8, 8)), rng.normal(size=(64, 8))
+settled = on_mesh(settle, (None, rows), rows)
+for x in xs, jax.device_put(xs, rows):
+    h = settled(w, x)
+    assert h.sharding.spec == P("batch"), h.sharding
+    np.testing.assert_allclose(h, settle(w, xs), rtol=1e-12)
+text, leaves = programs[0]
+assert leaves[1].sharding.is_equivalent_to(rows, 2), leaves[1].sharding
+assert "all-reduce" in text and "all-gather" not in text and "all-to-all" not in text
+assert "argument xs of settle is on P('batch',) of the mesh (batch: 8)" in settled.explain()
+across = on_mesh(settle, (None, rows), columns)(w, xs)
+assert across.sharding.spec == P(None, "batch"), across.sharding
+
+# Gradients lie where their arguments do, through a function around as well.
+def loss(w, xs):
+    return np.sum(settle(w, xs) ** 2)
+
+expected = wend.grad(loss, (0, 1))(w, xs)
+around = wend.grad(lambda w, xs: np.sum(settled(w, xs) ** 2), (0, 1))
+for slope in wend.grad(on_mesh(loss, (whole, rows)), (0, 1)), wend.function(around, backend="jax"):
+    programs.clear()
+    found = slope(w, xs)
+    assert found[1].sharding.spec == P("batch"), found[1].sharding
+    assert "all-gather" not in programs[0][0] and "all-reduce" in programs[0][0]
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+# Trees, one entry for all, static arguments, explicit axes, and a program of JAX around.
+ins, outs = ({"a": rows, "b": None},), {"y": columns, "z": whole}
+parts = on_mesh(lambda d: {"y": 2.0 * d["a"], "z": d["b"]}, ins, outs)
+found = parts({"a": xs, "b": np.ones(8)})
+assert (found["y"].sharding.spec, found["z"].sharding.spec) == (P(None, "batch"), P())
+scaled = on_mesh(lambda x, n: x * n, (rows,), static_argnames="n")
+assert scaled(xs, 3).sharding.spec == P("batch")
+stated = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Explicit,))
+explicit = NamedSharding(stated, P("batch"))
+found = on_mesh(np.tanh, explicit, explicit)(xs)
+assert found.sharding.is_equivalent_to(rows, 2) and found.sharding.mesh == stated
+assert jax.jit(settled)(w, jax.device_put(xs, rows)).sharding.spec[0] == "batch"
+
+# What does not fit is refused, with its path.
+def refused(error, text, make):
+    try:
+        make()
+    except error as raised:
+        assert text in str(raised), raised
+    else:
+        raise AssertionError(text)
+
+moved = jax.device_put(xs, whole)
+refused(TypeMismatchError, "argument xs of settle is on P()", lambda: settled(w, moved))
+refused(ShapeError, "argument xs of settle has the shape (63, 8)", lambda: settled(w, xs[:63]))
+refused(ShapeError, "has the shape ()", lambda: on_mesh(np.tanh, rows)(1.0))
+refused(StructureError, "in_shardings has 1 entries", lambda: on_mesh(settle, (rows,))(w, xs))
+refused(StructureError, "in_shardings[0] does not fit argument d", lambda: parts({"c": xs}))
+refused(StructureError, "out_shardings does not fit", lambda: on_mesh(settle, rows, (rows,))(w, xs))
+refused(TypeMismatchError, "in_shardings[0]['a'] is a str", lambda: on_mesh(loss, ({"a": "x"},)))
+refused(UnsupportedError, "the native backend", lambda: wend.function(
+    loss, backend="native", out_shardings=rows))
+for backend in "native", "numpy", "dataflow":
+    with wend.config(backend=backend):
+        inside = wend.function(lambda w, xs: settled(w, xs))
+        refused(UnsupportedError, f"the {backend} backend", lambda: inside(w, xs))
+
+def first(x):
+    x[0] = 1.0
+
+refused(TypeMismatchError, "is changed in place", lambda: on_mesh(first, rows)(xs.copy()))
+"""
+
+
+@pytest.mark.parametrize("program", [PROGRAM, SHARDINGS], ids=["arrays", "shardings"])
+def test_eight_devices(program: str, tmp_path: Path) -> None:
     script = tmp_path / "eight.py"
-    script.write_text(PROGRAM, encoding="utf-8")
+    script.write_text(program, encoding="utf-8")
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
     run = subprocess.run(
         [sys.executable, str(script)],

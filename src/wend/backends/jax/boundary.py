@@ -23,6 +23,7 @@ class DeviceArrays(ArrayBoundary):
 
     array_types = (ArrayImpl,)
     tracer_types = (jax.core.Tracer,)
+    sharding_types = (jax.sharding.Sharding,)
 
     cure_for_read_only = (
         "pass an array of NumPy, np.array(x), whose new contents are written back; or return the "

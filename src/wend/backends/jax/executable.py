@@ -21,7 +21,16 @@ from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.items import from_sequence, to_sequence
 from wend.backends.jax.list_classes import CapacityClasses
 from wend.backends.jax.lowering import LEAST_CAPACITY, GraphLowering, Repeat
-from wend.backends.jax.meshes import Placement, automatic, explicit_mesh, moved, placement_of
+from wend.backends.jax.meshes import (
+    Placement,
+    automatic,
+    described_placements,
+    explicit_mesh,
+    moved,
+    placed,
+    placement_of,
+    requested_placements,
+)
 from wend.backends.jax.stores import stored_results
 from wend.backends.jax.values import DeviceList, Maybe, TapeSegment
 from wend.backends.protocol import Explains, FusedLoop
@@ -46,6 +55,7 @@ class JaxExecutable(Explains):
         self._graph = graph
         self._classes = CapacityClasses(graph)
         self._stores = stored_results(graph)
+        self._placements = requested_placements(graph)
         self._host = HostLog()
         self._has_host = any(node.op in HOST_OPS for node in graph.walk())
         self._programs: dict[Hashable, XlaProgram] = {}
@@ -54,7 +64,10 @@ class JaxExecutable(Explains):
         log, params = self._host, self._graph.params
         with jax.enable_x64(True), log.run() if self._has_host else nullcontext():
             pairs = zip(arguments, params, strict=True)
-            results = self._run([_taken(x, param.type, log) for x, param in pairs])
+            taken = [_taken(x, param.type, log) for x, param in pairs]
+            for k, node in self._placements.items():
+                taken[k] = placed(taken[k], node)
+            results = self._run(taken)
             returned = [
                 _returned(x, result.type, log)
                 for x, result in zip(results, self._graph.results, strict=True)
@@ -114,7 +127,8 @@ class JaxExecutable(Explains):
     @property
     def remarks(self) -> Sequence[str]:
         count = len(self._programs)
-        return [f"compiled {count} programs, for {count} sets of shapes"] if count > 1 else ()
+        compiled = f"compiled {count} programs, for {count} sets of shapes"
+        return [*described_placements(self._graph), *([compiled] if count > 1 else [])]
 
 
 class CapacityMemory(NamedTuple):

@@ -5,12 +5,16 @@ Programs run with automatic axes where a mesh has explicit ones, since wend's gr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding
+
+from wend.base.errors import ShapeError, TypeMismatchError, explain
+from wend.ir.graph import Graph, Node
+from wend.ops.sharding import shard
 
 # The axes of a mesh along which the rows of an array lie
 RowAxes: TypeAlias = tuple[str, ...]
@@ -81,3 +85,66 @@ def moved(values: Any, mesh: Mesh) -> Any:
         return jax.device_put(x, NamedSharding(mesh, x.sharding.spec, memory_kind=kind))
 
     return jax.tree.map(move, values)
+
+
+# Shardings that a function asks for
+def requested_placements(graph: Graph) -> Mapping[int, Node]:
+    """Return the nodes that say where arguments of a graph lie, by position."""
+    positions = {param: k for k, param in enumerate(graph.params)}
+    nodes: dict[int, Node] = {}
+    for node in graph.nodes:
+        if _asks(node) and node.operands[0] in positions:
+            nodes.setdefault(positions[node.operands[0]], node)
+    return nodes
+
+
+def placed(x: Any, node: Node) -> Any:
+    """Return an argument where a node says that it lies.
+
+    Raises:
+        TypeMismatchError: the caller has put it elsewhere.
+        ShapeError: its shape does not fit.
+    """
+    sharding, what = node.attrs["sharding"], node.attrs["what"]
+    check_divisible(node, x.shape)
+    if x.sharding.is_equivalent_to(sharding, x.ndim):
+        return x
+    if x.committed:
+        problem = f"{what} is on {shown(x.sharding)}, but in_shardings says {shown(sharding)}."
+        cure = "put it there: jax.device_put(x, sharding); or pass an array of NumPy."
+        raise TypeMismatchError(explain(problem, cure=cure))
+    return jax.device_put(x, sharding)
+
+
+def check_divisible(node: Node, shape: Sequence[int]) -> None:
+    """Check that devices can divide an array as a node says.
+
+    Raises:
+        ShapeError: they cannot.
+    """
+    sharding, what = node.attrs["sharding"], node.attrs["what"]
+    try:
+        sharding.shard_shape(tuple(shape))
+    except (ValueError, IndexError):
+        problem = f"{what} has the shape {tuple(shape)}, which {shown(sharding)} cannot divide."
+        cure = "name axes of the mesh for sizes that their devices divide; None for the others."
+        raise ShapeError(explain(problem, cure=cure)) from None
+
+
+def described_placements(graph: Graph) -> list[str]:
+    """Return lines on where arguments and results lie."""
+    nodes = [node for node in graph.walk() if _asks(node)]
+    lines = [f"{node.attrs['what']} is on {shown(node.attrs['sharding'])}" for node in nodes]
+    return list(dict.fromkeys(lines))
+
+
+def _asks(node: Node) -> bool:
+    return node.op is shard and node.attrs["sharding"] is not None
+
+
+def shown(sharding: Any) -> str:
+    """Return a sharding as messages say it."""
+    if not isinstance(sharding, NamedSharding):
+        return str(sharding)
+    axes = ", ".join(f"{name}: {size}" for name, size in sharding.mesh.shape.items())
+    return f"{sharding.spec} of the mesh ({axes})"

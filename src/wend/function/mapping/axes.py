@@ -9,6 +9,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import StructureError, TypeMismatchError, explain
+from wend.function.signature.prefixes import spread
 
 
 def axes_of_leaves(axes: Any, tree: Any, what: str, root: str, of: str) -> list[int | None]:
@@ -25,33 +26,17 @@ def axes_of_leaves(axes: Any, tree: Any, what: str, root: str, of: str) -> list[
         StructureError: `tree` does not begin with the containers of `axes`.
         TypeMismatchError: a leaf of `axes` is neither an int nor None.
     """
-    if axes is None or isinstance(axes, (int, np.integer)):
-        if isinstance(axes, bool):
-            raise _no_axis(axes, what, root)
-        axis = None if axes is None else int(axes)
-        return [axis] * len(trees.flatten_deep(tree, with_objects=True)[0])
-    inner_axes, inner_trees = trees.children_of(axes), trees.children_of(tree)
-    if inner_axes is None:
-        raise _no_axis(axes, what, root)
-    entries = [entry for entry, _ in inner_axes]
-    if (
-        inner_trees is None
-        or type(axes) is not type(tree)
-        or sorted(entries) != sorted(entry for entry, _ in inner_trees)
-    ):
-        raise StructureError(
-            explain(
-                f"{what}: {root} does not fit {of}: {trees.described(axes)} against "
-                f"{trees.described(tree)}.",
-                cure=f"give {root} the containers of {of}, or one axis for all of it.",
-            )
-        )
-    by_entry = dict(inner_axes)
-    return [
-        axis
-        for entry, inner in inner_trees
-        for axis in axes_of_leaves(by_entry[entry], inner, what, root + entry, of + entry)
-    ]
+
+    def is_axis(entry: Any, path: str) -> bool:
+        if isinstance(entry, bool):
+            raise _no_axis(entry, what, path)
+        is_end = entry is None or isinstance(entry, (int, np.integer))
+        if not is_end and trees.children_of(entry) is None:
+            raise _no_axis(entry, what, path)
+        return is_end
+
+    entries = spread(axes, tree, what, root, of, "axis", is_axis)
+    return [None if axis is None else int(axis) for axis in entries]
 
 
 def check_axes(axes: Any, what: str, root: str) -> None:

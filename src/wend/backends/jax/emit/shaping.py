@@ -9,13 +9,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding
 
 from wend.backends.jax.lowering import Emitter, GraphLowering
+from wend.backends.jax.meshes import automatic, check_divisible
 from wend.backends.jax.values import Stacked, is_static
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import Dim
 from wend.ops import creating, shaping
+from wend.ops.sharding import shard
 
 
 def _array(x: Any, node: Node, k: int = 0) -> Any:
@@ -228,7 +231,21 @@ def _pad(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     return jnp.pad(x, widths, constant_values=node.attrs["value"]) if widths else x
 
 
+def _shard(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    x, sharding = operands[0], node.attrs["sharding"]
+    is_inside = bool(ctx.axes) or bool(jax.sharding.get_abstract_mesh().manual_axes)
+    if sharding is None or is_inside:  # elements of a map lie where that has them
+        return x
+    x = _array(x, node)
+    check_divisible(node, x.shape)
+    if isinstance(sharding, NamedSharding):
+        kind = sharding.memory_kind
+        sharding = NamedSharding(automatic(sharding.mesh), sharding.spec, memory_kind=kind)
+    return jax.lax.with_sharding_constraint(x, sharding)
+
+
 EMITTERS: dict[Op, Emitter] = {
+    shard: _shard,
     creating.iota: _iota,
     creating.nonnegative: _nonnegative,
     creating.from_elements: _from_elements,
