@@ -148,6 +148,14 @@ def test_no_elements() -> None:
     check(wend.vmap(wend.value_and_grad(root)), np.zeros(0))
     check(wend.value_and_grad(lambda w, x: np.sum(wend.vmap(root)(x) * w)), 2.0, np.zeros(0))
 
+    def checked(x: Any) -> Any:
+        if x < 0.0:
+            raise ValueError("negative")
+        return root(x)
+
+    for chunk_size in (None, 4):
+        check(wend.vmap(wend.value_and_grad(checked), chunk_size=chunk_size), np.zeros(0))
+
 
 def test_elements_share_an_invariant() -> None:
     def loss(w: Any, xs: Any) -> Any:

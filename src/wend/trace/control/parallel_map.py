@@ -222,7 +222,7 @@ class MappedCall:
         forms = [LIST if k in ragged else STACK for k in range(len(values))]
         forms += [STACK] * (len(shapes) + len(flags))
         node = outer.b.parallel_map(mapped, [], invariants, body, forms, **self.limits)
-        if flags:
+        if flags and self.size != 0:
             self._raise_first(outer.wrap(node.results[-1]))
         stacked = list(node.results[: len(values)])
         for k, sizes in zip(ragged, node.results[len(values) :], strict=False):
