@@ -31,15 +31,15 @@ def refusal_of(fun, *args) -> str:
     return str(caught.value)
 
 
-def test_shape_changes_in_a_loop() -> None:
+def test_rank_changes_in_a_loop() -> None:
     def f(x):
         while x.sum() < 3:
-            x = np.concatenate([x, x])
+            x = np.stack([x, x])
         return x
 
     assert message_of(f, np.ones(2)) == (
         f"while at {line_of(f, 1)}: `x` enters the loop as f64[2], "
-        "an iteration leaves it as f64[4].\n"
+        "an iteration leaves it as f64[2,2].\n"
         "  To fix it: let it have the same shape before the loop and after each iteration; "
         "collect what grows in a list."
     )

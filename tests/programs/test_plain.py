@@ -31,8 +31,8 @@ NO_TRIP = "a `for` that is known to make no trip"
 CONSTANT = "a loop over plain numbers only"
 # A `break` sets a flag, which the test of the loop reads.
 BREAK = "a `break`"
-# Sizes that change from trip to trip are stated by `shape_invariants`. Plain Python has no place to
-# say so; a loop whose length is known runs in Python, one copy of its body for each trip.
+# Sizes that change from trip to trip are stated by `shape_invariants`. A plain loop that is known
+# to be short runs in Python, one copy of its body for each trip, so that sizes are known.
 GROWS = "an array that grows"
 
 DIFFERENT = {

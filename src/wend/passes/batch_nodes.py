@@ -80,8 +80,17 @@ class Batcher:
         if results is None:
             return False
         for old, new in zip(node.results, results, strict=True):
-            self.states[old] = new, new not in self.c.shared
+            is_batched = new not in self.c.shared
+            self.states[old] = self._with_sizes_of(old, new) if is_batched else new, is_batched
         return True
+
+    def _with_sizes_of(self, old: Value, new: Value) -> Value:
+        """Return the values of all elements with the symbols that the value of one has.
+
+        A rule knows no names of sizes, and the nodes that follow may need equal ones.
+        """
+        type = self.c.type_of(old.type)
+        return self.c.b.refine(new, type) if isinstance(type, TensorType) else new
 
     def _batched(
         self, node: Node, values: Sequence[Value], flags: Sequence[bool]

@@ -327,10 +327,10 @@ def test_it_stays_one_node() -> None:
     assert graph.count("while(") == 1
 
 
-def test_what_grows_in_every_trip_is_refused() -> None:
+def test_what_gets_an_axis_in_every_trip_is_refused() -> None:
     def grow(x, most):
         while x.sum() < most:
-            x = np.concatenate([x, x])
+            x = np.stack([x, x])
         return x
 
     with pytest.raises(wend.WendError, match=r"enters the loop as f64\[3\]"):

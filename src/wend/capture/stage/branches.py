@@ -35,6 +35,7 @@ from wend.numpy.elementwise import logical_not
 from wend.ops.creating import constant
 from wend.trace.aliasing.may_alias import is_array, record_merge
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.branch_sizes import with_common_sizes
 from wend.trace.control.branches import unify_results
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
@@ -484,9 +485,10 @@ class StagedIf:
         if not trees.is_same_structure(*treedefs):
             raise self._structure_error(rows, labels)
         flat = self._with_common_shapes(regions, flat)
-        types = self._common_types(flat, leaf_labels(treedefs[0], labels))
+        resized = with_common_sizes(self.outer, regions, flat)
+        types = self._common_types(resized, leaf_labels(treedefs[0], labels))
         values = []
-        for region, leaves in zip(regions, flat, strict=True):
+        for region, leaves in zip(regions, resized, strict=True):
             with region.active():
                 values.append(
                     [region.lift(as_type(leaf, t)) for leaf, t in zip(leaves, types, strict=True)]

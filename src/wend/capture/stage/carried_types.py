@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from wend.base import trees
 from wend.base.errors import StructureError, explain
 from wend.eager.promotion import as_array, cast
+from wend.ir.builder import new_symbol
 from wend.ir.graph import Value
-from wend.ir.types import TensorType
+from wend.ir.types import Dim, Symbol, TensorType
 from wend.trace.control.loop_types import LoopTypes
 from wend.trace.control.tensor_list import is_list
-from wend.trace.recording.arguments import LeafType
+from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording
 
 
 class CarriedTypes(LoopTypes):
-    """The types of a loop's carried variables; messages use the user's names."""
+    """The types of a loop's carried variables; messages use the user's names.
 
-    def __init__(self, where: str, labels: Sequence[str], values: Sequence[Any]) -> None:
+    Args:
+        resizes: whether sizes that change from trip to trip become symbols.
+
+    Attributes:
+        changes_sizes: whether unification failed on sizes, which symbols could stand for.
+    """
+
+    def __init__(
+        self, where: str, labels: Sequence[str], values: Sequence[Any], *, resizes: bool = False
+    ) -> None:
         super().__init__(where, list(values))
         self.labels = labels
         self.paths = leaf_labels(self.treedef, labels)
+        self.resizes, self.changes_sizes = resizes, False
 
     def leaves_of(self, result: Any) -> list[Any]:
         leaves, treedef = trees.flatten_deep(result, keeps_static=True, with_objects=True)
@@ -45,12 +57,15 @@ class CarriedTypes(LoopTypes):
         """Accept all leaves: the carry holds only arrays, numbers and traced lists."""
 
     def unify(self, results: Sequence[Any], body: Recording | None = None) -> bool:
-        types, paths = self.types, self.paths
+        before, paths = self.types, self.paths
         arrays = [k for k, leaf in enumerate(results) if not is_list(leaf)]
+        if self.resizes:
+            self._resize([(k, leaf_type(results[k]).type) for k in arrays], body)
+        types = self.types
         self.types = [types[k] for k in arrays]
         self.paths = [paths[k] for k in arrays]
         try:
-            changed = super().unify([results[k] for k in arrays], body)
+            super().unify([results[k] for k in arrays], body)
         finally:
             self.paths = paths
         unified = list(types)
@@ -58,7 +73,50 @@ class CarriedTypes(LoopTypes):
             unified[k] = type
         self.types = unified
         self.carry_types.record(unified)
-        return changed
+        return unified != before
+
+    def _resize(self, results: Sequence[tuple[int, TensorType]], body: Recording | None) -> None:
+        """Put symbols for the sizes that a trip changes.
+
+        Sizes that were equal share one as long as each trip leaves them equal, so that arrays
+        that grow or shrink together need no broadcasting.
+        """
+        types, groups = list(self.types), dict[tuple[Dim, Dim], Dim]()
+        for k, result in results:
+            entered = types[k].type
+            if not isinstance(entered, TensorType) or entered.rank is None:
+                continue
+            if entered.rank != result.rank:
+                continue
+            pairs = zip(entered.dims, result.dims, strict=True)
+            shape = tuple([self._resized(*pair, groups, body) for pair in pairs])
+            types[k] = replace(types[k], type=entered.with_shape(shape))
+        self.types = types
+
+    def _resized(
+        self,
+        dim: Dim,
+        next_dim: Dim,
+        groups: dict[tuple[Dim, Dim], Dim],
+        body: Recording | None,
+    ) -> Dim:
+        is_free = dim in self.free_dims
+        if not is_free and (dim == next_dim or (body and body.may_be_equal(dim, next_dim))):
+            return dim
+        if (dim, next_dim) not in groups:
+            is_first = all(other != dim for other, _ in groups)
+            symbol = dim if isinstance(dim, Symbol) and is_free and is_first else new_symbol()
+            groups[dim, next_dim] = symbol
+            self.free_dims.add(symbol)
+        return groups[dim, next_dim]
+
+    def _is_accepted(
+        self, carry_type: TensorType, result_type: TensorType, body: Recording | None
+    ) -> bool:
+        is_accepted = super()._is_accepted(carry_type, result_type, body)
+        if not is_accepted and carry_type.rank == result_type.rank:
+            self.changes_sizes = True
+        return is_accepted
 
     def start(self, outer: Recording) -> list[Value]:
         pairs = zip(self.leaves, self.types, strict=True)

@@ -93,6 +93,8 @@ def while_(condition: Thunk, body: Thunk, state: State, always: bool) -> None:
             body()
         trips += 1
         is_staged = attempt.carries_traced() or attempt.has_recorded()
+        if trips == MAX_UNROLLED_TRIPS and attempt.changes_sizes:
+            attempt.python_may_run, is_staged = False, True
         if is_staged and attempt.try_stage_from_start(test, body, always=True):
             return
         with write_log(attempt.log):
@@ -216,7 +218,20 @@ class _IndexedFor:
                 return
             self._check_failure()
             attempt.rewind()
-        _python_for(iterable, self._run_body, self.state, self.broken, self._try_staging)
+        try:
+            _python_for(iterable, self._run_body, self.state, self.broken, self._try_staging)
+        except Exception as error:
+            if self.is_staged or not self._may_record(error):
+                raise
+            refusals.forget(error)
+            self.is_staged = attempt.try_stage_from_start(self.test, self.step, always=True)
+            if not self.is_staged:
+                raise refusals.noted_again(error) from None
+
+    def _may_record(self, error: Exception) -> bool:
+        """Return whether a long loop may be one node, of which Python has failed to run a trip."""
+        is_long = self.is_known and not self._may_unroll()
+        return is_long and self.attempt.failure is None and refusals.is_refusal(error)
 
     def _run_body(self, item: Any) -> None:
         with write_log(self.attempt.log), in_loop():
@@ -353,7 +368,8 @@ class StagingAttempt:
         self._rests = raises.mark()
         self.failure: Exception | None = None
         self.first_trip_may_differ = False  # the reason of the failure
-        self.changes_optionals = False  # a reason, too
+        self.changes_optionals = self.changes_sizes = False  # reasons, too
+        self.resizes = False  # whether carries may change their sizes
         self.peelable_trips = MAX_PEELED_TRIPS
         self.memory: Memory | None = None  # None: what the settings say
         self.iterated_arrays: Sequence[Any] = ()  # arrays whose rows are the items
@@ -419,16 +435,24 @@ class StagingAttempt:
 
         Loop peeling: what the first trip makes of the variables is what the others start with. If
         only the run knows whether there is a first trip, it is a branch with the loop in it.
-        If the others differ, too, since a value is None at times, the loop carries a flag for it.
+        If the others differ, too, since a value is None at times, the loop carries a flag for it;
+        if sizes change from trip to trip, and Python may not run the loop, symbols for them.
         """
         if self.first_trip_may_differ and self.peelable_trips and self._try_peeled(test, body):
             return True
-        if not self.changes_optionals:
-            return False
         failure, needed = self.failure, self.needed_concrete_value
-        self.rewind()
-        if self.try_stage(test, body, always=always, carries_optionals=True):
-            return True
+        if self.changes_optionals:
+            self.rewind()
+            if self.try_stage(test, body, always=always, carries_optionals=True):
+                return True
+        if self.changes_sizes and not self.python_may_run and not self.resizes:
+            self.rewind()
+            self.resizes = True
+            if self.try_stage(test, body, always=always):
+                return True
+            if self.first_trip_may_differ and self.peelable_trips and self._try_peeled(test, body):
+                return True
+            self.resizes = False
         self.failure, self.needed_concrete_value = failure, needed
         return False
 
@@ -464,7 +488,7 @@ class StagingAttempt:
         attempt = StagingAttempt(recording, self.state.copy(), self.kind, *self.locations)
         attempt.python_may_run = self.python_may_run and recording is self.outer
         attempt.peelable_trips = self.peelable_trips - 1
-        attempt.memory = self.memory
+        attempt.memory, attempt.resizes = self.memory, self.resizes
         if not (
             attempt.try_stage(test, body, always=False)
             or attempt.try_peeled(test, body, always=False)
@@ -486,6 +510,7 @@ class StagingAttempt:
             python_may_run=may_run,
             memory=self.memory,
             carries_optionals=carries_optionals,
+            resizes=self.resizes,
         )
         by_python = may_run or python_may_run.get()
         try:
@@ -496,6 +521,7 @@ class StagingAttempt:
             self.failure = error
             self.first_trip_may_differ = loop.first_trip_may_differ
             self.changes_optionals = loop.changes_optionals and not carries_optionals
+            self.changes_sizes = loop.changes_sizes
             self.needed_concrete_value = by_python and isinstance(error, ConcreteValueError)
             unpromoted = self.state.rollback()
             entry = [*unpromoted, *loop.entry[len(unpromoted) :]]

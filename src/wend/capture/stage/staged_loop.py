@@ -72,6 +72,8 @@ class StagedLoop:
             an error, which the first trip may have otherwise than the others.
         changes_optionals: whether a value is None in some trips and a number in others.
         carries_optionals: whether it carries such values, with a flag.
+        changes_sizes: whether recording failed on sizes that change from trip to trip.
+        resizes: whether it carries such sizes as symbols.
         slots: what it carries for exceptions that end it.
         log: the heap writes of the last trace.
     """
@@ -86,12 +88,13 @@ class StagedLoop:
         python_may_run: bool,
         memory: Memory | None = None,
         carries_optionals: bool = False,
+        resizes: bool = False,
     ) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.python_may_run = python_may_run  # if the loop cannot be recorded
         self.memory = memory
-        self.first_trip_may_differ = self.changes_optionals = False
-        self.carries_optionals = carries_optionals
+        self.first_trip_may_differ = self.changes_optionals = self.changes_sizes = False
+        self.carries_optionals, self.resizes = carries_optionals, resizes
         self.entry = initial_values(state, outer)
         self.start = list(self.entry)
         # Outer arrays that the loop updates in place: initially those that the source may update.
@@ -113,6 +116,7 @@ class StagedLoop:
             for array in self.promoted:
                 demote(array)
             self.changes_optionals = isinstance(error, OptionalCarryError)
+            self.changes_sizes = self.types.changes_sizes
             if isinstance(error, (CarryError, StructureError, NameError, StagedRaiseError)):
                 self.first_trip_may_differ = True
             raise
@@ -218,7 +222,8 @@ class StagedLoop:
         self.carried = self.state.carried_indices(self.start)
         names = self.state.names
         values = [self.start[k] for k in self.carried]
-        self.types = CarriedTypes(self.where, [names[k] for k in self.carried], values)
+        labels = [names[k] for k in self.carried]
+        self.types = CarriedTypes(self.where, labels, values, resizes=self.resizes)
 
     def _trace_before(self, test: Thunk) -> Any:
         self.before = Recording(

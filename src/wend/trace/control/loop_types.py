@@ -150,8 +150,13 @@ class LoopTypes:
         ):
             raise CarryError(self._changed_dtype(path, old.type, result.type))
         result_type = result.type.with_dtype(new.type.dtype)
-        if not self._accepts(new.type, self._with_entry_sizes(new.type, result_type, body)):
+        if not self._is_accepted(new.type, result_type, body):
             raise CarryError(self._changed_shape(path, str(old.type), str(result.type)))
+
+    def _is_accepted(
+        self, carry_type: TensorType, result_type: TensorType, body: Recording | None
+    ) -> bool:
+        return self._accepts(carry_type, self._with_entry_sizes(carry_type, result_type, body))
 
     def _changed_dtype(self, path: str, old: TensorType, new: TensorType) -> str:
         what = f"{self.where}: {path} enters as {old}, the body returns {new}."
