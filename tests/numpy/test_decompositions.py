@@ -14,6 +14,8 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.arrays import Sample, check_gradient
 from tests.helpers.drawn import INEXACT, check, drawn, few
+from wend.base.errors import NotDifferentiableError
+from wend.testing import check_grads
 
 ANY = [*INEXACT, "i4"]
 SHAPES = st.sampled_from([(3, 3), (4, 2), (2, 4), (2, 3, 3), (1, 1), (2, 2, 3)])
@@ -241,10 +243,26 @@ def test_the_rank_of_a_hermitian_matrix_is_that_of_its_lower_triangle() -> None:
 
 def test_completed_bases_have_no_derivative() -> None:
     tall = np.ones((3, 2)) + np.eye(3, 2)
-    with pytest.raises(NotImplementedError, match="full_matrices=False"):
+    with pytest.raises(NotDifferentiableError, match="full_matrices=False"):
         wend.grad(lambda x: wnp.sum(wnp.linalg.svd(x)[0]))(tall)
-    with pytest.raises(NotImplementedError, match="reduced"):
+    with pytest.raises(NotDifferentiableError, match="reduced"):
         wend.grad(lambda x: wnp.sum(wnp.linalg.qr(x, "complete")[0]))(tall)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 5, 3), (2, 3, 5)])
+def test_other_factors_of_completed_bases_have_derivatives(shape: tuple[int, ...]) -> None:
+    a = np.random.default_rng(3).normal(size=shape)
+    vectors = 2 if shape[-2] > shape[-1] else 0
+
+    def of_vectors(a: Any) -> Any:
+        factors = wnp.linalg.svd(a)
+        return wnp.sum(factors[vectors] ** 3 * np.arange(3.0)) + wnp.sum(factors[1] ** 3)
+
+    def of_triangle(a: Any) -> Any:
+        return wnp.sum(wnp.linalg.qr(a, "complete")[1] ** 3)
+
+    check_grads(of_vectors, (a,), order=1, modes=["rev"])
+    check_grads(of_triangle, (a,), order=1, modes=["rev"])
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])

@@ -114,7 +114,7 @@ def svd(
     """Compute the singular value decomposition; see `numpy.linalg.svd`.
 
     The vectors that complete a basis (`full_matrices` of a matrix that is not square) have no
-    derivative.
+    derivative. What is not computed from them has a first one in reverse mode.
     """
     (a,) = promote_dtypes_inexact(a)
     check_matrix(a)
@@ -139,7 +139,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """Compute the QR factorization of a matrix; see `numpy.linalg.qr`.
 
     Traced arrays do not support `mode="raw"`. The columns that complete a basis
-    (`mode="complete"` of a tall matrix) have no derivative.
+    (`mode="complete"` of a tall matrix) have no derivative. What is not computed from them has a
+    first one in reverse mode.
     """
     if mode not in ("reduced", "complete", "r"):
         np.linalg.qr(np.eye(1), mode)  # type: ignore[call-overload]  # NumPy's error

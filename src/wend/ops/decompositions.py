@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ShapeError
+from wend.base.errors import NotDifferentiableError, ShapeError, explain
 from wend.base.refusals import refusal
 from wend.base.zero import ZERO
 from wend.ir.dtypes import INEXACT, complex_of, real_of
@@ -121,6 +121,18 @@ def inverse(b: Any, x: Any) -> Any:
     return b.select(zero, b.zeros_like(x), reciprocals)
 
 
+def first_rows(b: Any, x: Any, count: Dim) -> Any:
+    """The first rows of a stack of matrices."""
+    whole = ((None, None, None),) * (len(x.type.dims) - 2)
+    return b.slice(x, slices=(*whole, (0, count, None), (None, None, None)))
+
+
+def incomplete_basis(what: str, cure: str) -> NotDifferentiableError:
+    """Return the refusal of a derivative of columns that a factorization may choose freely."""
+    problem = f"the {what} that complete a basis have no derivative."
+    return refusal(NotDifferentiableError(explain(problem, cure=f"use {cure}.")))
+
+
 # Hermitian matrices
 def _infer_eigh(a: Type, *, lower: bool) -> tuple[TensorType, ...]:
     a = matrix_of(a, square=True)
@@ -208,12 +220,12 @@ def _pull_back_svd(b: Any, node: Any, cts: Any) -> Any:
     # Wan and Zhang, "Automatic differentiation for complex valued SVD" (2019).
     (a,), (u, s, vh) = node.operands, node.results
     rows, columns = a.type.dims[-2:]
-    if node.attrs["full"] and rows != columns:
-        raise NotImplementedError(
-            "the vectors that complete a basis have no derivative: "
-            "use svd with full_matrices=False, or svdvals"
-        )
     gu, gv = (None if ct is ZERO else conj(b, ct) for ct in (cts[0], cts[2]))
+    if node.attrs["full"] and rows != columns:
+        is_tall = shorter(a.type) == columns
+        if (gu if is_tall else gv) is not None:
+            raise incomplete_basis("vectors", "svd with full_matrices=False, or svdvals")
+        u, vh = (b.part(u, 0, columns), vh) if is_tall else (u, first_rows(b, vh, rows))
     inner = _gradient_within_spaces(b, u, s, vh, gu, gv)
     if cts[1] is not ZERO:
         inner = b.add(inner, diagonal(b, cts[1], inner))

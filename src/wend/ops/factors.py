@@ -19,7 +19,9 @@ from wend.ops.decompositions import (
     adjoint,
     column,
     conj,
+    first_rows,
     gradient,
+    incomplete_basis,
     matrix_of,
     on_diagonal,
     product,
@@ -198,9 +200,11 @@ def _pull_back_qr(b: Any, node: Any, cts: Any) -> Any:
     (a,), (q, r) = node.operands, node.results
     rows, columns = a.type.dims[-2:]
     if node.attrs["complete"] and rows != columns and shorter(a.type) != rows:
-        raise NotImplementedError(
-            "the columns that complete a basis have no derivative: use qr with mode='reduced'"
-        )
+        if cts[0] is not ZERO:
+            raise incomplete_basis("columns", "qr with mode='reduced'")
+        q, r = b.part(q, 0, columns), first_rows(b, r, columns)
+        gr = cts[1] if cts[1] is ZERO else first_rows(b, cts[1], columns)
+        cts = ZERO, gr
     gq, gr = gradient(b, cts[0], q), gradient(b, cts[1], r)
     if rows == columns or shorter(a.type) == columns:
         return (conj(b, _pull_back_tall(b, q, r, gq, gr)),)
