@@ -19,6 +19,7 @@ from wend.ir.op import TABLE, Op
 
 ROOT = Path(wend.__file__).parent
 PATTERNS = {
+    "autodiff.backward._SHAPE_READS": "sizes of arrays, which the forward pass reads",
     "autodiff.jvp_interpreter._MAYBE_OPS": "what gives a maybe, of which a jvp takes the operand",
     "autodiff.reassociate._SCALING_OPS": "the sums and products that are reordered",
     "backends.native.analysis.affine_positions._ARITHMETIC": "instructions of affine numbers",
@@ -51,10 +52,16 @@ PATTERNS = {
     "function.remarks._FREE_OPS": "what a remark does not name",
     "passes.attach_writes._TRANSPARENT": "nodes with regions, which are searched",
     "passes.defer_checks._REGIONS": "nodes with regions, which take a flag and give one",
-    "passes.fold_views._PUTTING_BACK": "what puts a view back, by one rule for each",
+    "passes.fold_views._ADDING": "those of the stores in views that add",
+    "passes.fold_views._FOLDED": "what reads or stores at positions, by one rule for each",
+    "passes.fold_views._PARTS": "what reads a part, by one rule for each",
+    "passes.fold_views._PARTS_OF_NUMBERS": "elementwise views of NumPy's",
     "passes.fold_views._VIEWS": "what makes a view, by one rule for each",
     "passes.forward_stores._ACCESSES": "what stores in an array, and what reads it",
     "passes.forward_stores._ARITHMETIC": "what makes affine positions, by one rule for each",
+    "passes.put_back._PUTTING_BACK": "what puts a view back, by one rule for each",
+    "passes.put_back._STORES": "what stores at positions, by one rule for each",
+    "passes.put_back._VIEWS": "what makes a view, by one rule for each",
     "passes.inline._INLINED": "calls that are inlined",
     "passes.number_elements._TRANSPARENT": "nodes with regions, which take numbers of elements",
     "passes.merge_ifs._SINKABLE": "what follows a maybe into its branch",

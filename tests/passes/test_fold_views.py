@@ -14,7 +14,7 @@ from tests.helpers.differences import central_differences
 from tests.helpers.graphs import traced
 from tests.passes.test_trim_loops import function
 from wend.autodiff.vjp import joint
-from wend.base.errors import AliasError
+from wend.base.errors import AliasError, ShapeError
 from wend.ir.types import TensorType
 from wend.ops.control import while_
 from wend.passes.pipeline import OPTIMIZE, run_passes
@@ -77,28 +77,81 @@ def write_program(names: list[str], sign: int, trips: int) -> Any:
     return f
 
 
+# What a trip does to a view that is made before the loop
+def set_cut(v: Any, k: Any, value: Any) -> None:
+    v[k : k + 2] = value
+
+
+def add_to_cut(v: Any, k: Any, value: Any) -> None:
+    v[k - 1 : k + 2] += value * v[k : k + 1].sum()
+
+
+def set_last_axis(v: Any, k: Any, value: Any) -> None:
+    v[..., k] = value
+
+
+def cut_last_axis(v: Any, k: Any, value: Any) -> None:
+    v[..., -k - 2 : -1] = value * v[..., k : k + 1]
+
+
+def add_to_row(v: Any, k: Any, value: Any) -> None:
+    v[k] += value
+
+
+def write_to_row(v: Any, k: Any, value: Any) -> None:
+    row = v[k : k + 1]
+    row[0] = value
+    v[k] = row[0] * 3.0
+
+
+def swap(v: Any, k: Any, value: Any) -> None:
+    v[[k, 0]] = v[[0, k]] * value
+
+
+WRITES = [
+    *(set_cut, add_to_cut, set_last_axis, cut_last_axis, add_to_row, write_to_row, swap),
+]
+
+
+def write_to_view_program(names: list[str], write: Any, trips: int) -> Any:
+    def f(x: Any, weights: Any) -> Any:
+        y = x * 2.0
+        v = view_of(y, names)
+        for k in range(trips):
+            write(v, k, weights[k])
+        return (y * np.arange(1.0, y.size + 1.0).reshape(y.shape)).sum()
+
+    return f
+
+
 def outcome(fun: Any, *args: Any) -> Any:
     try:
         return fun(*args)
-    except IndexError as error:
-        return f"IndexError: {error}"
+    except (IndexError, ValueError) as error:
+        if isinstance(error, (AliasError, ShapeError)):
+            raise
+        return f"{type(error).__name__}: {error}"
 
 
-def check(program: Any, shape: tuple[int, ...], trips: int) -> None:
+def check(program: Any, shape: tuple[int, ...], trips: int, *, is_known: bool = True) -> None:
     x = np.sin(np.arange(1.0, np.prod(shape) + 1.0)).reshape(shape)
     weights = np.linspace(0.5, 1.5, max(trips, 1))
     expected = outcome(program, x.copy(), weights)
+    dims = x.shape if is_known else (None,) * x.ndim
+    signature = [wend.TensorSpec(dims, float), wend.TensorSpec((len(weights),), float)]
     for backend in BACKENDS:
         with wend.config(backend=backend):
             try:
-                found = outcome(wend.function(program), x, weights)
-            except AliasError:
-                return  # a shape for which NumPy may have to copy
+                f = wend.function(program, input_signature=signature)
+                found = outcome(f, x, weights)
+            except (AliasError, ShapeError):
+                return  # a shape for which NumPy may have to copy, or one that must be known
             if isinstance(expected, str):
                 assert found == expected
                 continue
             assert found == pytest.approx(expected, rel=1e-14)
-            for k, grad in enumerate(wend.function(wend.grad(program, (0, 1)))(x, weights)):
+            gradient = wend.function(wend.grad(program, (0, 1)), input_signature=signature)
+            for k, grad in enumerate(gradient(x, weights)):
                 # The programs are of degree two
                 slope = central_differences(program, k, x, weights, step=1e-3)
                 np.testing.assert_allclose(grad, slope, atol=1e-7)
@@ -119,6 +172,22 @@ def test_as_numpy(
     if not is_read and not np.shares_memory(view_of(x, names), x):
         return
     check((read_program if is_read else write_program)(names, sign, trips), shape, trips)
+
+
+@given(
+    names=CHAINS,
+    shape=st.sampled_from(SHAPES),
+    write=st.sampled_from(WRITES),
+    trips=st.integers(0, 5),
+    is_known=st.booleans(),
+)
+@settings(max_examples=15, deadline=None)
+def test_writes_to_views_made_before(
+    names: list[str], shape: tuple[int, ...], write: Any, trips: int, is_known: bool
+) -> None:
+    x = np.zeros(shape)
+    if np.shares_memory(view_of(x, names), x):
+        check(write_to_view_program(names, write, trips), shape, trips, is_known=is_known)
 
 
 @pytest.mark.parametrize("is_read", [True, False])

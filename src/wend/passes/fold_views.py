@@ -11,7 +11,7 @@ of the view's axis; `in_bounds.py` removes it where it cannot fail.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -19,51 +19,66 @@ from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import rewrite_nodes, with_operands
-from wend.ir.types import Dim, TensorType
+from wend.ir.types import Dim
 from wend.ops import elementwise, indexing, parts, shaping, updating
 from wend.ops.build import Build
 from wend.ops.control import while_
 from wend.ops.loop_counters import as_integer
 from wend.passes.dce import dce
+from wend.passes.put_back import Read, read_back, store_of
+from wend.passes.view_positions import Coordinate, UnknownSizeError, ViewPositions, has_other_shape
 
 _WHOLE = (None, None, None)
 _VIEWS = (shaping.slice_, shaping.transpose, shaping.reshape, indexing.gather)
-# The operations that put a view back into its array, or store in one
-_PUTTING_BACK = (
-    *(updating.set_slice, updating.scatter_set, indexing.scatter_add, parts.set_part),
-    *(shaping.transpose, shaping.reshape),
-)
+_PARTS = (parts.take_part, shaping.narrow)
+_ADDING = (indexing.scatter_add, parts.add_part)
+_PARTS_OF_NUMBERS = (elementwise.real, elementwise.imag)
+_FOLDED = {*updating.ELEMENT_POSITIONS, *_PARTS, parts.set_part, updating.set_slice}
 
 
 @dataclass(slots=True)
-class _Coordinate:
-    """A position along an axis.
+class _PartAxis:
+    """An axis of a part.
 
     Attributes:
-        value: the position.
-        view: the view that the program indexes.
-        axis: its axis.
-        is_checked: whether it is known to be in range, and counts from the start.
+        entry: its entry, as of `take_part`.
+        values: the positions that the entry takes; that of `"at"` has been checked.
+        origin: its number in the view that the program indexes.
+        is_flipped: whether the part has its elements in the opposite order.
     """
 
-    value: Value
-    view: Value
-    axis: int
-    is_checked: bool = True
+    entry: parts.Entry
+    values: list[Value]
+    origin: int
+    is_flipped: bool = False
 
-    def moved(self, axis: int) -> _Coordinate:
-        """Return the position along an axis of the array."""
-        if axis != self.axis and not self.is_checked:
-            raise _UnknownSizeError
-        return self
+    @property
+    def is_first(self) -> bool:
+        """Whether it takes the first element, as is known."""
+        return self.entry == parts.AT and as_integer(self.values[0]) == 0
 
 
-class _UnknownSizeError(Exception):
-    """Positions must be checked with a size that only the run knows."""
+def _remaining(axes: Sequence[_PartAxis]) -> list[int]:
+    return [axis.origin for axis in axes if axis.entry != parts.AT]
+
+
+def _keys(axes: Sequence[_PartAxis]) -> parts.Entries:
+    return tuple(axis.entry for axis in axes)
+
+
+def _are_rows(axes: Sequence[_PartAxis]) -> bool:
+    """Return whether a part is an element, or a row of leading axes."""
+    count = sum(axis.entry == parts.AT for axis in axes)
+    is_whole = all(axis.entry == _WHOLE for axis in axes[count:])
+    return count > 0 and is_whole and all(axis.entry == parts.AT for axis in axes[:count])
+
+
+def _values(axes: Sequence[_PartAxis]) -> list[Value]:
+    return [value for axis in axes for value in axis.values]
 
 
 # The array, and the positions along its leading axes
-_Coordinates: TypeAlias = list["_Coordinate"]
+_Coordinates: TypeAlias = list["Coordinate"]
 _Place: TypeAlias = tuple[Value, _Coordinates]
 
 
@@ -94,10 +109,9 @@ class _Folder:
         return dce(folded) if self.count else graph
 
     def _folded(self, graph: Graph, *, is_in_loop: bool) -> Graph:
-        if graph.ops.isdisjoint(updating.ELEMENT_POSITIONS):
+        if graph.ops.isdisjoint(_FOLDED):
             return graph
-        updated: set[Value] = set()  # reading these again would take a copy
-        rows: dict[Node, list[_Coordinate]] = {}
+        state = _RegionValues(graph)
 
         def fold(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
             is_inner = is_in_loop or node.op is while_
@@ -106,20 +120,66 @@ class _Folder:
             if is_in_loop and not copy.regions and len(copy.results) == 1:
                 b = Build("")
                 b.nodes, b.source = nodes, node.source
+                if copy.op.updates == 0:
+                    newest = state.newest(b, operands[0])
+                    copy = with_operands(node, [newest, *operands[1:]], regions)
                 count = len(nodes)
-                folding = _Folding(b, updated, rows, copy.op.name)
+                folding = _Folding(b, state, copy.op.name)
                 result = folding.result(copy, is_adjoint_next=self.is_adjoint_next)
                 if result is not None and result.type == copy.results[0].type:
                     self.count += 1
-                    updated.update(x for new in nodes[count:] for x in _updated_by(new))
+                    state.updated.update(x for new in nodes[count:] for x in _updated_by(new))
+                    state.add_put(copy, result)
                     return [result]
                 del nodes[count:]
                 folding.add_row(copy)
+                state.add_put(copy, copy.results[0])
             nodes.append(copy)
-            updated.update(_updated_by(copy))
+            state.updated.update(_updated_by(copy))
             return copy.results
 
         return rewrite_nodes(graph, fold)
+
+
+class _RegionValues:
+    """The values of a region: which are updated, and which are put back.
+
+    Attributes:
+        changed: params that are updated somewhere, or views of them.
+        updated: the arrays that have been updated: reading them again would take a copy.
+        rows: the positions, checked, of rows that are read.
+        views: for each view that has been put back, the array, and what reads the view from it.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.changed = {_array_of(x) for node in graph.nodes for x in _updated_by(node)}
+        self.updated: set[Value] = set()
+        self.rows: dict[Node, _Coordinates] = {}
+        self.views: dict[Value, tuple[Value, Read]] = {}
+
+    def add_put(self, node: Node, array: Value) -> None:
+        """Note an array into which a node has put a view back."""
+        if store_of(node) is not None and (back := read_back(node)) is not None:
+            view, read = back
+            self.views[view] = array, read
+
+    def newest(self, b: Build, view: Value) -> Value:
+        """Return a view that has been put back as one of the array; any other value as it is."""
+        if view not in self.views:
+            return view
+        array, read = self.views[view]
+        count = len(b.nodes)
+        value = read(b, self.newest(b, array))
+        if array not in self.updated and value.type == view.type:
+            return value
+        del b.nodes[count:]
+        return view
+
+
+def _array_of(view: Value) -> Value:
+    while view.node is not None and view.node.op in _VIEWS:
+        view = view.node.operands[0]
+    return view
 
 
 def _updated_by(node: Node) -> Sequence[Value]:
@@ -132,18 +192,19 @@ def _updated_by(node: Node) -> Sequence[Value]:
 class _Folding:
     """Folds the views of one node."""
 
-    def __init__(
-        self, b: Build, updated: Container[Value], rows: dict[Node, _Coordinates], of: str
-    ) -> None:
-        self.b, self.updated, self.rows, self.of = b, updated, rows, of
+    def __init__(self, b: Build, state: _RegionValues, of: str) -> None:
+        self.b, self.positions = b, ViewPositions(b, of)
+        self.changed, self.updated, self.rows = state.changed, state.updated, state.rows
 
     def result(self, node: Node, *, is_adjoint_next: bool) -> Value | None:
         """Return the result of a read or write of a view, or None."""
         try:
             if node.op is indexing.gather:
                 return self.read(node) if is_adjoint_next or not self._divides(node) else None
+            if node.op in _PARTS:
+                return self.part_read(node)
             return self.written(node)
-        except _UnknownSizeError:
+        except UnknownSizeError:
             return None
 
     def _divides(self, node: Node) -> bool:
@@ -151,7 +212,7 @@ class _Folding:
         if any(x.tensor.shape != () for x in node.operands[1:]):
             return True
         view = node.operands[0].node
-        return view is not None and view.op is shaping.reshape and _has_other_shape(view)
+        return view is not None and view.op is shaping.reshape and has_other_shape(view)
 
     def add_row(self, node: Node) -> None:
         """Check the position of a row where the program reads it: a later fold refers to that."""
@@ -165,22 +226,27 @@ class _Folding:
         """Return what a node reads, from the array that its operand is a view of."""
         x, *indices = node.operands
         place = self._in_array(x, indices)
-        if place is None:
-            return None
-        return self._emitted(indexing.gather, [], *place)
+        if place is not None:
+            return self._emitted(indexing.gather, [], *place)
+        if x.node is not None and x.node.op in _PARTS_OF_NUMBERS:
+            return self.b.emit(x.node.op, self.b.gather(x.node.operands[0], *indices))
+        return None
 
     def written(self, node: Node) -> Value | None:
         """Return the array with what a node writes to a view of it, and stores in it."""
-        stored = _store_of(node)
+        stored = store_of(node)
         if stored is None:
             return None
         store, array = stored
         view, x, *indices = store.operands
-        self.of = store.op.name
-        place = self._in_array(view, indices, until=array)
-        if place is None or place[0] is not array:
-            return None
-        return self._emitted(store.op, [x], *place)
+        self.positions.of = store.op.name
+        if store.op in updating.ELEMENT_POSITIONS:
+            count = len(self.b.nodes)
+            place = self._in_array(view, indices, until=array)
+            if place is not None and place[0] is array:
+                return self._emitted(store.op, [x], *place)
+            del self.b.nodes[count:]
+        return self.part_written(store, array)
 
     def _emitted(
         self, op: Op, others: Sequence[Value], array: Value, positions: _Coordinates
@@ -190,7 +256,7 @@ class _Folding:
 
     def _positions(self, x: Value, indices: Sequence[Value]) -> _Coordinates:
         """Return positions, checked in the order of their axes."""
-        return [self._checked(_Coordinate(i, x, k)) for k, i in enumerate(indices)]
+        return [self.positions.checked(Coordinate(i, x, k)) for k, i in enumerate(indices)]
 
     def _in_array(
         self, x: Value, indices: Sequence[Value], *, until: Value | None = None
@@ -237,25 +303,9 @@ class _Folding:
                 start, _, step = slice(*bounds).indices(dim)
             else:
                 step = bounds[2] or 1
-                start = self._first(node.operands[0], len(moved), bounds[0], step)
-            moved.append(self._affine(position, start, step))
+                start = self.positions.first(node.operands[0], len(moved), bounds[0], step)
+            moved.append(self.positions.affine(position, start, step))
         return moved
-
-    def _first(self, array: Value, axis: int, start: int | None, step: int) -> int | Value:
-        """Return the first position of a slice of an axis whose size only the run knows.
-
-        The slice is not empty, for a position in it has been checked.
-        """
-        b = self.b
-        if step > 0 and (start is None or start >= 0):
-            return start or 0
-        size = b.size_of(array, axis)
-        if step > 0:
-            assert start is not None
-            return b.emit(elementwise.maximum, b.add(size, b.integer(start)), b.integer(0))
-        if start is None or start < 0:
-            return b.add(size, b.integer(-1 if start is None else start))
-        return b.emit(elementwise.minimum, b.integer(start), b.sub(size, b.integer(1)))
 
     def _before_transpose(self, node: Node, positions: _Coordinates) -> _Coordinates | None:
         perm, count = node.attrs["perm"], len(positions)
@@ -273,7 +323,7 @@ class _Folding:
 
     def _before_reshape(self, node: Node, x: Value, positions: _Coordinates) -> _Coordinates | None:
         old, new, count = node.operands[0].tensor.dims, x.tensor.dims, len(positions)
-        if not _has_other_shape(node):
+        if not has_other_shape(node):
             return self._at_axes_of_size_1(old, new, positions)
         if count != len(new) or not old:
             return None
@@ -291,13 +341,13 @@ class _Folding:
             if dim == 1 and as_integer(position.value) not in (0, -1):
                 return None  # it must be checked
         pending = [p for dim, p in zip(new, positions, strict=False) if dim != 1]
-        moved: list[_Coordinate] = []
+        moved: _Coordinates = []
         for axis, dim in enumerate(old):
             if not pending and tuple(old[axis:]) == tuple(new[count:]):
                 break
             if dim == 1:
                 like = positions[0].value
-                moved.append(_Coordinate(self._like(0, like), like, axis))
+                moved.append(Coordinate(self.positions.like(0, like), like, axis))
             elif pending:
                 moved.append(pending.pop(0).moved(axis))
             else:
@@ -310,127 +360,164 @@ class _Folding:
     ) -> _Coordinates:
         """The place in an array of other sizes, which are given but for those of the first axes."""
         if not all(x.is_checked for x in positions):
-            raise _UnknownSizeError
+            raise UnknownSizeError
         b, flat = self.b, positions[0].value
         for size, position in zip(new, positions[1:], strict=True):
-            flat = b.add(b.mul(flat, self._like(size, flat)), position.value)
+            flat = b.add(b.mul(flat, self.positions.like(size, flat)), position.value)
         values: list[Value] = []
         for size in reversed(old):
-            divisor = self._like(size, flat)
+            divisor = self.positions.like(size, flat)
             values.insert(0, b.emit(elementwise.remainder, flat, divisor))
             flat = b.floor_divide(flat, divisor)
-        return [_Coordinate(x, x, k) for k, x in enumerate([flat, *values])]
+        return [Coordinate(x, x, k) for k, x in enumerate([flat, *values])]
 
-    def _affine(self, position: _Coordinate, start: int | Value, step: int) -> _Coordinate:
-        if not position.is_checked:
-            raise _UnknownSizeError
-        b, x = self.b, position.value
-        number = as_integer(x)
-        if number is not None and isinstance(start, int):
-            return replace(position, value=b.integer(start + step * number))
-        x = x if step == 1 else b.mul(x, self._like(step, x))
-        if start != 0:
-            x = b.add(x, self._like(start, x))
-        return replace(position, value=x)
-
-    def _checked(self, position: _Coordinate) -> _Coordinate:
-        """Return a position that counts from the start; out of range it raises NumPy's error."""
-        b, axis, size = self.b, position.axis, position.view.tensor.dims[position.axis]
-        number = as_integer(position.value)
-        if number is not None and isinstance(size, int) and -size <= number < size:
-            return replace(position, value=b.integer(number % size))
-        if position.value.tensor.shape == ():
-            length = b.size_of(*_owner(position.view, axis))
-            value = b.emit(indexing.position, position.value, length, axis=axis, of=self.of)
-        elif isinstance(size, int):
-            numbers = b.insert_axes(b.iota(size), axes=tuple(range(axis)))
-            value = b.gather(numbers, *[self._like(0, position.value)] * axis, position.value)
-        else:
-            return replace(position, is_checked=False)
-        return replace(position, value=value)
-
-    def _like(self, number: int | Value, x: Value) -> Value:
-        number = self.b.integer(number) if isinstance(number, int) else number
-        return self.b.broadcast_like(number, x)
-
-
-def _has_other_shape(reshape: Node) -> bool:
-    """Return whether a reshape does more than to add and remove axes of size 1."""
-    old, new = reshape.operands[0].tensor.dims, reshape.results[0].tensor.dims
-    return [dim for dim in old if dim != 1] != [dim for dim in new if dim != 1]
-
-
-def _owner(view: Value, axis: int) -> tuple[Value, int]:
-    """Return the array from which a view has the size of an axis, and its axis."""
-    size = view.tensor.dims[axis]
-    while view.node is not None and view.node.operands:
-        array = view.node.operands[0]
-        if not isinstance(array.type, TensorType) or size not in array.tensor.dims:
-            break
-        view, axis = array, array.tensor.dims.index(size)
-    return view, axis
-
-
-def _store_of(node: Node) -> tuple[Node, Value] | None:
-    """Return what stores in a view that a node puts back into its array, and the array."""
-    stored = _innermost_store(node)
-    return None if stored is None or stored[0] is node else stored
-
-
-def _innermost_store(node: Node) -> tuple[Node, Value] | None:
-    """Return the store at the end of a chain of nodes that put views back, and the array."""
-    if node.op not in _PUTTING_BACK:
-        return None
-    is_update = node.op.updates == 0 and len(node.operands) > 1
-    inner = node.operands[1 if is_update else 0].node if node.operands else None
-    if inner is not None and (stored := _innermost_store(inner)) is not None:
-        store, view = stored
-        array = None if view.node is None else _array_of(node, view.node)
-        if array is not None:
-            return store, array
-    if node.op in (updating.scatter_set, indexing.scatter_add):
-        return node, node.operands[0]
-    return None
-
-
-def _array_of(node: Node, view: Node) -> Value | None:
-    """Return the array into which a node puts a view of it back; None if that is another."""
-    array = view.operands[0]
-    match node.op, view.op:
-        case updating.set_slice, shaping.slice_:
-            is_same = array is node.operands[0] and node.attrs["slices"] == view.attrs["slices"]
-        case updating.scatter_set, indexing.gather:
-            is_same = array is node.operands[0] and node.operands[2:] == view.operands[1:]
-        case shaping.transpose, shaping.transpose:
-            order = [view.attrs["perm"][k] for k in node.attrs["perm"]]
-            is_same = order == [*range(len(order))]
-        case shaping.reshape, shaping.reshape:
-            is_same = array.type == node.results[0].type and array.tensor.is_static
-        case parts.set_part, shaping.reshape:
-            array = array.node.operands[0] if array.node is not None else array
-            is_same = array is node.operands[0] and _cuts_part(view, node)
-        case _:
+    # Parts: some axes are cut
+    def part_read(self, node: Node) -> Value | None:
+        """Return the part of a view that a node reads, if its array is changed here."""
+        place = self._part_in_array(node.operands[0], *_entries(node, 1))
+        if place is None:
             return None
-    return array if is_same else None
-
-
-def _cuts_part(view: Node, put: Node) -> bool:
-    """Return whether a reshape of a slice is the part that a node puts, at constant positions."""
-    cut = view.operands[0].node
-    if cut is None or cut.op is not shaping.slice_:
-        return False
-    array, _, *positions = put.operands
-    slices = []
-    for (entry, at), dim in zip(
-        parts.by_axis(put.attrs["entries"], positions), array.tensor.dims, strict=True
-    ):
-        number = as_integer(at[0]) if entry == parts.AT else None
-        if isinstance(entry, tuple):
-            slices.append(entry)
-        elif number is None or not isinstance(dim, int):
-            return False
+        array, axes = place
+        if array not in self.changed and (array.node is None or array.node.op.updates is None):
+            return None  # a view of an invariant is made once
+        remaining, result = _remaining(axes), node.results[0].tensor.dims
+        order = sorted(remaining)
+        cuts = tuple(
+            dim
+            for axis in axes
+            if axis.entry == parts.CUT
+            for dim in result[order.index(axis.origin) :][:1]
+        )
+        if _are_rows(axes):
+            part = self.b.emit(indexing.gather, array, *_values(axes), in_bounds=True)
         else:
-            slices.append((number % dim, number % dim + 1, None))
-    return (
-        tuple(slices) == tuple(cut.attrs["slices"]) and view.results[0].type == put.operands[1].type
-    )
+            part = self.b.take_part(array, *_values(axes), entries=_keys(axes), cuts=cuts)
+        return self.b.transpose(self._flipped(part, axes), perm=tuple(map(remaining.index, order)))
+
+    def part_written(self, store: Node, array: Value) -> Value | None:
+        """Return an array with what is stored in a part of a view of it."""
+        view, x = store.operands[:2]
+        if any(i.tensor.dims for i in store.operands[2:]):
+            return None
+        place = self._part_in_array(view, *_entries(store, 2), until=array)
+        if place is None or place[0] is not array:
+            return None
+        axes = place[1]
+        remaining = _remaining(axes)
+        order = sorted(remaining)
+        x = self._flipped(self.b.transpose(x, perm=tuple(map(order.index, remaining))), axes)
+        if _are_rows(axes):
+            op = indexing.scatter_add if store.op in _ADDING else updating.scatter_set
+            return self.b.emit(op, array, x, *_values(axes), in_bounds=True)
+        op = parts.add_part if store.op in _ADDING else parts.set_part
+        return self.b.emit(op, array, x, *_values(axes), entries=_keys(axes))
+
+    def _flipped(self, part: Value, axes: Sequence[_PartAxis]) -> Value:
+        flips = [axis.is_flipped for axis in axes if axis.entry != parts.AT]
+        slices = tuple((None, None, -1) if flip else _WHOLE for flip in flips)
+        return self.b.slice(part, slices=slices) if any(flips) else part
+
+    def _part_in_array(
+        self,
+        x: Value,
+        entries: parts.Entries,
+        positions: Sequence[Value],
+        *,
+        until: Value | None = None,
+    ) -> tuple[Value, list[_PartAxis]] | None:
+        """Return the part of an array that is this part of a view of it; None: no view."""
+        if x.node is None or x.node.op not in _VIEWS:
+            return None
+        if any(i.tensor.dtype != INT64 for i in positions):
+            return None
+        axes = []
+        for k, (entry, at) in enumerate(parts.by_axis(entries, positions)):
+            is_at = entry == parts.AT
+            values = [self.positions.checked(Coordinate(at[0], x, k)).value] if is_at else [*at]
+            axes.append(_PartAxis(entry, values, k))
+        start = x
+        while x is not until and x.node is not None:
+            moved = self._part_through(x.node, x, axes)
+            if moved is None:
+                break
+            x, axes = x.node.operands[0], moved
+        return None if x is start or x in self.updated else (x, axes)
+
+    def _part_through(
+        self, node: Node, x: Value, axes: Sequence[_PartAxis]
+    ) -> list[_PartAxis] | None:
+        """Return the part of the operand of a node that makes a view."""
+        match node.op:
+            case shaping.transpose:
+                by_axis = dict(zip(node.attrs["perm"], axes, strict=True))
+                return [by_axis[k] for k in range(len(axes))]
+            case shaping.slice_:
+                moved = [
+                    axis if bounds == _WHOLE else self._axis_before_slice(node, x, k, bounds, axis)
+                    for k, (bounds, axis) in enumerate(zip(node.attrs["slices"], axes, strict=True))
+                ]
+                return None if None in moved else [axis for axis in moved if axis is not None]
+            case shaping.reshape if not has_other_shape(node):
+                pairs = [*zip(x.tensor.dims, axes, strict=True)]
+                if any(dim == 1 and not axis.is_first for dim, axis in pairs):
+                    return None  # it must be checked
+                pending = [axis for dim, axis in pairs if dim != 1]
+                first = _PartAxis(parts.AT, [self.b.integer(0)], -1)
+                dims = node.operands[0].tensor.dims
+                return [first if dim == 1 else pending.pop(0) for dim in dims]
+            case indexing.gather if node in self.rows:
+                rows = [_PartAxis(parts.AT, [row.value], -1) for row in self.rows[node]]
+                return [*rows, *axes]
+        return None
+
+    def _axis_before_slice(
+        self, node: Node, x: Value, k: int, bounds: parts.Bounds, axis: _PartAxis
+    ) -> _PartAxis | None:
+        """Return what an axis of a part of a slice is before the slice; None if it is no part."""
+        if axis.entry == _WHOLE:
+            return replace(axis, entry=bounds)
+        if not isinstance(axis.entry, str):
+            return None
+        array, step = node.operands[0], bounds[2] or 1
+        dim = array.tensor.dims[k]
+        first: int | Value
+        if isinstance(dim, int):
+            first = slice(*bounds).indices(dim)[0]
+        else:
+            first = self.positions.first(array, k, bounds[0], step)
+        b = self.b
+        start = b.integer(first) if isinstance(first, int) else first
+        if axis.entry == parts.AT:
+            moved = self.positions.affine(Coordinate(axis.values[0], x, k), first, step)
+            return replace(axis, values=[moved.value])
+        if abs(step) != 1:
+            return None
+        size = self.positions.size(x, k)
+        low, high = (self._clipped(value, size) for value in axis.values)
+        if step == 1:
+            return replace(axis, values=[b.add(start, low), b.add(start, high)])
+        end = b.add(start, b.integer(1))
+        is_flipped = not axis.is_flipped
+        return replace(axis, values=[b.sub(end, high), b.sub(end, low)], is_flipped=is_flipped)
+
+    def _clipped(self, bound: Value, size: Value) -> Value:
+        """Return a bound of a cut, counted from the start, in the range of an axis."""
+        b = self.b
+        is_negative = b.lt(bound, b.integer(0))
+        bound = b.select(is_negative, b.add(bound, size), bound)
+        return b.emit(elementwise.minimum, b.emit(elementwise.maximum, bound, b.integer(0)), size)
+
+
+def _entries(node: Node, first: int) -> tuple[parts.Entries, Sequence[Value]]:
+    """Return the part of its first operand that a node names, and its positions."""
+    dims, positions = node.operands[0].tensor.dims, node.operands[first:]
+    whole = (_WHOLE,) * len(dims)
+    match node.op:
+        case updating.set_slice:
+            return tuple(node.attrs["slices"]), ()
+        case shaping.narrow:
+            axis = node.attrs["axis"]
+            return (*whole[:axis], parts.CUT, *whole[axis + 1 :]), positions
+        case updating.scatter_set | indexing.scatter_add:
+            return (*[parts.AT] * len(positions), *whole[len(positions) :]), positions
+    return node.attrs["entries"], positions
