@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import types
@@ -13,6 +14,7 @@ import numpy as np
 
 from wend.backends.fastcall import MISSING
 from wend.base.instances import stored_attribute
+from wend.base.refusals import is_refusal
 from wend.capture.builtins.attributes import has_staged_attribute, staged_attribute
 from wend.capture.builtins.namespaces import has_namespace
 from wend.capture.conversion import captured
@@ -40,8 +42,9 @@ from wend.capture.state.unbound_attributes import (
     note_missing,
     read_attribute,
 )
-from wend.eager.dispatch import Staged
-from wend.trace.arrays.attributes import class_of
+from wend.capture.syntax.names import PREFIX, RUNTIME
+from wend.eager.dispatch import Staged, any_staged
+from wend.trace.arrays.attributes import class_of, example_of
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
@@ -63,15 +66,17 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
     if type(owner) is super:
         cls = owner.__self_class__  # type: ignore[attr-defined]
         loaded_attribute(cls, "__mro__", cls.__mro__)
+    if isinstance(owner, (types.FunctionType, types.CodeType)) and name in _NAMES_OF_CODE:
+        return _as_written(owner, name)
     descriptor, subject, kind = _descriptor(owner, name)
     is_property = isinstance(descriptor, property) and subject is not None
     if is_property and is_plain_function(descriptor.fget):
         read_descriptor(owner, name)
-        return captured(descriptor.fget)(subject)
+        return _got(descriptor.fget, owner, name, subject)
     getter = getattr(type(descriptor), "__get__", None)
     if is_plain_function(getter) and _takes_precedence(descriptor, subject, name):
         read_descriptor(owner, name)
-        return captured(getter)(descriptor, subject, kind)
+        return _got(getter, owner, name, descriptor, subject, kind)
     if isinstance(descriptor, functools.cached_property):
         value = _cached_property(owner, descriptor)
     else:
@@ -83,12 +88,48 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
             note_missing(owner, name)
             if is_plain_function(hook):
                 read_method(owner, "__getattr__")
-                return captured(hook)(owner, name)
+                return _ask(hook, owner, name, owner, name)
             raise
     return loaded_attribute(owner, name, value, is_base=is_base)
 
 
 templates.attribute_of = attribute
+
+_NAMES_OF_CODE = frozenset({"__closure__", "co_freevars", "co_cellvars", "co_varnames"})
+
+
+def _as_written(owner: Any, name: str) -> Any:
+    """Return an attribute of a function or its code, without the names of captured code."""
+    value = getattr(owner, name)
+    if name != "__closure__":
+        return tuple(part for part in value if not part.startswith(PREFIX))
+    names = owner.__code__.co_freevars
+    if RUNTIME not in names:
+        return loaded_attribute(owner, name, value)
+    cells = zip(names, value, strict=True)
+    return tuple(cell for part, cell in cells if not part.startswith(PREFIX)) or None
+
+
+def _got(getter: Any, owner: Any, name: str, /, *arguments: Any) -> Any:
+    """Return what a getter gives, or the `__getattr__` of the class where that finds nothing."""
+    try:
+        return _ask(getter, owner, name, *arguments)
+    except AttributeError as error:
+        hook = getattr(type(owner), "__getattr__", None)
+        if not is_plain_function(hook) or is_refusal(error):
+            raise
+        read_method(owner, "__getattr__")
+        return _ask(hook, owner, name, owner, name)
+
+
+def _ask(getter: Any, owner: Any, name: str, /, *arguments: Any) -> Any:
+    """Call a getter of the user's; an error that it raises tells which attribute is missing."""
+    try:
+        return captured(getter)(*arguments)
+    except AttributeError as error:
+        if error.name is None and error.obj is None:
+            error.name, error.obj = name, owner
+        raise
 
 
 def method(owner: Any, name: str, /) -> Any:
@@ -96,10 +137,33 @@ def method(owner: Any, name: str, /) -> Any:
     if type(owner) is np.ndarray:
         owner = entered_items(owner)
     if isinstance(owner, Tracer):
-        if name.startswith("__"):
-            return _method_of_number(owner, name) or staged_attribute(owner, name)
-        return getattr(owner, name)
+        if not name.startswith("__"):
+            return getattr(owner, name)
+        called = _method_of_number(owner, name) or staged_attribute(owner, name)
+        is_number = class_of(owner) in _NUMBERS and callable(called)
+        return functools.partial(_call_of_number, owner, name, called) if is_number else called
+    if type(owner) in _NUMBERS and name.startswith("__"):
+        return functools.partial(_call_of_number, owner, name, getattr(owner, name))
     return attribute(owner, name)
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def _call_of_number(x: Any, name: str, fun: Any, /, *arguments: Any) -> Any:
+    """Call a special method of one of Python's numbers, which may take no number of a class."""
+    recording = current()
+    if recording is None or not any_staged((x, *arguments)):
+        return fun(*arguments)
+    self, *others = [
+        example_of(class_of(y)) if isinstance(y, Staged) else y for y in (x, *arguments)
+    ]
+    with contextlib.suppress(ArithmeticError, ValueError):
+        if getattr(self, name)(*others) is NotImplemented:
+            return NotImplemented
+    if not isinstance(x, Staged):
+        fun = getattr(recording.wrap(recording.lift(x)).as_weak(), name)
+    return fun(*arguments)
 
 
 # The functions that call special methods which numbers have and traced numbers do not

@@ -51,6 +51,8 @@ from wend.capture.guards.outside import (
     read_dispatch,
     read_method,
     reads_arguments,
+    watch_called,
+    watch_class,
 )
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import is_container, mutated_by
@@ -93,6 +95,7 @@ def call(fun: Any) -> Any:
     if fun is os.getenv:
         fun = method(attribute(os, "environ"), "get")  # the same, and guarded
     if isinstance(fun, type) and is_traced_now():
+        watch_class(fun)
         if _is_initialized_by_users_code(fun):
             return functools.partial(_construct, fun)
         if _is_initialized_by_a_dataclass(fun):
@@ -256,6 +259,7 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
         kwargs = without_stale_memory(kwargs)
     if not isinstance(fun, type) or fun.__module__ in _FOREIGN_CLASSES:
         check_arguments(fun, (*args, *kwargs.values()))
+    watch_called(*args, *kwargs.values())
     if isinstance(fun, (types.FunctionType, type)):
         check_uncaptured(fun)
     try:

@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from wend.base.errors import explain
 from wend.base.handling import handlers
 from wend.capture import patterns
@@ -78,12 +80,14 @@ from wend.capture.state.assignments import (
     store_item,
     store_item_in_place,
 )
-from wend.capture.state.special_methods import proxied, proxied_items
+from wend.capture.state.special_methods import proxied, proxied_items, spread
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import check_bound, is_maybe_bound, require_bound, unwrap
 from wend.capture.state.unbound_attributes import deleted_from
 from wend.capture.uncaptured import is_captured
 from wend.eager import raising
+from wend.trace.arrays.attributes import class_name, class_of
+from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording import recording
 from wend.trace.state.templates import Text
 
@@ -161,6 +165,18 @@ def source(fun: Callable[..., Any]) -> str:
     return ast.unparse(Operations().visit(copy.deepcopy(tree)))
 
 
+def _entered(value: Any) -> Any:
+    return entered_items(one_shot_iterators.consume(value))
+
+
+def _unpackable(value: Any) -> Any:
+    """Return a value that is assigned to several names; a number cannot be."""
+    if isinstance(value, Tracer) and value.type.shape == () and class_of(value) is not np.ndarray:
+        text = f"cannot unpack non-iterable {class_name(value)} object"
+        raise TypeError(text)
+    return value
+
+
 vars(RUNTIME_FUNCTIONS).update(
     **operands.RUNTIME_FUNCTIONS,
     State=State,
@@ -186,7 +202,9 @@ vars(RUNTIME_FUNCTIONS).update(
     for_=for_,
     get_item=get_item,
     get_row=get_row,
-    gone_through=lambda value: proxied_items(entered_items(one_shot_iterators.consume(value))),
+    gone_through=lambda value: proxied_items(_entered(value)),
+    spread=lambda value: spread(_entered(value)),
+    unpacked=lambda value: proxied_items(_entered(_unpackable(value))),
     load_closure=load_closure,
     imported=imported,
     load_global=load_global,

@@ -20,6 +20,7 @@ from wend.capture.libraries import is_library
 from wend.capture.replacements import is_plain_function
 from wend.capture.stage.cleanup import Cleanup
 from wend.capture.stage.float_errors import error_state
+from wend.capture.stage.guard import user_traceback
 
 
 def context(manager: Any) -> Any:
@@ -77,9 +78,9 @@ class _Context:
         self.cleanup = Cleanup("with")
         return value
 
-    def __exit__(self, *raised: object) -> Any:
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
         note_left()
         self.cleanup.begin()
-        swallows = self.leave(self.manager, *raised)
+        swallows = self.leave(self.manager, kind, error, user_traceback(traceback))
         self.cleanup.check()
         return swallows

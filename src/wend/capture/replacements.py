@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import builtins
 import functools
 import inspect
@@ -330,6 +331,7 @@ _HIGHER_ORDER_BUILTINS = (
     builtins.min,
     builtins.sorted,
     functools.reduce,
+    *(bisect.bisect_left, bisect.bisect_right, bisect.insort_left, bisect.insort_right),
 )
 
 
@@ -350,7 +352,10 @@ def calls_arguments(fun: Any) -> bool:
 
 _CALLING_FUNCTIONS = (functools.cmp_to_key, builtins.eval, builtins.exec, defaultdict)
 _CALLING_LIBRARIES = frozenset(
-    {"numpy", "contextlib", "contextvars", "_contextvars", "re", "threading", "weakref", "_weakref"}
+    {
+        *("numpy", "contextlib", "contextvars", "_contextvars", "re", "threading", "concurrent"),
+        *("weakref", "_weakref"),
+    }
 )
 
 

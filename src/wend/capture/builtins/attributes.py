@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
 from wend.capture.builtins.builtins import type_of
 from wend.trace.arrays.attributes import class_of, missing
 from wend.trace.arrays.tracer import Tracer
@@ -16,12 +20,21 @@ def staged_attribute(x: Tracer, name: str) -> Any:
 
     Raises:
         AttributeError: the value that it stands for has no such attribute.
+        UnsupportedError: it tells whose memory the value has.
     """
     if name == "__class__":
         return type_of(x)
     kind = class_of(x)
     if not hasattr(kind, name) and name not in _OWN:
         raise missing(x, name)
+    if name == "base" and kind is np.ndarray:
+        raise UnsupportedError(
+            explain(
+                f"`base`{at(user_source())} of {x} asks whose memory an array has, which only the "
+                "run knows.",
+                cure="ask outside of the function; or np.shares_memory(a, b).",
+            )
+        )
     return getattr(x, name)
 
 

@@ -172,5 +172,8 @@ REPLACEMENTS: dict[Call, Call] = {
     sys._getframe: _refusing("sys._getframe", sys._getframe, _FRAMES, _ASK_OUTSIDE),
     inspect.currentframe: _refusing("currentframe", inspect.currentframe, _FRAMES, _ASK_OUTSIDE),
     FunctionType: _function,
+    inspect.getclosurevars: _refusing(
+        "inspect.getclosurevars", inspect.getclosurevars, _VARIABLES, _NAME_THEM
+    ),
     inspect.stack: _refusing("inspect.stack", inspect.stack, _FRAMES, _ASK_OUTSIDE),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import sys
+import types
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -13,6 +14,7 @@ from wend.base.context_values import scoped
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.refused_calls import FILE, Call, refusing
+from wend.capture.state import operands
 from wend.capture.state.made_objects import is_made_here
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.recording.recording import is_traced_now
@@ -146,14 +148,30 @@ def print_in_run(
     for name, text in (("sep", sep), ("end", end)):
         if text is not None and not isinstance(text, str):
             raise TypeError(f"{name} must be None or a string, not {type(text).__name__}")
-    template = effects.text_of_print(values, " " if sep is None else sep)
+    sep, end = (" " if sep is None else sep), ("\n" if end is None else end)
+    if isinstance(getattr(type(file), "write", None), types.FunctionType):
+        _print_to_object(file, values, sep, end, flush)
+        return
+    template = effects.text_of_print(values, sep)
     if file is not None and is_made_here(file):
         text = template.text()
         if isinstance(text, ShownText):
             raise text.looked_at()
         builtins.print(text, end=end, file=file, flush=flush)
         return
-    effects.write(template, "\n" if end is None else end, file, bool(flush))
+    effects.write(template, end, file, bool(flush))
+
+
+def _print_to_object(file: Any, values: Any, sep: str, end: str, flush: bool) -> None:
+    """Print to an object of a user's class, whose methods are captured."""
+    write = operands.call(file.write)
+    for k, value in enumerate(values):
+        if k:
+            write(sep)
+        write(operands.call(str)(value))
+    write(end)
+    if flush:
+        operands.call(file.flush)()
 
 
 def pprint_in_run(value: Any, stream: Any = None, *args: Any, **options: Any) -> None:

@@ -41,6 +41,7 @@ from wend.capture.builtins.refused_calls import (
 )
 from wend.capture.builtins.scipy.functions import of_distribution, of_scipy
 from wend.capture.builtins.streams import pprint_in_run, stream_method
+from wend.capture.guards.outside import watch_called
 from wend.capture.libraries import is_library
 from wend.capture.state.made_objects import is_made_here, note_made
 from wend.capture.uncaptured import as_written
@@ -325,6 +326,7 @@ def _of_json(fun: Any, module: str, name: str) -> Call | None:
         if isinstance(text, ShownText):
             raise text.looked_at()
         check_arguments(fun, args)
+        watch_called(*options.values())
         return fun(value, *args, **options)
 
     return run

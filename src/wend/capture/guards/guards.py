@@ -11,13 +11,15 @@ from typing import Any
 
 from wend.backends.fastcall import MISSING
 from wend.base.context_values import scoped
-from wend.capture.guards.active import recorder_of_trace
+from wend.capture.guards.active import active_recorder, recorder_of_trace
 from wend.capture.guards.free_names import code_key
 from wend.capture.guards.operand_reads import OperandReads
 from wend.capture.guards.reads import GlobalRead, GuardSet, Read
 from wend.capture.guards.recorder import GuardRecorder
+from wend.capture.guards.unseen_calls import UnseenCalls
 from wend.capture.heap.places import Place
 from wend.capture.heap.trace_log import is_written_global
+from wend.capture.heap.unseen_code import note_uncaptured
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged
@@ -32,8 +34,23 @@ def record_guards(
 ) -> Iterator[GuardRecorder]:
     """Record guards in this block; `check_plain` and `operands`: see `GuardRecorder`."""
     recorder = GuardRecorder(check_plain, operands or OperandReads())
+
+    def note_unseen(fun: types.FunctionType, owner: Any) -> None:
+        if active_recorder() is recorder:
+            check_plain(fun, "is called by code that is not captured")
+            recorder.add_uncaptured(fun, owner)
+            note_uncaptured(fun)
+
+    recorder.unseen = UnseenCalls(note_unseen)
     with scoped(recorder_of_trace, recorder), contents_read_by(recorder.read_elements):
-        yield recorder
+        try:
+            yield recorder
+        except Exception:
+            recorder.unseen.check()
+            raise
+        finally:
+            recorder.unseen.stop()
+        recorder.unseen.check()
 
 
 def is_of_outside(value: Any) -> bool:

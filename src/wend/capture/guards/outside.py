@@ -194,6 +194,22 @@ def read_method(owner: Any, name: str) -> None:
     loaded_attribute(type(owner), name, MISSING)
 
 
+def watch_class(cls: type) -> None:
+    """Find the methods of a class that code which is not captured calls from now on."""
+    recorder = active_recorder()
+    if recorder is not None:
+        recorder.unseen.watch(cls)
+
+
+def watch_called(*values: Any) -> None:
+    """Find the functions that code which is not captured gets, and calls."""
+    recorder = active_recorder()
+    if recorder is not None:
+        for value in values:
+            if callable(value):
+                recorder.unseen.watch_called(value)
+
+
 def read_call(fun: Any) -> Callable[[Any], Any] | None:
     """Note what a call reads besides its arguments; return what to apply to its result."""
     recorder = active_recorder()

@@ -22,6 +22,7 @@ from wend.capture.guards.reads import (
     Read,
     static_attribute,
 )
+from wend.capture.guards.unseen_calls import UnseenCalls
 from wend.capture.heap.places import instance_dict
 from wend.capture.heap.snapshots import (
     ElementsSnapshot,
@@ -36,6 +37,8 @@ from wend.trace.recording.recording import current
 
 class ReadLog:
     """The reads that a trace has noted, and the objects of outside that they are about."""
+
+    unseen: UnseenCalls
 
     def __init__(self) -> None:
         self._reads: dict[tuple[Any, ...], Read] = {}

@@ -331,6 +331,7 @@ class GuardRecorder(ReadLog):
                     self.enter(member, f"{label}.{name}")
         elif is_users_class(type(value)):
             self.observe(type(value), type(value).__name__)
+        self.unseen.watch(value if issubclass(type(value), type) else type(value))
         operators = special_methods(type(value))
         if is_of_library(type(value)):
             self.read_all(value)  # its methods run without being observed

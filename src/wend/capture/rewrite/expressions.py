@@ -247,14 +247,14 @@ class Expressions(Transformer):
         first.iter = ast.copy_location(ast.Constant(None), first.iter)
 
         def put_source() -> None:
-            first.iter = source if first.is_async else _iterated(source)
+            first.iter = source if first.is_async else _iterated(source, "gone_through")
 
         return put_source
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         self.generic_visit(node)
         if not node.is_async:
-            node.iter = _iterated(node.iter)
+            node.iter = _iterated(node.iter, "gone_through")
         node.ifs = [ast.copy_location(runtime("filtered", test), test) for test in node.ifs]
         return node
 
@@ -287,7 +287,7 @@ class Expressions(Transformer):
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Load):
-            node.value = _iterated(node.value)
+            node.value = _iterated(node.value, "spread")
         return node
 
     def visit_Delete(self, node: ast.Delete) -> ast.stmt:
@@ -303,7 +303,7 @@ class Expressions(Transformer):
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
-            node.value = _iterated(node.value)
+            node.value = _iterated(node.value, "unpacked")
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
@@ -316,6 +316,10 @@ class Expressions(Transformer):
 
     def visit_Set(self, node: ast.Set) -> ast.expr:
         self.generic_visit(node)
+        for item in node.elts:
+            if isinstance(item, ast.Starred) and isinstance(item.value, ast.Call):
+                # A set asks no object for its length
+                item.value = ast.copy_location(runtime("gone_through", *item.value.args), item)
         is_constant = all(isinstance(item, ast.Constant) for item in node.elts)
         return node if is_constant else ast.copy_location(runtime("keyed", node), node)
 
@@ -512,11 +516,11 @@ def _bound_in(node: ast.expr) -> Names:
     return frozenset(part.id for part in targets if isinstance(part, ast.Name))
 
 
-def _iterated(value: ast.expr) -> ast.expr:
+def _iterated(value: ast.expr, way: str) -> ast.expr:
     """Wrap a value that items are taken from, so that an iterator is checked."""
     if isinstance(value, (ast.List, ast.Tuple, ast.Constant)):
         return value
-    return ast.copy_location(runtime("gone_through", value), value)
+    return ast.copy_location(runtime(way, value), value)
 
 
 def strip_annotations(arguments: ast.arguments, expressions: Expressions) -> ast.arguments:

@@ -262,6 +262,8 @@ def check_caught() -> None:
         explained = _explained_name_error(error)
         if explained is not None:
             raise explained from None
+    if error is not None:
+        error.__traceback__ = user_traceback(error.__traceback__)
 
 
 def _ungrouped(error: BaseException | None) -> Iterator[BaseException | None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wend.base import refusals
 from wend.base.context_values import scoped
-from wend.base.errors import ConcreteValueError, StagedRaiseError, WendError
+from wend.base.errors import ConcreteValueError, StagedRaiseError, WendError, explain
 from wend.base.memory import Memory, memory_text, shown
 from wend.base.source import at, user_source
 from wend.capture.guards.outside import entered_items
@@ -303,9 +303,13 @@ def _python_for(
     broken: Thunk | None,
     is_done: Thunk = lambda: False,
 ) -> None:
+    trips = 0
     for item in _items(one_shot_iterators.consume(iterable), broken):
         stops = broken() if broken is not None else False
         if is_traced(stops):
+            trips += 1
+            if trips > _MAX_UNSURE_TRIPS:
+                raise _endless_error()
             # Only the run knows whether another item is taken.
             if_(not_(stops), functools.partial(body, item), lambda: None, state.variables, state)
             continue
@@ -317,6 +321,23 @@ def _python_for(
         stops_after = broken() if broken is not None else False
         if not is_traced(stops_after) and stops_after:
             return  # without taking another item
+
+
+# How many items are taken after a `break` that only the run knows of
+_MAX_UNSURE_TRIPS = 200
+
+
+def _endless_error() -> ConcreteValueError:
+    """Return the error for a loop over an iterator that may never end."""
+    return ConcreteValueError(
+        explain(
+            f"`for`{at(user_source())} goes through an iterator that has given "
+            f"{_MAX_UNSURE_TRIPS} items after a `break` or `return` that only the run decides.",
+            "how many items there are is known only to the iterator: the trace would not end.",
+            cure="write it as a `while` loop that computes the items, or go through "
+            "`itertools.islice(items, limit)`, or a range.",
+        )
+    )
 
 
 def _items(iterable: Iterable[Any], broken: Thunk | None) -> Iterator[Any]:

@@ -117,6 +117,21 @@ def items_of(x: Any) -> Any:
     return _EnteredItems(items) if isinstance(items, _Proxy) else items
 
 
+def spread(x: Any) -> Any:
+    """Return what `[*x]` and `fun(*x)` take the items from, which ask for the length, too."""
+    items = items_of(x)
+    if items is not x:
+        _ask_for_hint(x)
+    return items
+
+
+def _ask_for_hint(x: Any) -> None:
+    """Ask a user's object for its length, or for a hint of it."""
+    name = "__len__" if operands.defines(x, "__len__") else "__length_hint__"
+    with suppress(TypeError):  # it may be missing
+        _as_number(x, name)
+
+
 class _EnteredItems:
     """The items of a user's iterator, whose `__iter__` has been called: it is not called again."""
 
@@ -226,8 +241,7 @@ def _call_with_items(which: slice, fun: Any, callee: Any, /, *args: Any, **kwarg
         asks_later = fun is itertools.chain  # for the iterator of each argument when it begins
         items[which] = map(proxied_items if asks_later else items_of, args[which])
     for x in args[which] if fun in _HINTED else ():
-        with suppress(TypeError):  # a hint may be missing
-            _as_number(x, "__len__")
+        _ask_for_hint(x)
     return callee(*items, **kwargs)
 
 
@@ -237,7 +251,11 @@ _FUNCTIONS = (
     *(operator.invert, operator.inv),
     *(function for function in vars(math).values() if inspect.isbuiltin(function)),
 )
-_HINTED = (list, tuple, sorted)  # which ask for the length, too, for the memory they need
+# Which ask for the length, too, for the memory that they need
+_HINTED = (
+    *(list, tuple, sorted, itertools.product, itertools.permutations, itertools.combinations),
+    itertools.combinations_with_replacement,
+)
 _ITEMS_OF_ALL = (zip, math.dist, itertools.chain, itertools.product, itertools.zip_longest)
 _ITEMS_OF_THE_FIRST = (
     *(list, tuple, set, frozenset, sum, sorted, any, all, enumerate, min, max),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from types import CellType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -392,7 +392,8 @@ class Discovery:
             ):
                 continue
             new = location.read()
-            location.undo(old)
+            if old is not UNBOUND or not _is_of_key(location):
+                location.undo(old)
             if not is_same(old, new):
                 changed.append(location)
                 if isinstance(location, ArrayElements):
@@ -424,6 +425,15 @@ class Discovery:
         if location.key in self.arrays:
             array, new = self.arrays[location.key]
             array.write(new)
+
+
+def _is_of_key(location: Location) -> bool:
+    """Return whether a location is of an object whose hash the user's code computes.
+
+    It may be a key in what the body has made, which cannot be looked at without its attributes.
+    """
+    owner = getattr(location, "owner", None)
+    return isinstance(getattr(type(owner), "__hash__", None), FunctionType)
 
 
 def is_carried(value: Any) -> bool:

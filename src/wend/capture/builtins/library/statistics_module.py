@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.builtins import stack_if_list
@@ -18,6 +20,8 @@ from wend.numpy import creating, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy import statistics as ordered
 from wend.numpy.operands import dtype_of, require
+from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 
 Call = Callable[..., Any]
@@ -58,6 +62,19 @@ class _Data:
         return reducing.sum(offsets * offsets) / (self.count - (fewest - 1))
 
 
+# Functions that ask for the ratio of integers that a number is
+_EXACT = frozenset({"mean", "variance", "pvariance", "stdev", "pstdev"})
+
+
+def _check_numbers(items: Any) -> None:
+    """Check that no item of a list is an array, which may have no axes."""
+    for item in items if isinstance(items, (list, tuple)) else ():
+        if isinstance(item, np.ndarray) or (
+            isinstance(item, Tracer) and class_of(item) is np.ndarray
+        ):
+            raise TypeError("can't convert type 'ndarray' to numerator/denominator")
+
+
 _EMPTY = {"median": "no median for empty data"}
 
 
@@ -74,6 +91,8 @@ def _taking_numbers(original: Call, staged: Call) -> Call:
     def run(data: Any, *others: Any, **options: Any) -> Any:
         if not isinstance(data, (Staged, TensorList, list, tuple)):
             data = [*data]
+        if original.__name__ in _EXACT:
+            _check_numbers(data)
         is_known = not isinstance(data, TensorList) and not any_staged((data,))
         if is_known or others or options:
             return original(data, *others, **options)
