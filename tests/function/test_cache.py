@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -144,6 +145,18 @@ def test_short_keys():
     assert shape_key((a, 2)) == shape_key((a * 2, 3))
     for other in ("a", None, [a], 2**63, np.ma.ones(2), wend.Variable(1.0), np.array(["a"])[0]):
         assert shape_key((other,)) is None
+
+
+def test_short_keys_of_arrays_of_other_libraries():
+    def array(shape, dtype):
+        return SimpleNamespace(shape=shape, dtype=np.dtype(dtype))
+
+    arrays = [array((2,), "f8"), array((2,), "f4"), array((), "f8"), np.ones(2)]
+    keys = [shape_key((x,), {SimpleNamespace}) for x in arrays]
+    assert None not in keys
+    assert len({*keys}) == len(keys)
+    assert keys[0] == shape_key((array((2,), "f8"),), {SimpleNamespace})
+    assert shape_key((arrays[0],)) is None
 
 
 def test_repeated_calls_are_what_first_calls_are():

@@ -8,7 +8,7 @@ owns results. Code above the backends asks a boundary where it means "an array",
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,11 @@ _foreign: dict[type, ArrayBoundary] = {}
 def register_boundary(boundary: ArrayBoundary) -> None:
     """Accept the arrays of a boundary as arguments of traced functions."""
     _foreign.update(dict.fromkeys(boundary.array_types, boundary))
+
+
+def foreign_types() -> Container[type]:
+    """Return the classes of arrays that are not NumPy's."""
+    return _foreign
 
 
 def foreign_boundary(x: object) -> ArrayBoundary | None:

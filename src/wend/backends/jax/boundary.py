@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 # An array has this class; to make one would start JAX before the user has set up its devices.
@@ -41,7 +42,7 @@ class DeviceArrays(ArrayBoundary):
         host = np.asarray(HOST.receive(leaf if boundary is None else boundary.to_host(leaf)))
         with jax.enable_x64(True):
             # A copy: JAX may refer to NumPy's memory, which the caller may change during the run
-            return jax.device_put(host, may_alias=False)
+            return jnp.array(host)
 
     def adopt(self, array: Any) -> Any:
         """Return the array of another library on a device of JAX; they share memory (DLPack).
