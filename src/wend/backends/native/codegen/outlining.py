@@ -54,6 +54,7 @@ class _Cuts:
 
     def __init__(self, text: FunctionLines, calls: int) -> None:
         self._text, self.calls = text, calls
+        self._hashes: list[int] = []
 
     def loops(self) -> list[tuple[int, int]]:
         """Return the ranges of the outermost loops and branches that a part can hold."""
@@ -83,9 +84,11 @@ class _Cuts:
         return [*_outermost(ranges)]
 
     def _context(self, position: int) -> int:
-        """Return a hash of the code near a position."""
-        text = "\n".join(self._text.lines[max(position - 6, 0) : position + 2])
-        return crc32(_NUMBER.sub("", text).encode())
+        """Return a hash of the code near a position, whatever numbers are in its names."""
+        if not self._hashes:
+            lines = _NUMBER.sub("", "\n".join(self._text.lines)).split("\n")
+            self._hashes = [crc32(line.encode()) for line in lines]
+        return hash(tuple(self._hashes[max(position - 6, 0) : position + 2]))
 
     def outlined(self, ranges: Iterable[tuple[int, int]], parts: Parts) -> tuple[list[str], range]:
         """Return the lines with calls in place of ranges, and where stack slots are set up."""

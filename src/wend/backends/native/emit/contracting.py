@@ -101,6 +101,8 @@ def _emit_product(low: Lowering, node: Node, x: Operand, y: Operand) -> Any:
             low, gemm_add, size, x, y, target
         )
         return [_defer_product(low, node, dims)]
+    if not is_in_order and _is_dot(low, node, x, y):
+        return [(_emit_dot_product(low, x, y, size.depth),)]
     out = _new_result(low, node, dims)
     if is_in_order:
         _emit_in_order(low, node, x, y, out)
@@ -139,6 +141,27 @@ def _gemm_function(kind: Kind, size: GemmSize, y: Operand, *, accumulates: bool 
     y_is_plain = groups is None or _merged_stride(y, groups[0]) == ONE_EXTENT
     is_small = blas.is_small(*map(int, sizes), y_is_plain=y_is_plain)
     return (small_gemm.small_product if is_small else blas.product)(kind, accumulates)
+
+
+def _is_dot(low: Lowering, node: Node, x: Operand, y: Operand) -> bool:
+    """Return whether a product is that of two vectors without gaps, not too long for one part."""
+    return (
+        is_scalar(node.results[0].type)
+        and all(len(z.contract) == 1 and z.strides[z.contract[0]] == ONE_EXTENT for z in (x, y))
+        and not _exceeds(x.dims(x.contract)[0], blas.MAX_CACHED_MATRIX)
+    )
+
+
+def _exceeds(size: str, limit: int) -> bool:
+    return is_literal(size) and int(size) > limit
+
+
+def _emit_dot_product(low: Lowering, x: Operand, y: Operand, depth: str) -> str:
+    kind: Kind = x.array.kind
+    function = small_gemm.dot(kind)
+    low.calls.gemm_functions.add(function)
+    arguments = f"ptr {x.array.pointer}, ptr {y.array.pointer}, i64 {depth}"
+    return low.w.define(f"call {kind.text} @{function}({arguments})")
 
 
 def _is_accumulated(low: Lowering, node: Node) -> bool:

@@ -87,6 +87,7 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
             for library, name, level in (
                 (small_gemm.rows_library, small_gemm.rows, 0),
                 (small_gemm.dots_library, small_gemm.dots, 1),
+                (small_gemm.dot_library, small_gemm.dot, 1),
             )
         ),
         *(

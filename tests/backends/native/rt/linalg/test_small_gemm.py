@@ -127,6 +127,19 @@ def test_neither_axis_dense(function: str, dtype: np.dtype, sizes: tuple[int, in
     check(function, x, y)
 
 
+@pytest.mark.parametrize("kind", small_gemm.KINDS, ids=lambda kind: kind.suffix)
+def test_the_product_of_two_vectors_is_that_of_matrices_to_the_bit(kind: Any) -> None:
+    rng = np.random.default_rng(8)
+    result = ctypes.c_double if kind.dtype == np.float64 else ctypes.c_float
+    call = ctypes.CFUNCTYPE(result, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
+        engine()._address(small_gemm.dot(kind))
+    )
+    for depth in (*range(70), 127, 128, 1000, 100_003):
+        x, y = matrix(rng, kind.dtype, (1, depth), False), matrix(rng, kind.dtype, (depth, 1), True)
+        expected = product(small_gemm.small_product(kind), x, y)[0, 0]
+        assert kind.dtype.type(call(x.ctypes.data, y.ctypes.data, depth)) == expected
+
+
 @pytest.mark.parametrize(("function", "dtype"), FUNCTIONS)
 @pytest.mark.parametrize("step", [1, 3])
 def test_product_of_two_vectors_has_partial_sums(function: str, dtype: np.dtype, step: int) -> None:

@@ -42,8 +42,19 @@ def small_product(kind: Kind, adds: bool = False) -> str:
     return f"wend.{'add_' * adds}small_product.{kind.suffix}"
 
 
+def dot(kind: Kind) -> str:
+    """Return the name of the function that gives the product of two vectors without gaps."""
+    return f"wend.dot.{kind.suffix}"
+
+
 def declaration(function: str) -> str:
     """Return the declaration of a function of this file or of `blas.py`."""
+    for kind in KINDS:
+        if function == dot(kind):
+            return (
+                f"declare {kind.text} @{function}(ptr, ptr, i64) nounwind willreturn "
+                "memory(argmem: read)"
+            )
     return (
         f"declare void @{function}({TYPES}) nounwind willreturn "
         "memory(argmem: readwrite, inaccessiblemem: readwrite)"
@@ -82,21 +93,19 @@ def dots_library(kind: Kind) -> str:
     return _kernel(kind, dots(kind), _Kernels.dots)
 
 
+def dot_library(kind: Kind) -> str:
+    """Return the module of the product of two vectors, in the same parts as `dots_library`."""
+    kernels = _Kernels.of(kind)
+    (result,) = kernels.dot_products(["%x"], ["%y"])
+    kernels.w.do(f"ret {kind.text} {result}")
+    return kernels.module(f"{kind.text} @{dot(kind)}(ptr %x, ptr %y, i64 %depth)")
+
+
 def _kernel(kind: Kind, name: str, emit: Callable[[_Kernels], None]) -> str:
-    lanes = _vector_bytes() // kind.dtype.itemsize
-    kernels = _Kernels(Writer(), kind, Kind(kind.dtype, lanes))
-    kernels.w.start("entry")
+    kernels = _Kernels.of(kind)
     emit(kernels)
     kernels.w.do("ret void")
-    return "\n".join(
-        [
-            f"define void @{name}({PARAMS}, i1 %adds) #0 {{",
-            *kernels.w.lines,
-            "}",
-            f'attributes #0 = {{ nounwind "min-legal-vector-width"="{8 * _vector_bytes()}" }}',
-            "",
-        ]
-    )
+    return kernels.module(f"void @{name}({PARAMS}, i1 %adds)")
 
 
 def _entry_point(kind: Kind, *, adds: bool) -> list[str]:
@@ -142,6 +151,19 @@ class _Kernels:
     w: Writer
     scalar: Kind
     vector: Kind
+
+    @staticmethod
+    def of(kind: Kind) -> _Kernels:
+        lanes = _vector_bytes() // kind.dtype.itemsize
+        kernels = _Kernels(Writer(), kind, Kind(kind.dtype, lanes))
+        kernels.w.start("entry")
+        return kernels
+
+    def module(self, head: str) -> str:
+        """Return the module of a function."""
+        width = f'"min-legal-vector-width"="{8 * _vector_bytes()}"'
+        attributes = f"attributes #0 = {{ nounwind {width} }}"
+        return "\n".join([f"define {head} #0 {{", *self.w.lines, "}", attributes, ""])
 
     # Rows of x times vectors of y
     def rows(self) -> None:
@@ -244,9 +266,15 @@ class _Kernels:
         self.w.loop("%rows", others)
 
     def _dots(self, i: str, j: str, rows: int, columns: int) -> None:
-        w = self.w
         xs = [self._at("%x", self._times(self._plus(i, r), "%x.row")) for r in range(rows)]
         ys = [self._at("%y", self._times(self._plus(j, c), "%y.column")) for c in range(columns)]
+        for k, dot in enumerate(self.dot_products(xs, ys)):
+            row = self._times(self._plus(i, k // columns), "%columns")
+            self._store_number(dot, self._at("%z", self._plus(self._plus(row, j), k % columns)))
+
+    def dot_products(self, xs: Sequence[str], ys: Sequence[str]) -> list[str]:
+        """Emit the products of each vector x with each y, from their addresses."""
+        w = self.w
 
         def step(offset: str, sums: tuple[str, ...], mask: str | None) -> list[str]:
             y_vectors = [self._load(self._at(y, offset), mask) for y in ys]
@@ -254,7 +282,7 @@ class _Kernels:
             pairs = [(a, b) for a in x_vectors for b in y_vectors]
             return [self._fma(a, b, c) for (a, b), c in zip(pairs, sums, strict=True)]
 
-        start, sums = "0", (self.vector.literal(0),) * (rows * columns)
+        start, sums = "0", (self.vector.literal(0),) * (len(xs) * len(ys))
         if len(sums) == 1:
             start, total = self._dot_in_parts(xs[0], ys[0])
             sums = (total,)
@@ -263,12 +291,11 @@ class _Kernels:
         )
         mask = self._mask(w.define(f"sub i64 %depth, {start}"))
         type, vector = self.scalar.text, self.vector
-        for k, total in enumerate(step(start, sums, mask)):
-            reduce = f"@llvm.vector.reduce.fadd.{vector.suffix}"
-            start_value = f"{type} {self.scalar.literal(0)}"
-            dot = w.define(f"call reassoc {type} {reduce}({start_value}, {vector.text} {total})")
-            row = self._times(self._plus(i, k // columns), "%columns")
-            self._store_number(dot, self._at("%z", self._plus(self._plus(row, j), k % columns)))
+        reduce = f"@llvm.vector.reduce.fadd.{vector.suffix}({type} {self.scalar.literal(0)}"
+        return [
+            w.define(f"call reassoc {type} {reduce}, {vector.text} {total})")
+            for total in step(start, sums, mask)
+        ]
 
     def _dot_in_parts(self, x: str, y: str) -> tuple[str, str]:
         """Emit the dot product of whole blocks of vectors, in partial sums.
