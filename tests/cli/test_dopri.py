@@ -11,6 +11,9 @@ from tests.helpers.graphs import loops
 from wend.cli import dopri
 from wend.cli.dopri import ERROR, STAGES
 
+# Each equation is a new function.
+pytestmark = pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
+
 _HOW = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-13}
 
 
@@ -60,7 +63,6 @@ def test_a_state_that_rests_takes_few_steps(advance):
     assert (float(y), int(tried)) == (1.0, 10)
 
 
-@pytest.mark.filterwarnings("ignore::wend.RetraceWarning")  # each equation is a new function
 def test_number_of_steps_depends_on_the_data(advance):
     taken = [int(advance(_pendulum(g), (1.0, 0.0), 5.0, 0.1, 1e-8)[2]) for g in (0.5, 2.0, 50.0)]
     assert taken[0] < taken[1] < taken[2]
