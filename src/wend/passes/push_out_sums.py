@@ -169,10 +169,17 @@ def _bytes(sums: Sequence[_Sum]) -> int:
 
 
 def _is_long(product: _SummedProduct, least: int) -> bool:
-    """Return whether a trip adds few rows to a sum of at least so many elements."""
+    """Return whether a trip adds few rows to a sum of at least so many elements.
+
+    What a number scales is added in one pass, and would have to be copied to be kept.
+    """
     dims = product.factors[0][1]
     rows = prod(dims[axis] for axis in product.contract[0])
-    return rows < _MIN_GEMM_ROWS and prod(product.result.tensor.dims) >= least  # type: ignore[arg-type]
+    return (
+        all(dims for _, dims in product.factors)
+        and rows < _MIN_GEMM_ROWS
+        and prod(product.result.tensor.dims) >= least  # type: ignore[arg-type]
+    )
 
 
 def _sums(w: WhileParts, is_faster: Callable[[_SummedProduct], bool]) -> list[_Sum]:

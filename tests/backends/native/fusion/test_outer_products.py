@@ -69,3 +69,32 @@ def test_gradients_of_a_network_per_example() -> None:
     single = [wend.grad(loss)(weights, x, y) for x, y in zip(xs, ys, strict=True)]
     for column, expected in zip(found, zip(*single, strict=True), strict=True):
         np.testing.assert_allclose(column, np.stack(expected), rtol=1e-10, atol=1e-12)
+
+
+def windows(x: Any, h: Any) -> Any:
+    """Each trip's adjoint adds multiples of vectors to two cotangents."""
+    total = 0.0
+    for i in range(x.shape[0] - h.shape[0] + 1):
+        total = total + np.sin(x[i : i + h.shape[0]] @ h)
+    return total
+
+
+def beginnings(x: Any, h: Any) -> Any:
+    total = 0.0
+    for i in range(h.shape[0]):
+        total = total + np.sin(x[:i] @ h[:i])
+    return total
+
+
+@pytest.mark.parametrize("program", [windows, beginnings])
+def test_multiples_of_vectors_are_no_products(program: Any) -> None:
+    x, h = np.random.default_rng(4).standard_normal((2, 90))
+    h = h[:70] / 9
+    gradient = wend.grad(program, (0, 1))
+    assert products(gradient, x, h) == products(program, x, h) == 1
+    for found, expected in zip(
+        wend.function(gradient, backend="native")(x, h),
+        wend.function(gradient, backend="numpy")(x, h),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -2,7 +2,8 @@
 
 An outer product, and one for each element of a batch, has a number for each pair of numbers. As a
 matrix product it would be stored, and the loop that reads it would wait for memory. What is only
-added to a matrix stays a matrix product, which accumulates in place.
+added to a matrix stays a matrix product, which accumulates in place. The product of a number and an
+array, as in the adjoint of `x @ y` of vectors, is one of elements, too.
 """
 
 from __future__ import annotations
@@ -48,18 +49,26 @@ def _is_outer(node: Node) -> bool:
     if node.op is not contracting.dot_general or node.attrs["contract"] != ((), ()):
         return False
     type = node.results[0].tensor
-    return type.is_static and len(type.dims) > 1 and type.dtype.kind != "b"
+    return bool(type.dims) and type.dtype.kind != "b" and (type.is_static or _scales(node))
+
+
+def _scales(node: Node) -> bool:
+    """Return whether a product is that of a number and an array."""
+    return not all(x.tensor.dims for x in node.operands)
 
 
 def _gains(node: Node, readers: Sequence[Node], computes: Callable[[Node], bool]) -> bool:
     """Return whether a loop is better: it has many small products, or is fused with its readers."""
-    if node.attrs["batch"] != ((), ()):
+    if node.attrs["batch"] != ((), ()) or _scales(node):
         return True
     return bool(readers) and all(x.op is not elementwise.add and computes(x) for x in readers)
 
 
 def _product(b: Build, node: Node) -> Value:
     x, y = node.operands
+    if _scales(node):
+        number, array = (y, x) if x.tensor.dims else (x, y)
+        return b.mul(b.broadcast_like(number, array), array)
     shape = node.results[0].tensor.dims
     batches = node.attrs["batch"]
     count, rows = len(batches[0]), len(x.tensor.dims) - len(batches[0])
