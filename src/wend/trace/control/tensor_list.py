@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
 from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.shown_text import ShownField, ShownList, ShownText
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.missing_items import text_of_missing
 from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type, promotion_example
 from wend.trace.recording.recording import current
 from wend.trace.sizes.lengths import items_shape, static_length
@@ -176,14 +177,15 @@ class TensorList(ShownList):
             self.append(item)
 
     def pop(self, index: Any = -1) -> Any:
-        """Remove the last item and return it."""
+        """Remove an item and return it."""
         if not isinstance(index, Staged) and index == 0:
             return self._pop_first()
         if isinstance(index, Staged) or index != -1:
-            raise self._unsupported(
-                "pop an item between others",
-                "leave the items where they are, and count those that are taken: out[first].",
-            )
+            self._check_not_empty()
+            self._check(lambda: self._is_outside(index), IndexError, "pop index out of range")
+            items = [_emit(list_ops.list_get, list, self._position(index)) for list in self.lists]
+            self._remove_at(index, "pop an item between others")
+            return self._read_item(items, is_popped=True)
         raising.guard(lambda: self.length() == 0, "pop", IndexError, self._EMPTY)
         old = self.lists
         pairs = [_emit_all(list_ops.list_pop, list) for list in old]
@@ -196,8 +198,58 @@ class TensorList(ShownList):
         return self._read_item(items, is_popped=True)
 
     def _check_not_empty(self) -> None:
-        if not raising.divert(lambda: self.length() == 0, IndexError, lambda: self._EMPTY):
-            raise_if(self.length() == 0, IndexError, self._EMPTY)
+        self._check(lambda: self.length() == 0, IndexError, self._EMPTY)
+
+    def _check(self, test: Callable[[], Any], error: type[Exception], text: str) -> None:
+        if not raising.divert(test, error, lambda: text):
+            raise_if(test(), error, text)
+
+    def _first(self, item: Any, method: str) -> Any:
+        """Return the position of the first item that is equal to another."""
+        matches, text = self._matches(item), text_of_missing(self.KIND, method)
+        with raising.checked():
+            position = reducing.argmax(shaping.concatenate([matches, np.ones(1, bool)]))
+        has_none, values = position == self.length(), (item,) if "{}" in text else ()
+        filled = raising.Filled(text, item) if values else text
+        if not raising.divert(lambda: has_none, ValueError, lambda: filled):
+            raise_if(has_none, ValueError, text, *values)
+        return position
+
+    def _remove_at(self, index: Any, what: str) -> None:
+        """Remove the item at a position that there is."""
+        with raising.checked():
+            k, columns = self._from_start(index), self._columns(what)
+            self._fill([shaping.concatenate([c[:k], c[k + 1 :]]) for c in columns])
+
+    def _from_start(self, index: Any) -> Any:
+        return ew.where(ew.less(index, 0), index + self.length(), index)
+
+    def _columns(self, what: str) -> list[Any]:
+        """Return an array for each number of an item."""
+        if any(type.type.shape != () for type in self.types):
+            raise self._unsupported(what, "collect numbers, or stack it: wnp.stack(...).")
+        return list(trees.flatten(self.stack())[0])
+
+    def _fill(self, columns: Sequence[Any]) -> None:
+        self.lists = [_emit(list_ops.list_unstack, column) for column in columns]
+
+    def insert(self, index: Any, item: Any) -> None:
+        """Put an item before the one at a position."""
+        columns = self._columns("take an item between others")
+        leaves = self._coerce_item(item, "inserted into")
+        with raising.checked():
+            k = ew.clip(self._from_start(index), 0, self.length())
+            rows = [shaping.reshape(leaf, (1,)) for leaf in leaves]
+            pairs = zip(columns, rows, strict=True)
+            self._fill([shaping.concatenate([c[:k], row, c[k:]]) for c, row in pairs])
+
+    def index(self, item: Any) -> Any:
+        """Return the position of the first item that is equal to another."""
+        return self._first(item, "index").as_weak()
+
+    def remove(self, item: Any) -> None:
+        """Remove the first item that is equal to another."""
+        self._remove_at(self._first(item, "remove"), "lose an item between others")
 
     def _pop_first(self) -> Any:
         self._check_not_empty()
@@ -211,11 +263,12 @@ class TensorList(ShownList):
 
     def sort(self, *, key: Any = None, reverse: bool = False) -> None:
         """Sort items that are numbers; NaN raises."""
-        if key is not None or reverse:
-            raise self._unsupported(".sort() by keys, or in reverse", "write sorted(out, …).")
+        if key is not None:
+            raise self._unsupported(".sort() by keys", "write sorted(out, …).")
         if any(type.type.shape != () for type in self.types):
             raise self._unsupported(".sort() arrays", "sort a list of numbers.")
-        self.lists = [_emit(list_ops.list_unstack, np.sort(orders.without_nan(self.items())))]
+        items = np.sort(orders.without_nan(self.items()))
+        self._fill([items[::-1] if reverse else items])
 
     def has(self, item: Any) -> Any:
         """Return whether an item, a number or container of numbers, is equal, as a traced bool."""
@@ -234,8 +287,9 @@ class TensorList(ShownList):
         columns = trees.flatten(self.stack())[0]
         if not are_numbers or not trees.is_same_structure(treedef, self.treedef):
             return ew.logical_and(ew.equal(columns[0], columns[0]), False)
-        matches = [ew.equal(column, x) for column, x in zip(columns, leaves, strict=True)]
-        return functools.reduce(ew.logical_and, matches)
+        with raising.checked():  # columns are as long as each other
+            matches = [ew.equal(column, x) for column, x in zip(columns, leaves, strict=True)]
+            return reduce(ew.logical_and, matches)
 
     def clear(self) -> None:
         """Remove all items."""
@@ -351,9 +405,12 @@ class TensorList(ShownList):
         ]
 
     def __delitem__(self, index: Any) -> None:
-        raise self._unsupported(
-            "lose an item that is not its last", "take the last one: out.pop()."
-        )
+        if isinstance(index, slice):
+            raise self._unsupported("lose a slice", "keep the others: out = out[k:].")
+        is_list = self.KIND is list
+        text = f"{'list assignment' if is_list else 'deque'} index out of range"
+        self._check(lambda: self._is_outside(index), IndexError, text)
+        self._remove_at(index, "lose an item that is not its last")
 
     def __add__(self, other: Any) -> Any:
         raise self._unsupported("be added to or repeated", "extend it: out.extend(more).")
