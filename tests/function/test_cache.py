@@ -22,6 +22,7 @@ from wend import TensorSpec
 from wend.base.errors import ShapeError
 from wend.base.keys import shape_key
 from wend.function import retraces
+from wend.ir.types import TensorType
 
 
 def twice():
@@ -152,10 +153,12 @@ def test_short_keys_of_arrays_of_other_libraries():
         return SimpleNamespace(shape=shape, dtype=np.dtype(dtype))
 
     arrays = [array((2,), "f8"), array((2,), "f4"), array((), "f8"), np.ones(2)]
-    keys = [shape_key((x,), {SimpleNamespace}) for x in arrays]
+    boundary = SimpleNamespace(type_of=lambda x: TensorType(x.dtype, x.shape))
+    boundaries = {SimpleNamespace: boundary}
+    keys = [shape_key((x,), boundaries) for x in arrays]
     assert None not in keys
     assert len({*keys}) == len(keys)
-    assert keys[0] == shape_key((array((2,), "f8"),), {SimpleNamespace})
+    assert keys[0] == shape_key((array((2,), "f8"),), boundaries)
     assert shape_key((arrays[0],)) is None
 
 

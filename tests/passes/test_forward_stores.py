@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.helpers.graphs import traced
 from wend.ir.graph import Graph
 from wend.ops import indexing, updating
 from wend.ops.control import WhileParts, while_
+from wend.passes.forward_stores import forward_stores
+from wend.passes.in_bounds import mark_in_bounds
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 BACKENDS = "numpy", "native"
@@ -198,8 +201,8 @@ def loops(graph: Graph) -> list[WhileParts]:
     return [WhileParts.of(node) for node in graph.walk() if node.op is while_]
 
 
-def reads(loop: WhileParts, like: int) -> int:
-    """Return how many reads of arrays of so many axes a trip of a loop makes, that it carries."""
+def reads(loop: WhileParts) -> int:
+    """Return how many reads of the arrays that it stores in a trip of a loop makes."""
     arrays = [
         x
         for x in loop.after_forwarded
@@ -214,12 +217,12 @@ CASES = [recurrence, of_second_order, steps_of_a_system, components_of_a_system]
 @pytest.mark.parametrize("program", CASES)
 def test_trips_do_not_read_what_they_have_stored(program: Callable[..., Any]) -> None:
     graph = run_passes(traced(program, np.ones(SIZE), 0.5), OPTIMIZE)
-    assert [reads(loop, 1) for loop in loops(graph)] == [0]
+    assert [reads(loop) for loop in loops(graph)] == [0]
 
 
 def test_other_elements_are_read() -> None:
     graph = run_passes(traced(backwards, np.ones(SIZE), 0.5), OPTIMIZE)
-    assert [reads(loop, 1) for loop in loops(graph)] == [1]
+    assert [reads(loop) for loop in loops(graph)] == [1]
 
 
 def test_one_element_is_stored_after_the_loop() -> None:
@@ -257,6 +260,36 @@ def test_errors_come_in_order() -> None:
 
     with pytest.raises(IndexError, match="index 8 is out of bounds for axis 0 with size 8"):
         fun(np.ones(7), 3)
+
+
+def calls_of_the_pass(count: int) -> int:
+    """Return how many calls of Python's functions the pass makes for so many arrays."""
+
+    def program(x: Any) -> Any:
+        ys = [np.zeros(9) + x for _ in range(count)]
+        for k in range(8):
+            for y in ys:
+                y[k + 1] = np.sin(y[k])
+        return np.sum(np.stack(ys))
+
+    graph, calls = mark_in_bounds(traced(program, 0.5)), 0
+
+    def profile(frame: Any, event: str, arg: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        forwarded = forward_stores(graph)
+    finally:
+        sys.setprofile(before)
+    assert [reads(loop) for loop in loops(forwarded)] == [0]
+    return calls
+
+
+def test_the_pass_is_linear_in_what_a_loop_stores() -> None:
+    assert calls_of_the_pass(40) <= 4.5 * calls_of_the_pass(10)
 
 
 def test_large_rows_stay_in_the_array() -> None:

@@ -6,7 +6,7 @@ import struct
 import sys
 import weakref
 from collections import ChainMap, UserDict, UserList, deque
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from enum import Enum
 from pickle import PicklingError
 from types import (
@@ -414,12 +414,14 @@ _VALUE_BASES: dict[Any, Callable[[Any], Any]] = {
 _SCALAR_TYPES = frozenset({bool, float, complex, *(np.dtype(c).type for c in "?bBhHiIlLqQefdFD")})
 
 
-def shape_key(arguments: Sequence[Any], array_types: Container[type] = ()) -> Hashable:
+def shape_key(
+    arguments: Sequence[Any], boundaries: Mapping[type, Any] = MappingProxyType({})
+) -> Hashable:
     """Return a key of arguments that are all arrays and numbers, else None; in a microsecond.
 
     Args:
         arguments: the arguments.
-        array_types: classes of arrays besides NumPy's.
+        boundaries: those of the classes of arrays besides NumPy's.
     """
     parts: list[Any] = []
     for argument in arguments:
@@ -428,8 +430,8 @@ def shape_key(arguments: Sequence[Any], array_types: Container[type] = ()) -> Ha
             parts.append((argument.dtype, argument.shape))
         elif kind in _SCALAR_TYPES or (kind is int and -(2**63) <= argument < 2**63):
             parts.append(kind)
-        elif kind in array_types:
-            parts.append((kind, argument.dtype, argument.shape))
+        elif kind in boundaries:
+            parts.append((kind, boundaries[kind].type_of(argument)))
         else:
             return None
     return tuple(parts)

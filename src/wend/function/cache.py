@@ -41,7 +41,7 @@ from wend.function.signature.shape_relaxation import (
 )
 from wend.function.signature.signature import Arguments
 from wend.function.tracing import Tracing, trace_nested
-from wend.runtime.array_boundary import foreign_types
+from wend.runtime.array_boundary import foreign_boundaries
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import current
 
@@ -594,7 +594,7 @@ def _symbol_count(trace: Trace) -> int:
 
 def _shape_key(arguments: Sequence[Any]) -> Hashable:
     """Return a key of the arguments and of the settings that a trace reads, or None."""
-    key, in_force = shape_key(arguments, foreign_types()), settings()
+    key, in_force = shape_key(arguments, foreign_boundaries()), settings()
     if key is None or (in_force.memory == "keep" and in_force.tape_limit is None):
         return key
     return key, traced_settings()

@@ -10,8 +10,10 @@ read adds to the cotangent of the array, from which that of the store takes it o
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
@@ -38,14 +40,12 @@ def forward_stores(graph: Graph) -> Graph:
 
     def forward(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = with_operands(node, operands, [forward_stores(r) for r in node.regions])
-        sunk: list[tuple[_Forwarded, int]] = []
-        while copy.op is while_ and (forwarded := _forwarded(copy)) is not None:
-            if forwarded.is_sunk:
-                sunk.append((forwarded, len(copy.results)))
-            copy = _with_carries(nodes, copy, forwarded)
-        nodes.append(copy)
-        count = len(node.results)
-        return _stored_at_end(nodes, copy, sunk, count) if sunk else copy.results[:count]
+        stores = _carried_stores(copy) if copy.op is while_ else []
+        if not stores:
+            nodes.append(copy)
+            return copy.results
+        nodes.append(loop := _with_carries(nodes, copy, stores))
+        return _stored_at_end(nodes, loop, stores, len(node.results))
 
     return rewrite_nodes(graph, forward)
 
@@ -66,7 +66,7 @@ class _AffineForm:
 
 
 @dataclass(frozen=True, slots=True)
-class _Forwarded:
+class _CarriedStore:
     """A store and the reads of later trips that find what it has stored.
 
     Attributes:
@@ -83,11 +83,31 @@ class _Forwarded:
     is_safe: bool
     is_sunk: bool
 
+    @property
+    def distance(self) -> int:
+        """How many trips later the last read is."""
+        return max(self.reads.values())
+
+    @property
+    def positions(self) -> tuple[Value, ...]:
+        return self.store.operands[2:]
+
+    def first_read(self) -> Value:
+        """Return the read of what it stores, of the row where the program reads an element of it.
+
+        It belongs to `after`; at the first trips it is what later ones find stored.
+        """
+        read = max(self.reads, key=lambda x: self.reads[x])
+        operands = read.operands[: len(self.positions) + 1]
+        type = self.store.operands[1].type
+        return Node(read.op, operands, read.attrs, (), [type], read.source).results[0]
+
 
 class _Positions:
     """The positions of a loop's trips, as affine functions of its counters.
 
     Attributes:
+        inner: the param of `after` for each carry of `before` that is forwarded.
         steps: what a trip adds to each counter, a param of `after`.
         starts: what each counter is in the first trip, where that is known.
     """
@@ -98,14 +118,14 @@ class _Positions:
         self.trips = len(next(iter(known_values(w).values()), ()))
         self.steps: dict[Value, int] = {}
         self.starts: dict[Value, int] = {}
-        inner = dict(zip(w.forwarded, w.after_forwarded, strict=True))
+        self.inner = dict(zip(w.forwarded, w.after_forwarded, strict=True))
         for param, counter in counters(w).items():
             step = as_integer(outer_value(w, counter.step))
-            if step is None or param not in inner or param.type != TensorType(INT64, ()):
+            if step is None or param not in self.inner or param.type != TensorType(INT64, ()):
                 continue
-            self.steps[inner[param]] = -step if counter.is_down else step
+            self.steps[self.inner[param]] = -step if counter.is_down else step
             if (start := as_integer(counter.start)) is not None:
-                self.starts[inner[param]] = start
+                self.starts[self.inner[param]] = start
 
     def of(self, value: Value) -> _AffineForm | None:
         """Return a value of `after` as a function of counters and invariants."""
@@ -162,67 +182,64 @@ class _Positions:
         return sum(factor * self.steps.get(value, 0) for value, factor in x.factors.items())
 
 
-def _forwarded(loop: Node) -> _Forwarded | None:
-    """Return a store of a loop that later trips read, if there is one."""
+def _carried_stores(loop: Node) -> list[_CarriedStore]:
+    """Return the stores of a loop that later trips read."""
     w = WhileParts.of(loop)
     if not w.after.ops.issuperset(_ACCESSES):
-        return None
-    positions = _Positions(w)
-    for carry in range(len(w.carry)):
-        array, stores = _stores(w, carry)
-        reads = _reads_in_order(w, array) if stores else []
-        sources = {x: _source(x, stores, positions) for x in reads}
+        return []
+    positions, reads, carried = _Positions(w), _reads_in_order(w), list[_CarriedStore]()
+    users: dict[Value, list[Node]] = defaultdict(list)
+    for node in (*w.before.nodes, *w.after.nodes):
+        for value in dict.fromkeys(node.operands):
+            users[value].append(node)
+    for carry, param in enumerate(w.before_carry):
+        array = positions.inner.get(param)
+        stores = _stores(w.next_carry[carry], array)
+        if array is None or not stores:
+            continue
+        sources = {x: _source(x, stores, positions) for x in reads[array]}
         for store in stores:
             distances = {x: of[1] for x, of in sources.items() if of and of[0] is store}
             is_safe = all(_is_safe(x, by, positions) for x, by in distances.items())
             if distances and (is_safe or (max(distances.values()) == 1 and can_test_twice(w))):
-                is_sunk = is_safe and _stores_in_one_place(w, carry, store, distances, positions)
-                return _Forwarded(carry, store, distances, is_safe, is_sunk)
-    return None
+                others = (*users[array], *users[store.results[0]], *users[param])
+                is_sunk = (
+                    is_safe
+                    and all(x is store or x in distances for x in others)
+                    and _stores_in_one_place(w, carry, store, positions)
+                )
+                carried.append(_CarriedStore(carry, store, distances, is_safe, is_sunk))
+    return carried
 
 
-def _stores_in_one_place(
-    w: WhileParts,
-    carry: int,
-    store: Node,
-    reads: Container[Node],
-    positions: _Positions,
-) -> bool:
-    """Return whether each trip replaces what the one before has stored, and nothing else reads."""
-    array, result, param = store.operands[0], store.results[0], w.before_carry[carry]
-    users = [node for node in w.after.nodes if array in node.operands or result in node.operands]
+def _stores_in_one_place(w: WhileParts, carry: int, store: Node, positions: _Positions) -> bool:
+    """Return whether each trip replaces what the one before has stored in an array."""
     return (
         not store.op.may_fail(store)
-        and all(node is store or node in reads for node in users)
         and all(positions.apart(x, x, 1) == 0 for x in store.operands[2:])
-        and [*w.next_carry].count(result) == 1
-        and array not in w.next_carry
-        and [*w.forwarded].count(param) == 1
-        and not any(param in node.operands for node in w.before.nodes)
+        and [*w.next_carry].count(store.results[0]) == 1
+        and store.operands[0] not in w.next_carry
+        and [*w.forwarded].count(w.before_carry[carry]) == 1
     )
 
 
-def _stores(w: WhileParts, carry: int) -> tuple[Value | None, list[Node]]:
-    """Return an array as a trip finds it, and the stores by which the trip makes the next one."""
+def _stores(value: Value, array: Value | None) -> list[Node]:
+    """Return the stores by which a trip makes a value of an array, in order."""
     chain: list[Node] = []
-    value, param = w.next_carry[carry], w.before_carry[carry]
     while value.node is not None and value.node.op is updating.scatter_set:
-        chain.insert(0, value.node)
+        chain.append(value.node)
         value = value.node.operands[0]
-    if param not in w.forwarded or value is not w.after_forwarded[w.forwarded.index(param)]:
-        return None, []
-    return value, chain
+    return chain[::-1] if value is array else []
 
 
-def _reads_in_order(w: WhileParts, array: Value | None) -> list[Node]:
-    """Return the reads of an array that may move before the loop: errors stay in order."""
+def _reads_in_order(w: WhileParts) -> Mapping[Value, Sequence[Node]]:
+    """Return the reads of each array that may move before the loop: errors stay in order."""
     is_open = not any(map(may_end_run, w.before.nodes))
-    reads = []
+    reads: dict[Value, list[Node]] = defaultdict(list)
     for node in w.after.nodes:
-        is_read = node.op is indexing.gather and node.operands[0] is array
         may_fail = may_end_run(node)
-        if is_read and (is_open or not may_fail):
-            reads.append(node)
+        if node.op is indexing.gather and (is_open or not may_fail):
+            reads[node.operands[0]].append(node)
         is_open = is_open and not may_fail
     return reads
 
@@ -250,16 +267,12 @@ def _is_small_row(store: Node) -> bool:
     """Return whether what a store stores is an element or a short row, of the array's shape."""
     array, value, *indices = store.operands
     row = array.tensor.dims[len(indices) :]
-    return (
-        value.tensor.dims == row
-        and all(isinstance(dim, int) for dim in row)
-        and (
-            math.prod(row) <= _MAX_ELEMENTS  # type: ignore[arg-type]
-        )
-    )
+    sizes = [dim for dim in row if isinstance(dim, int)]
+    return value.tensor.dims == row and len(sizes) == len(row) and math.prod(sizes) <= _MAX_ELEMENTS
 
 
 def _is_safe(read: Node, distance: int, positions: _Positions) -> bool:
+    """Return whether a read cannot fail in the first trips, nor before a loop that makes none."""
     array, *indices = read.operands
     return not read.op.may_fail(read) and all(
         positions.is_in_range(x, trip, dim)
@@ -268,28 +281,28 @@ def _is_safe(read: Node, distance: int, positions: _Positions) -> bool:
     )
 
 
-def _with_carries(nodes: list[Node], loop: Node, forwarded: _Forwarded) -> Node:
-    """Return a loop that carries what it stores; append what the first trips read."""
-    w = WhileParts.of(loop)
-    starts = _starts(nodes, w, forwarded)
-    before_carry, carried = ([Value(x.type) for x in starts] for _ in range(2))
-    before = Graph(
-        w.before.name,
-        (*w.before_carry, *before_carry, *w.before_invariants),
-        w.before.nodes,
-        (*w.before.results, *before_carry),
-    )
-    stored = forwarded.store.operands[1]
-    count = len(forwarded.store.operands) - 2
+def _with_carries(nodes: list[Node], loop: Node, stores: Sequence[_CarriedStore]) -> Node:
+    """Return a loop that carries what it stores; append what the first trips read.
+
+    What a store stored one trip ago, and then more, are the last carries, in the order of stores.
+    """
+    w, starts = WhileParts.of(loop), _starts(nodes, WhileParts.of(loop), stores)
+    before_carry, after_carry = ([Value(x.type) for x in starts] for _ in range(2))
+    firsts = [0, *accumulate(x.distance for x in stores)]
+    carried = {
+        read: (after_carry[first + distance - 1], len(x.positions))
+        for x, first in zip(stores, firsts, strict=False)
+        for read, distance in x.reads.items()
+    }
+    stored: dict[Node, Value] = {x.store: x.store.operands[1] for x in stores}
 
     def read(copies: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        nonlocal stored
-        if node is forwarded.store:
-            stored = operands[1]
-        if node not in forwarded.reads:
+        if node in stored:
+            stored[node] = operands[1]
+        if node not in carried:
             copies.append(with_operands(node, operands))
             return copies[-1].results
-        value = carried[forwarded.reads[node] - 1]
+        value, count = carried[node]
         if len(operands) - 1 == count:
             return [value]
         types = [x.type for x in node.results]
@@ -299,58 +312,69 @@ def _with_carries(nodes: list[Node], loop: Node, forwarded: _Forwarded) -> Node:
 
     after = rewrite_nodes(w.after, read)
     next_carry = [*after.results]
-    if forwarded.is_sunk:
-        next_carry[forwarded.carry] = forwarded.store.operands[0]
-    after = Graph(
-        w.after.name,
-        (*w.after_forwarded, *carried, *w.after_invariants),
-        after.nodes,
-        (*next_carry, stored, *carried[:-1]),
+    for x, first in zip(stores, firsts, strict=False):
+        if x.is_sunk:
+            next_carry[x.carry] = x.store.operands[0]
+        next_carry += [stored[x.store], *after_carry[first : first + x.distance - 1]]
+    regions = (
+        Graph(
+            w.before.name,
+            (*w.before_carry, *before_carry, *w.before_invariants),
+            w.before.nodes,
+            (*w.before.results, *before_carry),
+        ),
+        Graph(
+            w.after.name,
+            (*w.after_forwarded, *after_carry, *w.after_invariants),
+            after.nodes,
+            tuple(next_carry),
+        ),
     )
     operands = (*w.carry, *starts, *w.invariants)
     attrs = {**loop.attrs, "carry": len(w.carry) + len(starts)}
     types = [x.type for x in (*loop.results, *starts)]
-    copy = Node(loop.op, operands, attrs, (before, after), types, loop.source)
+    copy = Node(loop.op, operands, attrs, regions, types, loop.source)
     copy.remark = loop.remark
     keep_names(loop.results, copy.results[: len(loop.results)])
     return copy
 
 
 def _stored_at_end(
-    nodes: list[Node], loop: Node, sunk: Sequence[tuple[_Forwarded, int]], count: int
+    nodes: list[Node], loop: Node, stores: Sequence[_CarriedStore], count: int
 ) -> list[Value]:
     """Append the stores that leave a loop; return its first results, with these arrays."""
     w, results = WhileParts.of(loop), [*loop.results[:count]]
     b = Build("")
     b.nodes = nodes
-    for forwarded, value in sunk:
-        store, at = forwarded.store, w.forwarded.index(w.before_carry[forwarded.carry])
-        b.source = store.source
-        positions = store.operands[2:]
-        outer = lift(positions, nodes, _at_trip(b, w, 0))
-        operands = (results[at], loop.results[value], *(outer[x] for x in positions))
-        results[at] = b.emit(store.op, *operands, **store.attrs)
+    last = count
+    for x in stores:
+        if x.is_sunk:
+            b.source = x.store.source
+            at = w.forwarded.index(w.before_carry[x.carry])
+            outer = lift(x.positions, nodes, _at_trip(b, w, 0))
+            operands = (results[at], loop.results[last], *(outer[p] for p in x.positions))
+            results[at] = b.emit(x.store.op, *operands, **x.store.attrs)
+        last += x.distance
     return results
 
 
-def _starts(nodes: list[Node], w: WhileParts, forwarded: _Forwarded) -> list[Value]:
-    """Append what the first trips read, from the array as it is before the loop."""
+def _starts(nodes: list[Node], w: WhileParts, stores: Sequence[_CarriedStore]) -> list[Value]:
+    """Append what the first trips read, from the arrays as they are before the loop."""
     b = Build("")
-    read, last = max(forwarded.reads.items(), key=lambda item: item[1])
-    b.nodes, b.source = nodes, read.source
-    array, *indices = read.operands
-    row = forwarded.store.operands[1].type
-    leading = [array, *indices[: len(forwarded.store.operands) - 2]]
-    value = Node(read.op, leading, read.attrs, (), [row], read.source).results[0]
-    starts: list[Value] = []
-    for trip in range(last):
-        outer = _at_trip(b, w, trip)
-        if forwarded.is_safe:
-            starts.insert(0, lift([value], nodes, outer)[value])
-        else:
-            test = _first_test(b, w)
-            starts.insert(0, guarded(b, test, [value], outer).results[0])
-    return starts
+    b.nodes, b.source = nodes, w.source
+    reads = {x.store: x.first_read() for x in stores}
+    starts: dict[Node, list[Value]] = {x.store: [] for x in stores}
+    for trip in range(max(x.distance for x in stores)):
+        safe = [x.store for x in stores if x.is_safe and trip < x.distance]
+        lifted = lift([reads[x] for x in safe], nodes, _at_trip(b, w, trip)) if safe else {}
+        for store in safe:
+            starts[store].insert(0, lifted[reads[store]])
+    guarded_stores = [x.store for x in stores if not x.is_safe]
+    if guarded_stores:
+        values = [reads[x] for x in guarded_stores]
+        node = guarded(b, _first_test(b, w), values, _at_trip(b, w, 0))
+        starts |= {x: [value] for x, value in zip(guarded_stores, node.results, strict=True)}
+    return [value for x in stores for value in starts[x.store]]
 
 
 def _first_test(b: Build, w: WhileParts) -> Value:

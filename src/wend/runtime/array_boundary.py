@@ -8,7 +8,7 @@ owns results. Code above the backends asks a boundary where it means "an array",
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,8 +142,8 @@ def register_boundary(boundary: ArrayBoundary) -> None:
     _foreign.update(dict.fromkeys(boundary.array_types, boundary))
 
 
-def foreign_types() -> Container[type]:
-    """Return the classes of arrays that are not NumPy's."""
+def foreign_boundaries() -> Mapping[type, ArrayBoundary]:
+    """Return the boundaries of the classes of arrays that are not NumPy's."""
     return _foreign
 
 

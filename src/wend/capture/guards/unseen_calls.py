@@ -121,7 +121,9 @@ class UnseenCalls:
                 self._before(frame, event, arg)
         elif (fun := reference()) is not None and not _is_free(frame):
             code = fun.__code__
-            owner = frame.f_locals[code.co_varnames[0]] if code.co_argcount else MISSING
+            owner = MISSING
+            if code.co_argcount:  # a generator that goes on may have deleted it
+                owner = frame.f_locals.get(code.co_varnames[0], MISSING)
             try:
                 self._note(fun, owner)
             except Exception as error:  # which ends the profile, and loops are tried in two ways

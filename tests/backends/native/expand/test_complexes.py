@@ -74,3 +74,16 @@ def test_a_scalar_loop_makes_no_call_of_python() -> None:
     for point in ((0.3, 0.5), (-1.0, 0.0), (1.0, 1.0)):
         assert run(*point) == escape(*point)
     assert "runs in Python" not in str(run.explain())
+
+
+def growing(x: Any, n: Any) -> Any:
+    y = x.astype(complex)
+    for _ in range(n):
+        y = np.convolve(y, y[:2]) * 1j
+    return y.imag + y.real
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_products_of_sizes_that_only_the_run_knows(n: int) -> None:
+    x = np.arange(1.0, 4.0)
+    np.testing.assert_allclose(wend.function(growing)(x, np.int64(n)), growing(x, n))

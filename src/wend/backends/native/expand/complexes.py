@@ -38,8 +38,13 @@ def bilinear(b: Any, node: Node, operands: Sequence[Value]) -> Sequence[Value] |
     def times(left: Value, right: Value) -> Any:
         return b.emit(node.op, left, right, **node.attrs)
 
-    real = b.sub(times(x[0], y[0]), times(x[1], y[1]))
-    return [b.complex(real, b.add(times(x[0], y[1]), times(x[1], y[0])))]
+    first = times(x[0], y[0])  # whose size may be one that only the run knows: that of all
+
+    def alike(left: Value, right: Value) -> Any:
+        return b.refine(times(left, right), first.type)
+
+    real = b.sub(first, alike(x[1], y[1]))
+    return [b.complex(real, b.add(alike(x[0], y[1]), alike(x[1], y[0])))]
 
 
 def cast(b: Any, node: Node, operands: Sequence[Value]) -> Sequence[Value] | None:
