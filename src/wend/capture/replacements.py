@@ -153,7 +153,7 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
 
 
 def _is_indexable(part: Any) -> bool:
-    return isinstance(part, (Staged, np.ndarray, TracedRange, ZippedIterable))
+    return isinstance(part, (Staged, np.ndarray, TensorList, TracedRange, ZippedIterable))
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:

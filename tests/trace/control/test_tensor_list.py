@@ -111,9 +111,9 @@ def test_refusals() -> None:
         while x < 10:
             x = x * 2
             out.append(x)
-        for v in out:
-            x = x + v
-        return x
+        for k, v in enumerate(out):
+            out[k] = x + v
+        return sum(out)
 
     def mixes(x):
         out = [np.int64(1)]
@@ -127,6 +127,64 @@ def test_refusals() -> None:
     assert wend.function(iterates)(1.5) == iterates(1.5)
     with pytest.raises(TypeError, match=r"i64\[\] is appended to a list of f64\[\]"):
         wend.function(mixes)(1.5)
+
+
+def forwards(x: Any, n: Any) -> Any:
+    rows = []
+    for k in range(n):
+        rows.append(x * (k + 1.0))
+    for row in rows:
+        x = np.sin(x) + row
+    return x
+
+
+def backwards(x: Any, n: Any) -> Any:
+    """As programs run through what they have recorded."""
+    rows, gains = [], []
+    for k in range(n):
+        x = np.sin(x) + 0.1 * k
+        rows.append(x)
+        gains.append((x[0], k))
+    for row, (gain, k) in zip(rows[::-1], gains[::-1], strict=False):
+        x = 0.5 * x * gain + row * k
+    for k, row in enumerate(rows[1:-1:2]):
+        x = x + k * row
+    return x
+
+
+def while_it_grows(x: Any, n: Any) -> Any:
+    rows = []
+    for k in range(n):
+        rows.append(x * (k + 1.0))
+        total = 0.0 * x
+        for row in rows[-3:]:
+            total = total + row
+        x = x + 0.01 * total
+    return x
+
+
+def popped_from_the_front(x: Any, n: Any) -> Any:
+    rows = []
+    for k in range(n):
+        rows.append(x * (k + 1.0))
+    rows.reverse()
+    while len(rows) > 1:
+        x = np.sin(x) + rows.pop()
+    return x + sum(rows[:1])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("program", [forwards, backwards, while_it_grows, popped_from_the_front])
+def test_loops_go_through_lists_of_arrays(program: Any, backend: str) -> None:
+    x, towards = np.array([0.4, 0.7]), np.array([0.3, -1.1])
+    fun = wend.function(program, backend=backend)
+    slope = wend.function(wend.grad(lambda x, n: (program(x, n) * towards).sum()), backend=backend)
+    for n in (1, 2, 5, 90):
+        count = np.int64(n)
+        np.testing.assert_allclose(fun(x, count), program(x, n), rtol=1e-12)
+        for axis, part in enumerate(slope(x, count)):
+            moved = program(x + 1e-30j * np.eye(2)[axis], n).imag * 1e30
+            np.testing.assert_allclose(part, moved @ towards, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])

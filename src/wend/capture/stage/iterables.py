@@ -27,6 +27,7 @@ from wend.trace.arrays.attributes import class_name, class_of, not_iterable
 from wend.trace.arrays.decided_integers import decided_integer
 from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import is_array_leaf
 
 # A loop that cannot be recorded as one node runs in Python if it has no more trips than these.
@@ -42,6 +43,7 @@ class IndexedIterable:
         is_staged: whether it must be staged, since Python cannot iterate over it.
         numbers: start, stop and step, if the items are an arithmetic progression.
         arrays: the arrays whose rows are the items, as they are before the loop.
+        lists: the grown lists whose items they are, each with a copy of it from before the loop.
     """
 
     def __init__(
@@ -52,9 +54,20 @@ class IndexedIterable:
         is_staged: bool,
         numbers: tuple[Any, Any, int] | None = None,
         arrays: Sequence[Any] = (),
+        lists: Sequence[tuple[TensorList, TensorList]] = (),
     ) -> None:
         self.count, self.item, self.is_staged = count, item, is_staged
-        self.numbers, self.arrays = numbers, arrays
+        self.numbers, self.arrays, self.lists = numbers, arrays, lists
+
+    def check_unchanged(self) -> None:
+        """Have Python go through a list that the loop has changed.
+
+        Raises:
+            ConcreteValueError: its length is known only when it runs.
+        """
+        for grown, before in self.lists:
+            if any(x is not y for x, y in zip(grown.lists, before.lists, strict=True)):
+                iter(before)
 
 
 class Unrolled:
@@ -414,7 +427,18 @@ def as_indexed(iterable: Any) -> IndexedIterable | None:
         return _index_rows(iterable)
     if isinstance(iterable, ZippedIterable):
         return _index_zip(iterable)
+    if type(iterable) is TensorList and iterable.lists[0].is_reachable():
+        return _index_grown(iterable)
     return None
+
+
+def _index_grown(grown: TensorList) -> IndexedIterable | None:
+    """Index a list that grows in a staged loop, as it is now; Python goes through a short one."""
+    items, length = grown.copy(), grown.length()
+    if decided_integer(length) is not None:
+        return None
+    lists = [(grown, items)]
+    return IndexedIterable(length, items.item_at, is_staged=True, lists=lists)
 
 
 def _index_range(numbers: range | TracedRange) -> IndexedIterable:
@@ -503,4 +527,5 @@ def _index_zip(iterable: ZippedIterable) -> IndexedIterable | None:
 
     is_staged = any(part.is_staged for part in indexed)
     arrays = [array for part in indexed for array in part.arrays]
-    return IndexedIterable(count, item_at, is_staged=is_staged, arrays=arrays)
+    grown = [pair for part in indexed for pair in part.lists]
+    return IndexedIterable(count, item_at, is_staged=is_staged, arrays=arrays, lists=grown)

@@ -131,6 +131,7 @@ def for_(
     loop = _IndexedFor(outer, indexed, body, state, broken)
     loop.attempt.memory = memory
     loop.run(iterable)
+    indexed.check_unchanged()
     if not loop.is_staged:
         _note_unused(memory, outer)
     if loop.is_staged and isinstance(iterable, ZippedIterable):

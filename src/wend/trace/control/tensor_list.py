@@ -321,11 +321,7 @@ class TensorList(ShownList):
         return self._decided_length("the truth value", "compare its len() with 0.") > 0
 
     def _decided_length(self, what: str, cure: str) -> int:
-        """Return the length for what Python does, if it is part of the trace (D37).
-
-        Raises:
-            ConcreteValueError: it is not.
-        """
+        """Return the length for what Python does, or raise unless the trace knows it (D37)."""
         if not self.lists[0].is_reachable():
             raise self._leaked()
         length = self.length()
@@ -348,6 +344,10 @@ class TensorList(ShownList):
         if isinstance(index, slice):
             return self._slice(index)
         raising.guard(lambda: self._is_outside(index), "[]", IndexError, "list index out of range")
+        return self.item_at(index)
+
+    def item_at(self, index: Any) -> Any:
+        """Return the item at a position that there is."""
         position = self._position(index)
         items = [_emit(list_ops.list_get, list, position) for list in self.lists]
         for item, list in zip(items, self.lists, strict=True):
@@ -356,11 +356,11 @@ class TensorList(ShownList):
         return self._read_item(items, is_popped=False)
 
     def _slice(self, index: slice) -> TensorList:
-        """Return a list of some items, which are numbers, or containers of numbers."""
-        if any(type.type.shape != () for type in self.types):
-            raise self._unsupported("be sliced", "slice wnp.stack(...) of it.")  # it shares arrays
-        columns = trees.flatten(self.stack())[0]
-        lists = [_emit(list_ops.list_unstack, column[index]) for column in columns]
+        """Return a list of some items; an array that is taken out of it is in this list, too."""
+        lists = [_emit(list_ops.list_unstack, x[index]) for x in trees.flatten(self.stack())[0]]
+        for part, whole, type in zip(lists, self.lists, self.types, strict=True):
+            if type.type.shape != ():
+                add_may_aliases(part, [whole, *whole.held_aliases])
         return TensorList(lists, self.treedef, self.types)
 
     def _is_outside(self, index: Any) -> Any:
