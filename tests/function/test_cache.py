@@ -387,7 +387,7 @@ def test_functions_of_code_that_is_thrown_away(monkeypatch):
 
 def test_functions_that_are_thrown_away_leave_nothing(monkeypatch):
     monkeypatch.setattr(retraces, "_MAX_TRACKED_CODES", 50)
-    assert left_by(a_product, 360) < 180  # caches may grow by some, but not by one for each
+    assert left_by(a_product, 1000) < 500  # caches may grow by some, but not by one for each
 
 
 @pytest.mark.slow
