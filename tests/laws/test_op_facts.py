@@ -65,6 +65,9 @@ PATTERNS = {
     "passes.inline._INLINED": "calls that are inlined",
     "passes.number_elements._TRANSPARENT": "nodes with regions, which take numbers of elements",
     "passes.merge_ifs._SINKABLE": "what follows a maybe into its branch",
+    "passes.reassociate_minima._EXTREMA": "what gives a minimum or a maximum, by one rule for each",
+    "passes.reassociate_minima._LESS": "comparisons by which a minimum is selected",
+    "passes.reassociate_minima._MORE": "comparisons by which a maximum is selected",
     "passes.specialize_zeros._ZERO_OPS": "whose presence means that there is something to decide",
     "pictures.words._TAPE_OPS": "what a picture calls the tape",
 }

@@ -23,6 +23,7 @@ from wend.ops import elementwise, indexing, updating
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import as_integer, counters, known_values, outer_value
+from wend.passes.branch_reads import BranchReads
 from wend.passes.hoist import can_test_twice, guarded, may_end_run
 
 _ARITHMETIC = elementwise.add, elementwise.sub, elementwise.mul
@@ -40,7 +41,7 @@ def forward_stores(graph: Graph) -> Graph:
 
     def forward(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = with_operands(node, operands, [forward_stores(r) for r in node.regions])
-        stores = _carried_stores(copy) if copy.op is while_ else []
+        copy, stores = _with_stores(copy) if copy.op is while_ else (copy, [])
         if not stores:
             nodes.append(copy)
             return copy.results
@@ -48,6 +49,19 @@ def forward_stores(graph: Graph) -> Graph:
         return _stored_at_end(nodes, loop, stores, len(node.results))
 
     return rewrite_nodes(graph, forward)
+
+
+def _with_stores(loop: Node) -> tuple[Node, list[_CarriedStore]]:
+    """Return a loop, in which branches read nothing that is carried, and its carried stores."""
+    before, after = loop.regions
+    moved = BranchReads()
+    stores = _carried_stores(with_operands(loop, loop.operands, (before, moved.moved(after))))
+    carried = {moved.of[read] for store in stores for read in store.reads if read in moved.of}
+    if moved.of:
+        after = BranchReads(carried).moved(after)
+        loop = with_operands(loop, loop.operands, (before, after))
+        stores = _carried_stores(loop)
+    return loop, stores
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,10 @@ from wend.passes.lower_parallel_maps import (
     lower_parallel_maps,
 )
 from wend.passes.merge_ifs import merge_ifs
+from wend.passes.merge_stores import merge_stores
 from wend.passes.order_updates import order_updates
 from wend.passes.push_out import push_out
+from wend.passes.reassociate_minima import reassociate_minima
 from wend.passes.simplify_loops import simplify_loops
 from wend.passes.trim_loops import trim_loops
 from wend.passes.unshare_regions import unshare_regions
@@ -57,6 +59,7 @@ OPTIMIZE: Sequence[Transform] = (
     inline_calls,
     fold_views,
     mark_in_bounds,
+    merge_stores,
     forward_stores,
     hoist_states,
     distribute_loops,
@@ -74,6 +77,7 @@ OPTIMIZE: Sequence[Transform] = (
     hoist,
     cse,
     join_factors,
+    reassociate_minima,
     canonicalize_loops,
     dce,
     push_out,
@@ -110,7 +114,7 @@ def before_differentiating(graph: Graph) -> Graph:
     What they read is not what the trips before stored: that is carried.
     """
     folded = fold_views_for_adjoints(graph)
-    return factor_solves_once(forward_stores(mark_in_bounds(folded)))
+    return factor_solves_once(forward_stores(merge_stores(mark_in_bounds(folded))))
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:

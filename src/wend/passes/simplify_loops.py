@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import Effect
 from wend.ir.rewrite import (
     copy_node,
     copy_nodes,
@@ -20,12 +19,11 @@ from wend.ir.rewrite import (
     with_operands,
 )
 from wend.ir.types import symbols
-from wend.ops import lists
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.ops.creating import is_constant
 from wend.ops.loop_counters import as_integer, known_values
-from wend.passes.cse import attrs_key
+from wend.passes.congruence import are_congruent
 
 
 def simplify_loops(graph: Graph) -> Graph:
@@ -135,33 +133,9 @@ def _are_equal_carries(w: WhileParts, i: int, j: int) -> bool:
     pairs = {
         w.after_forwarded[w.forwarded.index(first)]: w.after_forwarded[w.forwarded.index(second)]
     }
-    return _are_congruent(w.next_carry[i], w.next_carry[j], pairs)
+    return are_congruent(w.next_carry[i], w.next_carry[j], pairs)
 
 
 def _are_equal_starts(x: Value, y: Value) -> bool:
     number = as_integer(x)
     return x is y or (number is not None and number == as_integer(y))
-
-
-def _are_congruent(x: Value, y: Value, pairs: dict[Value, Value]) -> bool:
-    """Return whether two values are equal if those of `pairs` are."""
-    waiting = [(x, y)]
-    while waiting:
-        x, y = waiting.pop()
-        if x is y or pairs.get(x) is y:
-            continue
-        a, b = x.node, y.node
-        if a is None or b is None or not _are_alike(a, b):
-            return False
-        if a.results.index(x) != b.results.index(y):
-            return False
-        pairs[x] = y
-        waiting += zip(a.operands, b.operands, strict=True)
-    return True
-
-
-def _are_alike(a: Node, b: Node) -> bool:
-    """Return whether two nodes compute the same of equal operands."""
-    is_plain = not a.regions and a.op.effect is Effect.NONE and a.op is not lists.list_new
-    same = a.op is b.op and len(a.operands) == len(b.operands)
-    return is_plain and same and attrs_key(a) == attrs_key(b)
