@@ -62,6 +62,7 @@ KNOWN = {
     "capture/state/one_shot_iterators.py:_created": "weak: goes with the recording",
     "capture/state/unsure_iterators.py:_taken_by": "weak: goes with the recording",
     "capture/heap/trace_log.py:HOLDERS": "filled when wend is imported",
+    "capture/guards/unseen_calls.py:_called_methods": "the last functions",
     "capture/heap/unseen_code.py:_stored_attributes": "the last functions",
     "capture/heap/unseen_code.py:_stored_names": "the last functions",
     "capture/uncaptured.py:NOT_CAPTURED": "weak: goes with the code",

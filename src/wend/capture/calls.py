@@ -31,7 +31,7 @@ from wend.capture.attributes import (
 from wend.capture.builtins.along_axis import apply_along_axis, apply_over_axes, call_vectorized
 from wend.capture.builtins.conversions import call_with_integers
 from wend.capture.builtins.refused_calls import array_refusal
-from wend.capture.builtins.world import check_arguments, check_uncaptured
+from wend.capture.builtins.world import check_arguments, check_finalizer, check_uncaptured
 from wend.capture.conversion import (
     captured,
     is_captured_function,
@@ -96,6 +96,7 @@ def call(fun: Any) -> Any:
         fun = method(attribute(os, "environ"), "get")  # the same, and guarded
     if isinstance(fun, type) and is_traced_now():
         watch_class(fun)
+        check_finalizer(fun)
         if _is_initialized_by_users_code(fun):
             return functools.partial(_construct, fun)
         if _is_initialized_by_a_dataclass(fun):

@@ -14,7 +14,7 @@ from wend.base.config import settings, traced_settings
 from wend.base.keys import shape_key, weak_parts
 from wend.base.locks import Rank, lock_of
 from wend.base.source import Source, user_source
-from wend.capture.builtins.world import check_effects
+from wend.capture.builtins.world import check_call
 from wend.capture.guards.guards import record_guards
 from wend.capture.guards.operand_reads import OperandReads
 from wend.capture.guards.reads import Change, GuardSet
@@ -462,7 +462,7 @@ class TraceCache:
         call_site = user_source()
         closure_key = None if function is None else closure_key_of(function, arguments)
         dropped_count = self.build.dropped
-        with record_guards(check_effects, operands) as guards:
+        with record_guards(check_call, operands) as guards:
             concrete = self.build(arguments)
         summary = summarize(arguments)
         reason = self._reason(summary if requested is None else summarize(requested))

@@ -23,7 +23,7 @@ import numpy as np
 
 from wend.base.errors import UnsupportedError, explain
 from wend.base.instances import stored_attribute
-from wend.base.source import at, user_source
+from wend.base.source import Source, at, line_of, user_source
 from wend.capture.builtins import host_calls, random_draws
 from wend.capture.builtins.refused_calls import (
     CLOCK,
@@ -42,6 +42,7 @@ from wend.capture.builtins.refused_calls import (
 from wend.capture.builtins.scipy.functions import of_distribution, of_scipy
 from wend.capture.builtins.streams import pprint_in_run, stream_method
 from wend.capture.guards.outside import watch_called
+from wend.capture.heap.hidden_state import changes
 from wend.capture.libraries import is_library
 from wend.capture.state.made_objects import is_made_here, note_made
 from wend.capture.uncaptured import as_written
@@ -123,6 +124,17 @@ def check_uncaptured(fun: Any) -> None:
             check_effects(method, "is a generator" if method is fun else "makes an object")
 
 
+def check_finalizer(cls: type) -> None:
+    """Check the `__del__` of a class: it runs when an object that the trace has made is dropped.
+
+    Raises:
+        UnsupportedError: it names a function that prints, or reads the world.
+    """
+    method = getattr(cls, "__del__", None)
+    if isinstance(method, types.FunctionType) and not is_library(method.__code__.co_filename):
+        check_effects(method, "drops an object")
+
+
 def check_effects(fun: types.FunctionType, why: str) -> None:
     """Check a function of the user's that runs as plain Python; `why`: what it is.
 
@@ -144,6 +156,21 @@ def _loaded_names(code: types.CodeType) -> set[str]:
     """Return the names of globals and builtins that code reads."""
     steps = dis.get_instructions(code)
     return {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+
+
+def check_call(caller: types.FrameType, called: Any) -> None:
+    """Check what code of the user's is about to call that runs as plain Python, unseen.
+
+    Raises:
+        UnsupportedError: it prints, or reads the world.
+    """
+    is_of_environment = getattr(called, "__self__", None) is os.environ or called is os.getenv
+    if is_traced_now() and (is_of_environment or _is_effect(called)):
+        name = "os.environ" if is_of_environment else name_of(called)
+        code = caller.f_code
+        where = at(Source(code.co_filename, line_of(caller), code.co_name))
+        what = f"`{code.co_qualname}`, called by code that is not captured, calls {name}{where}"
+        raise _trace_time_effect(f"{what} when the function is traced", name)
 
 
 def check_callback(value: Any) -> None:
@@ -176,9 +203,15 @@ def _effect_named(fun: types.FunctionType, code: types.CodeType, name: str) -> s
 def _is_effect(value: Any) -> bool:
     """Return whether a function prints, or reads the world."""
     try:
-        return value is print or replacement_of_call(value) is not None
+        return value is print or changes(value) or _is_replaced(value)
     except TypeError:  # not hashable
         return False
+
+
+def _is_replaced(value: Any) -> bool:
+    module = stored_attribute(value, "__module__")
+    is_pure = isinstance(module, str) and module.partition(".")[0] in ("json", "scipy")
+    return not is_pure and replacement_of_call(value) is not None
 
 
 _EFFECTS_OF_MODULES: dict[str, tuple[str, ...]] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from wend.backends.fastcall import MISSING
 from wend.base.context_values import scoped
-from wend.capture.guards.active import active_recorder, recorder_of_trace
+from wend.capture.guards.active import recorder_of_trace
 from wend.capture.guards.free_names import code_key
 from wend.capture.guards.operand_reads import OperandReads
 from wend.capture.guards.reads import GlobalRead, GuardSet, Read
@@ -19,7 +19,6 @@ from wend.capture.guards.recorder import GuardRecorder
 from wend.capture.guards.unseen_calls import UnseenCalls
 from wend.capture.heap.places import Place
 from wend.capture.heap.trace_log import is_written_global
-from wend.capture.heap.unseen_code import note_uncaptured
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged
@@ -29,19 +28,11 @@ from wend.trace.state.variable import Variable
 
 @contextmanager
 def record_guards(
-    check_plain: Callable[[types.FunctionType, str], None] = lambda fun, why: None,
+    check_call: Callable[[types.FrameType, Any], None] = lambda caller, called: None,
     operands: OperandReads | None = None,
 ) -> Iterator[GuardRecorder]:
-    """Record guards in this block; `check_plain` and `operands`: see `GuardRecorder`."""
-    recorder = GuardRecorder(check_plain, operands or OperandReads())
-
-    def note_unseen(fun: types.FunctionType, owner: Any) -> None:
-        if active_recorder() is recorder:
-            check_plain(fun, "is called by code that is not captured")
-            recorder.add_uncaptured(fun, owner)
-            note_uncaptured(fun)
-
-    recorder.unseen = UnseenCalls(note_unseen)
+    """Record guards in this block; `check_call`: see `UnseenCalls`."""
+    recorder = GuardRecorder(UnseenCalls(check_call), operands or OperandReads())
     with scoped(recorder_of_trace, recorder), contents_read_by(recorder.read_elements):
         try:
             yield recorder

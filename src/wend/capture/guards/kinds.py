@@ -26,7 +26,7 @@ UNOBSERVED = (
 # The type flag of classes that are written in C
 _IMMUTABLE_TYPE = 1 << 8
 # Methods that captured code calls in captured form
-_CAPTURED_METHODS = frozenset(
+CAPTURED_METHODS = frozenset(
     {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__post_init__", "__getattr__"}
 )
 
@@ -36,10 +36,6 @@ WINDOWS: tuple[type, ...] = (
     *(type({}.keys()), type({}.values()), type({}.items())),
 )
 CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
-# Methods that few of the functions which use an object call
-RARELY_CALLED = frozenset(
-    {"__repr__", "__str__", "__format__", "__del__", "__hash__", "__reduce__"}
-)
 BOUND_METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType
 DESCRIPTORS_IN_C = (
     *(types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType),
@@ -86,7 +82,7 @@ def special_methods(kind: type) -> list[str]:
         for name, method in vars(base).items()
         if name.startswith("__")
         and isinstance(method, types.FunctionType)
-        and name not in _CAPTURED_METHODS
+        and name not in CAPTURED_METHODS
         and not is_library(method.__code__.co_filename)
     ]
 

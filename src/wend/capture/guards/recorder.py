@@ -16,7 +16,7 @@ import operator
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, ItemsView, Iterable, ValuesView
+from collections.abc import ItemsView, Iterable, ValuesView
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from wend.capture.guards.kinds import (
     BOUND_METHODS,
     CONSTRUCTORS,
     DESCRIPTORS_IN_C,
-    RARELY_CALLED,
     READERS_BY_NAME,
     UNOBSERVED,
     WINDOWS,
@@ -59,6 +58,7 @@ from wend.capture.guards.reads import (
     held_names,
     static_attribute,
 )
+from wend.capture.guards.unseen_calls import UnseenCalls
 from wend.capture.heap.places import instance_dict, is_of_module
 from wend.capture.heap.snapshots import (
     CONTAINERS,
@@ -82,16 +82,13 @@ class GuardRecorder(ReadLog):
     """Collects guards while a trace is recorded.
 
     Args:
-        check_plain: checks a function that is about to run as plain Python; the text tells why it
-            does ("makes an object").
+        unseen: finds the functions that run as plain Python.
         operands: the floats that are operands, not guards.
     """
 
-    def __init__(
-        self, check_plain: Callable[[types.FunctionType, str], None], operands: OperandReads
-    ) -> None:
+    def __init__(self, unseen: UnseenCalls, operands: OperandReads) -> None:
         super().__init__()
-        self._check_plain = check_plain
+        self.unseen = unseen
         self.operands = operands
         self._arrays: dict[int, np.ndarray] = {}  # arrays of outside
         self._cells: dict[int, list[tuple[types.FunctionType, str]]] = {}
@@ -201,9 +198,6 @@ class GuardRecorder(ReadLog):
         fun = getattr(held, "__func__", held)
         if isinstance(fun, types.FunctionType) and not is_library(fun.__code__.co_filename):
             self._note(AttributeRead, cls, name, IdentitySnapshot(held), f"{cls.__name__}.{name}")
-            if name not in RARELY_CALLED or (name == "__del__" and owner is cls):
-                makes = name in CONSTRUCTORS
-                self._check_plain(fun, "makes an object" if makes else "is called by an operator")
             self.add_uncaptured(fun, owner)
 
     def read_container(self, value: Any) -> None:

@@ -1,51 +1,71 @@
 """Functions of the user's that run as plain Python where no call in captured code shows it.
 
 `items.index(x)` calls the `__eq__` of `x`, `{x: 1}` its `__hash__`, and a library whatever it likes
-of a class that derives from one of its own. The calls of such functions are profiled, in traces
-that meet a class with a method that may have an effect, or reads what is outside of it.
+of a class that derives from one of its own. A trace that meets such a class is profiled, if one of
+these functions may have an effect, or reads what is outside of it.
 """
 
 from __future__ import annotations
 
 import builtins
 import contextlib
+import dis
 import functools
 import sys
 import types
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wend.backends.fastcall import MISSING
-from wend.capture.guards.kinds import is_of_library, is_users_class
-from wend.capture.heap.unseen_code import codes_in
+from wend.capture.guards.active import active_recorder
+from wend.capture.guards.kinds import CAPTURED_METHODS, is_of_library, is_users_class
+from wend.capture.heap.unseen_code import codes_in, note_uncaptured
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import MARKED, NOT_CAPTURED, is_part_of_captured
 
-# Builtins that neither change nor read the world around the program
-_IMPURE = frozenset({"print", "input", "open", "exec", "eval", "__import__", "compile"})
+if TYPE_CHECKING:
+    from wend.capture.guards.recorder import GuardRecorder
+
+# Builtins that may change or read the world around the program
+_IMPURE = frozenset({"print", "input", "open", "exec", "eval", "__import__", "compile", "next"})
 _PURE_MODULES = frozenset(
-    {"math", "cmath", "operator", "itertools", "functools", "typing", "numpy", "numpy.linalg"}
+    {
+        *("math", "cmath", "operator", "_operator", "itertools", "functools", "_functools"),
+        *("typing", "numpy", "numpy.linalg"),
+    }
 )
+# What methods of unknown objects do is guessed by their names. A profile makes a trace three times
+# slower: of the user's methods only those are suspected that mostly code in C calls.
+_IMPURE_METHODS = frozenset({"debug", "info", "warning", "critical", "write", "writelines"})
+_PURE_METHODS = frozenset(
+    name
+    for kind in (str, int, float, complex, list, dict, tuple, set, deque, np.ndarray)
+    for name in dir(kind)
+)
+_CALLED_BY_CAPTURED = CAPTURED_METHODS | {*dir(complex)} - {*dir(object)} | {"__matmul__"}
+_CALLED_BY_CAPTURED |= {"__getitem__", "__setitem__", "__delitem__", "__rmatmul__"}
 
 
 class UnseenCalls:
-    """Finds the calls of functions that a trace does not see.
+    """Finds the calls of functions that a trace does not see, and what these call.
 
     Args:
-        note: takes such a function when it is about to run, and the object it is a method of.
+        check_call: checks what the frame of such a function is about to call.
     """
 
-    def __init__(self, note: Callable[[types.FunctionType, Any], None]) -> None:
-        self._note = note
+    def __init__(self, check_call: Callable[[types.FrameType, Any], None]) -> None:
+        self._check_call = check_call
         # By the ids of their codes. What the trace has made may not be held.
-        self._functions: dict[int, weakref.ref[types.FunctionType]] = {}
+        self._functions: dict[int, weakref.WeakSet[types.FunctionType]] = {}
         self._harmless: set[int] = set()
         self._codes: list[types.CodeType] = []
         self._classes: weakref.WeakSet[type] = weakref.WeakSet()
-        self._before: Any = None
+        self._is_on = False
+        self._outer: Any = None  # the profiler of the user, or of an outer trace
         self._refusal: Exception | None = None
 
     def watch(self, cls: type) -> None:
@@ -71,10 +91,11 @@ class UnseenCalls:
         """Watch a function unless neither it nor what it calls has effects; return if it does."""
         code = fun.__code__
         if id(code) in self._functions:
+            self._functions[id(code)].add(fun)
             return True
-        if id(code) in self._harmless or is_library(code.co_filename):
+        if id(code) in self._harmless or not _is_plain(code):
             return False
-        if is_part_of_captured(code) or getattr(fun, "__wend_do_not_capture__", False):
+        if getattr(fun, "__wend_do_not_capture__", False):
             return False
         self._harmless.add(id(code))  # until something is found; it may call itself
         self._codes.append(code)
@@ -82,22 +103,25 @@ class UnseenCalls:
         if not any(parts):
             return False
         self._harmless.discard(id(code))
-        self._functions[id(code)] = weakref.ref(fun)
+        self._functions[id(code)] = weakref.WeakSet([fun])
         self._start()
         return True
 
     def _may_have_effects(self, value: Any) -> bool:
-        if isinstance(value, types.FunctionType):
+        if isinstance(value, types.FunctionType) and not is_library(value.__code__.co_filename):
             return self._watch(value, None)
-        if isinstance(value, types.BuiltinFunctionType):
+        if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "builtins":
             return value.__name__ in _IMPURE
+        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+            return value.__module__ not in _PURE_MODULES
         if isinstance(value, types.ModuleType):
             return value.__name__ not in _PURE_MODULES
         return not isinstance(value, type)
 
     def _start(self) -> None:
-        if self._before is None and (before := _profiler()) is not MISSING:
-            self._before = before
+        outer: Any = sys.getprofile()
+        if not self._is_on and (outer is None or callable(outer)):
+            self._is_on, self._outer = True, outer
             sys.setprofile(self._profile)
 
     def check(self) -> None:
@@ -106,44 +130,72 @@ class UnseenCalls:
             raise self._refusal from None
 
     def stop(self) -> None:
-        """Find no more calls, and let go of the trace."""
-        self._note = _ignore
-        if self._before is not None and _profiler() is not MISSING:
-            sys.setprofile(self._before or None)
-        self._before = None
+        """Find no more calls."""
+        if self._is_on and (self._refusal is not None or sys.getprofile() == self._profile):
+            sys.setprofile(self._outer)
+        self._is_on, self._outer = False, None
 
-    def _profile(self, frame: types.FrameType, event: str, arg: object) -> None:
-        if event != "call":
-            return
-        reference = self._functions.get(id(frame.f_code))
-        if reference is None:
-            if self._before:
-                self._before(frame, event, arg)
-        elif (fun := reference()) is not None and not _is_free(frame):
-            code = fun.__code__
-            owner = MISSING
-            if code.co_argcount:  # a generator that goes on may have deleted it
-                owner = frame.f_locals.get(code.co_varnames[0], MISSING)
-            try:
-                self._note(fun, owner)
-            except Exception as error:  # which ends the profile, and loops are tried in two ways
-                self._refusal = self._refusal or error
-                raise
+    def _profile(self, frame: types.FrameType, event: str, arg: Any) -> None:
+        if self._outer is not None:
+            self._outer(frame, event, arg)
+        try:
+            if event == "call":
+                self._called(frame)
+            elif event == "c_call" and id(frame.f_code) in self._functions:
+                self._calls(frame, arg)
+        except Exception as error:  # which ends the profile, and loops are tried in two ways
+            self._refusal = self._refusal or error
+            raise
+
+    def _called(self, frame: types.FrameType) -> None:
+        """Note a call of a function that is watched, or by one."""
+        caller = frame.f_back
+        if caller is not None and id(caller.f_code) in self._functions:
+            called = _function_of(frame)
+            self._calls(caller, called)
+            fun = getattr(called, "__func__", called)
+            if isinstance(fun, types.FunctionType) and _is_plain(frame.f_code):
+                self._functions.setdefault(id(frame.f_code), weakref.WeakSet()).add(fun)
+                self._codes.append(frame.f_code)
+        functions = self._functions.get(id(frame.f_code))
+        if functions is not None and (recorder := self._recorder(frame)) is not None:
+            owner = _first_argument(frame)
+            for fun in [*functions]:
+                recorder.add_uncaptured(fun, owner)
+                note_uncaptured(fun, owner)
+
+    def _calls(self, caller: types.FrameType, called: Any) -> None:
+        if self._recorder(caller) is not None:
+            self._check_call(caller, called)
+
+    def _recorder(self, frame: types.FrameType) -> GuardRecorder | None:
+        """Return the recorder of the trace if it records now, and no code there is marked."""
+        recorder = active_recorder()
+        is_own = recorder is not None and recorder.unseen is self
+        return recorder if is_own and not _is_free(frame) else None
 
 
-def _ignore(fun: types.FunctionType, owner: Any) -> None:
-    """Ignore a call."""
+def _is_plain(code: types.CodeType) -> bool:
+    """Return whether code is the user's as it was written."""
+    return not is_library(code.co_filename) and not is_part_of_captured(code)
 
 
-def _profiler() -> Any:
-    """Return the profiler of an outer trace, False if there is none; `MISSING`: one of the user's.
+def _first_argument(frame: types.FrameType) -> Any:
+    code = frame.f_code
+    if not code.co_argcount:
+        return MISSING
+    return frame.f_locals.get(code.co_varnames[0], MISSING)  # a generator may have deleted it
 
-    Theirs cannot be called, nor started again, by code in Python.
-    """
-    profiler: Any = sys.getprofile()
-    if profiler is None:
-        return False
-    return profiler if getattr(profiler, "__func__", None) is UnseenCalls._profile else MISSING
+
+def _function_of(frame: types.FrameType) -> Any:
+    """Return the method or global function that a frame runs; None of another."""
+    code, owner = frame.f_code, _first_argument(frame)
+    for base in type(owner).__mro__:
+        method: Any = vars(base).get(code.co_name)
+        if getattr(method, "__code__", None) is code:
+            return types.MethodType(method, owner)
+    fun = frame.f_globals.get(code.co_name)
+    return fun if getattr(fun, "__code__", None) is code else None
 
 
 def _methods_of(cls: type) -> Iterator[types.FunctionType]:
@@ -153,15 +205,13 @@ def _methods_of(cls: type) -> Iterator[types.FunctionType]:
         for name, held in [*vars(base).items()]:
             if name == "__del__":  # whose calls are those of the trace (docs/python.md)
                 continue
-            if not may_all_be_called and not name.startswith("__") and _is_function(held):
-                continue
             if isinstance(held, property):
                 yield from filter(_is_function, (held.fget, held.fset, held.fdel))
-            if isinstance(held, (staticmethod, classmethod)):
-                held = held.__func__
+            elif isinstance(held, (staticmethod, classmethod)):
+                yield from filter(_is_function, [held.__func__])
             elif isinstance(held, functools.cached_property):
-                held = held.func
-            if _is_function(held):
+                yield from filter(_is_function, [held.func])
+            elif _is_function(held) and (may_all_be_called or name.startswith("__")):
                 yield held
 
 
@@ -170,7 +220,10 @@ def _is_function(value: Any) -> bool:
 
 
 def _mentioned(fun: types.FunctionType, cls: type | None) -> Iterator[Any]:
-    """Yield what code mentions: globals, variables around it, and what classes hold."""
+    """Yield what code mentions: globals, variables around it, and what classes hold.
+
+    A method of an unknown object stands for itself, by its name.
+    """
     names = {name for code in codes_in(fun.__code__) for name in code.co_names}
     values = [vars(builtins)[name] for name in names & vars(builtins).keys()]
     values += [fun.__globals__[name] for name in names & fun.__globals__.keys()]
@@ -181,17 +234,33 @@ def _mentioned(fun: types.FunctionType, cls: type | None) -> Iterator[Any]:
     if "random" in names and any(value is np for value in values):
         yield np.random
     classes = [value for value in values if isinstance(value, type) and is_users_class(value)]
-    for base in {base for kind in (cls, *classes) if kind is not None for base in kind.__mro__}:
+    bases = {base for kind in (cls, *classes) if kind is not None for base in kind.__mro__}
+    for base in bases:
         for name in names & vars(base).keys():
             if not isinstance(vars(base)[name], (property, types.MemberDescriptorType)):
                 yield vars(base)[name]
+    known = {name for base in bases for name in vars(base)}
+    unknown = _called_methods(fun.__code__) - known - _PURE_METHODS
+    is_suspect = fun.__name__.startswith("__") and fun.__name__ not in _CALLED_BY_CAPTURED
+    yield from unknown if is_suspect else unknown & _IMPURE_METHODS
+
+
+@functools.lru_cache(256)
+def _called_methods(code: types.CodeType) -> frozenset[str]:
+    """Return the names of the methods that code calls."""
+    return frozenset(
+        step.argval
+        for part in codes_in(code)
+        for step in dis.get_instructions(part)
+        if step.opname == "LOAD_METHOD" or (step.opname == "LOAD_ATTR" and "NULL" in step.argrepr)
+    )
 
 
 def _is_free(frame: types.FrameType) -> bool:
-    """Return whether code that is marked with `@do_not_capture` has led to a call."""
-    caller = frame.f_back
-    while caller is not None and not is_part_of_captured(caller.f_code):
-        if NOT_CAPTURED.get(caller.f_code) is MARKED:
+    """Return whether code that is marked with `@do_not_capture` runs a frame, or led to it."""
+    around: types.FrameType | None = frame
+    while around is not None and not is_part_of_captured(around.f_code):
+        if NOT_CAPTURED.get(around.f_code) is MARKED:
             return True
-        caller = caller.f_back
+        around = around.f_back
     return False

@@ -6,6 +6,8 @@ import contextlib
 import copy
 import functools
 import inspect
+import itertools
+import pickle
 import sys
 import threading
 import warnings
@@ -273,6 +275,26 @@ class StatePlace(Place):
         return False  # its methods change it
 
 
+class DrawsPlace(StatePlace):
+    """The numbers that a random generator of NumPy will draw."""
+
+    __slots__ = ()
+
+    @property
+    def _bits(self) -> Any:
+        owner = getattr(self.owner, "_bit_generator", self.owner)
+        return getattr(owner, "bit_generator", owner)
+
+    def read(self) -> Any:
+        return pickle.dumps(self._bits.state)
+
+    def write(self, value: Any) -> None:
+        self._bits.state = pickle.loads(value)
+
+    def holds(self, old: Any) -> bool:
+        return bool(self.read() == old)
+
+
 class PositionPlace(Place):
     """The position of an iterator."""
 
@@ -283,6 +305,8 @@ class PositionPlace(Place):
         return "position", id(self.owner)
 
     def read(self) -> Any:
+        if isinstance(self.owner, itertools.count):
+            return repr(self.owner)
         if type(self.owner).__name__ in ("groupby", "_grouper"):
             return ABSENT  # a copy would end the group that is gone through
         try:
@@ -297,7 +321,8 @@ class PositionPlace(Place):
             self.owner.__setstate__(value)
 
     def holds(self, old: Any) -> bool:
-        return False  # it has been advanced
+        # Positions of others are more than a number
+        return type(old) in (int, str) and bool(self.read() == old)
 
 
 class StandIn:

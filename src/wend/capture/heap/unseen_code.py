@@ -5,27 +5,37 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import io
+import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from wend.capture.heap.containers import CONTAINER_TYPES, containers_in
 from wend.capture.heap.outliving import is_node
 from wend.capture.heap.places import (
     AttributePlace,
     CellPlace,
+    DrawsPlace,
     GlobalPlace,
     ItemsPlace,
+    PositionPlace,
     VariablesPlace,
     instance_dict,
+    named,
 )
 from wend.capture.heap.trace_log import is_trace_logged, note_write
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import as_written
 
 
-def note_uncaptured(fun: FunctionType) -> None:
-    """Log that what a function refers to by name may change, as it runs uncaptured."""
+def note_uncaptured(fun: FunctionType, owner: Any = None) -> None:
+    """Log that what a function refers to by name may change, as it runs uncaptured.
+
+    `owner`: the object that it is a method of.
+    """
     if not is_trace_logged() or getattr(fun, "__wend_do_not_capture__", False):
         return
     written = as_written(fun.__code__)
@@ -41,6 +51,23 @@ def note_uncaptured(fun: FunctionType) -> None:
             variable = GlobalPlace(name, fun.__globals__)
             note_write(variable, is_certain=False, may_set=name in stored)
         _note_parts(name, value, names)
+    own = instance_dict(owner) or {}
+    for name in names & own.keys():
+        _note_state(own[name])
+    if "random" in names and "numpy.random" in sys.modules:
+        _note_state(np.random.seed)
+
+
+def _note_state(value: Any) -> None:
+    """Log that an iterator or a random generator of NumPy may be advanced, or that of a method."""
+    value = getattr(value, "__self__", value)
+    kinds: tuple[type, ...] = ()
+    if (module := sys.modules.get("numpy.random")) is not None:
+        kinds = module.Generator, module.RandomState, module.BitGenerator
+    if isinstance(value, kinds):
+        note_write(DrawsPlace(named(type(value)), value), is_certain=False)
+    elif hasattr(type(value), "__next__") and not isinstance(value, io.IOBase):
+        note_write(PositionPlace(named(type(value)), value), is_certain=False)
 
 
 def note_construction(cls: type) -> None:
@@ -97,6 +124,7 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 def _note_parts(label: str, value: Any, names: set[str]) -> None:
     """Log that a container, an object, or attributes of these names of a class may change."""
+    _note_state(value)
     if isinstance(value, CONTAINER_TYPES):
         note_write(ItemsPlace(label, value), is_certain=False)
     elif isinstance(value, type):
