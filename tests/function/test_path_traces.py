@@ -139,19 +139,25 @@ def test_other_shapes_take_their_paths():
         assert expected is None or np.array_equal(result, expected)
 
 
+def none_or_list(x):
+    if x > 0:
+        return [x]
+    return None
+
+
 def _prints(x):
     print("once")
-    return none_or_number(x)
+    return none_or_list(x)
 
 
 def _writes(x, a):
     a[0] = x
-    return none_or_number(x)
+    return none_or_list(x)
 
 
 def _is_caught(x):
     try:
-        return none_or_number(x)
+        return none_or_list(x)
     except BaseException:
         return 1.0
 
@@ -166,16 +172,29 @@ def test_what_a_second_run_would_repeat_is_refused(fun, capsys):
 
 
 def test_maps_and_functions_called_by_others_take_one_structure():
+    inner = wend.function(none_or_list)
+
+    def outer(x):
+        value = inner(x)
+        return 1.0 if value is None else value[0]
+
+    with pytest.raises(StructureError):
+        wend.function(outer)(2.0)
+    with pytest.raises(StructureError):
+        wend.vmap(lambda x: 1.0 if none_or_list(x) is None else x)(np.array([1.0, -1.0]))
+
+
+def test_maps_and_functions_called_by_others_may_ask_for_none():
     inner = wend.function(none_or_number)
 
     def outer(x):
         value = inner(x)
         return 1.0 if value is None else value
 
-    with pytest.raises(StructureError):
-        wend.function(outer)(2.0)
-    with pytest.raises(StructureError):
-        wend.vmap(lambda x: 1.0 if none_or_number(x) is None else x)(np.array([1.0, -1.0]))
+    traced = wend.function(outer)
+    assert [traced(2.0), traced(-2.0), wend.grad(outer)(2.0)] == [4.0, 1.0, 2.0]
+    values = wend.vmap(lambda x: 1.0 if none_or_number(x) is None else x)(np.array([3.0, -1.0]))
+    assert values.tolist() == [3.0, 1.0]
 
 
 def test_too_many_tests_are_refused(monkeypatch: pytest.MonkeyPatch):

@@ -20,9 +20,12 @@ from tests.semantics.making import (
     control,
     errors,
     functions,
+    keyed,
     objects,
+    optional,
     outside,
     plain_code,
+    queues,
     texts,
 )
 from tests.semantics.making.expressions import array, boolean, integer, real
@@ -33,6 +36,9 @@ WORLD = {**outside.WORLD, **functions.FUNCTIONS, **classes.WORLD, **plain_code.W
 STATEMENTS: dict[str, tuple[float, Any, bool]] = {
     **control.STATEMENTS,
     **containers.STATEMENTS,
+    **keyed.STATEMENTS,
+    **queues.STATEMENTS,
+    **optional.STATEMENTS,
     **functions.STATEMENTS,
     **objects.STATEMENTS,
     **arrays.STATEMENTS,
@@ -44,6 +50,7 @@ COMPOUND = {**control.COMPOUND, **errors.COMPOUND}
 IMPORTS = {
     "contextlib": "import contextlib",
     "functools": "import functools",
+    "heapq": "import heapq",
     "itertools": "import itertools",
     "logging": "import logging",
     "warnings": "import warnings",

@@ -15,6 +15,7 @@ import linecache
 import logging
 import re
 import sys
+import traceback
 import types
 import warnings
 from collections import deque
@@ -38,6 +39,8 @@ import math
 import numpy as np
 """
 _NUMBERS = count()
+_PROGRAM = re.compile(r"<program_\d+>")
+_PLACE = re.compile(r" at <program_\d+>:(\d+)")
 _ADDED_PLACE = re.compile(r" ?(at <program_\d+>:\d+)?\.?$")
 Decorator = Callable[[Any], Any]
 _SIGNIFICANT = 11  # digits that are compared: sums may be taken in another order
@@ -158,11 +161,21 @@ def _run_step(step: str, module: types.ModuleType) -> Any:
 
 
 def _described_error(error: BaseException) -> str:
-    """Return the error's class and first line, without a place that wend adds to it."""
+    """Return the error's class, its line and its first line of text, and those of its cause."""
     classes = (c for c in type(error).__mro__ if not c.__module__.startswith("wend."))
-    first = _ADDED_PLACE.sub("", str(error).partition("\n")[0])
+    first = _ADDED_PLACE.sub("", str(error).partition("\n")[0])  # which wend adds
     first = re.sub(r"program_\d+\.", "", first)  # Python 3.13 names the module of a class
-    return f"{next(classes).__name__}: {first}"
+    text = f"{next(classes).__name__}: {first} at {_line_of(error)}"
+    cause = error.__cause__
+    return f"{text}, from {type(cause).__name__}: {cause}" if cause is not None else text
+
+
+def _line_of(error: BaseException) -> str:
+    """Return the line of the program that raised an error: in its traceback, or in its notes."""
+    noted = _PLACE.findall("\n".join([str(error), *getattr(error, "__notes__", ())]))
+    frames = traceback.extract_tb(error.__traceback__)
+    found = [str(f.lineno) for f in frames if _PROGRAM.fullmatch(f.filename)]
+    return [*noted[-1:], *found[::-1], "?"][0]
 
 
 def _value(step: str, namespace: dict[str, Any]) -> Any:

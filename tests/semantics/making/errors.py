@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.semantics.making.control import _carry, reassign
-from tests.semantics.making.expressions import boolean, known_boolean, known_integer, real
+from tests.semantics.making.expressions import (
+    boolean,
+    integer,
+    known_boolean,
+    known_integer,
+    real,
+)
 from tests.semantics.making.writer import Writer
 
 # What raises, and what
@@ -84,7 +90,7 @@ def raising(w: Writer) -> None:
     error = w.choose("ValueError('a')", "KeyError('k')", "Own(2)", "RuntimeError", "TypeError('t')")
     if "Own" in error and "Own" not in w.facts:
         w.facts["Own"] = True
-        w.outside("class Own(Exception):\n    pass")
+        w.outside(OWN)
     w.write(f"{name} = 0.0")
     with w.block("try:"):
         with w.block(f"if {known_boolean(w)}:"):
@@ -108,11 +114,79 @@ def asserting(w: Writer) -> None:
         w.write(f"assert {real(w, 1)} < {w.number(3, 9)}, 'too large'")
 
 
+RAISED = (
+    ("ValueError('small')", "ValueError"),
+    ('ValueError(f"""value {VALUE}""")', "(KeyError, ValueError)"),
+    ("KeyError('k', VALUE)", "LookupError"),
+    ("IndexError", "Exception"),
+    ("Own(VALUE)", "Own"),
+    ("Own(2)", "ValueError"),
+    ("ZeroDivisionError('zero') from None", "ArithmeticError"),
+    ("RuntimeError('again') from KeyError(VALUE)", "RuntimeError"),
+)
+OWN = """
+class Own(ValueError):
+    def __init__(self, code):
+        super().__init__(f"code {code}")
+        self.code = code
+"""
+
+
+def _raised(w: Writer) -> tuple[str, str]:
+    """Return what a statement raises, with a value of the run, and a class that catches it."""
+    text, caught = w.choose(*RAISED)
+    if "Own" in text and "Own" not in w.facts:
+        w.facts["Own"] = True
+        w.outside(OWN)
+    with w.restricted(scalar=False):
+        return f"raise {text.replace('VALUE', real(w, 0))}", caught
+
+
 def staged_raise(w: Writer) -> None:
-    """What wend refuses: a raise that a traced value decides."""
-    if w.risky:
-        with w.block(f"if {real(w, 0)} > {w.number(2, 4)}:", staged=True):
-            w.write("raise ValueError('large')")
+    """A raise that a traced value decides, which nothing catches."""
+    with w.block(f"if {real(w, 0)} > {w.number(4, 7)}:", staged=True):
+        w.write(_raised(w)[0])
+
+
+def handled_raise(w: Writer) -> None:
+    """Raises that a traced value decides, in a branch, a loop or a helper, and their handlers."""
+    name, helper = w.name("v"), w.name("check")
+    statement, caught = _raised(w)
+    other = _raised(w)[0]
+    with w.block(f"def {helper}(u):"):
+        w.write(f"if u > {w.number(0, 3)}:", f"    {statement}")
+        w.write(f"if u < {w.number(-3, -1)}:", f"    {other}", "return u * 0.5")
+    outer = w.chance(0.6)
+    w.write(f"{name} = {real(w, 1)} + 0.0")
+    if outer:
+        w.write("try:")
+        w.indent += 1
+    with w.block("try:"):
+        i = w.name("i")
+        w.write(
+            w.choose(
+                f"{name} = {helper}({real(w, 1)} + 0.0)",
+                f"for {i} in range({integer(w, 0)} % 4): {name} = {name} + {helper}({i} + {name})",
+                f"{name} = {helper}({name}); {name} = {helper}({name} + 1)",
+                f"{name} = {name} + 1; {name} = sum([{helper}({name}), {helper}(-{name})])",
+            )
+        )
+    with w.block(f"except {caught} as e:"):
+        w.write(w.choose(f"{name} = {name} * 0.5 - 1", "print(type(e).__name__, e)"))
+        if "Own" in statement and caught == "Own":
+            w.write(f"{name} = {name} + e.code")
+        elif w.chance(0.2):
+            w.write(w.choose("raise", "raise TypeError('worse') from e"))
+    if w.chance(0.3):
+        w.write("else:", f"    {name} += 1")
+    if w.chance(0.4):
+        w.write("finally:", w.choose(f"    {name} *= 0.5", "    print('done')"))
+    if outer:
+        w.indent -= 1
+        w.write("except Exception as e:", f"    {name} = -1.0")
+        if w.chance(0.5):
+            w.write("    print(type(e).__name__, str(e))")
+    w.add(name, "float", assigned=True, scalar=True)
 
 
 def handler_at_run(w: Writer) -> None:
@@ -176,7 +250,8 @@ STATEMENTS = {
     "a raise that is caught": (1.5, raising, False),
     "an uncaught raise": (0.6, uncaught, False),
     "assert": (0.8, asserting, True),
-    "a staged raise": (1.2, staged_raise, False),
+    "a staged raise": (0.6, staged_raise, True),
+    "a handled raise": (1.5, handled_raise, True),
     "a handler of the run's errors": (1, handler_at_run, False),
     "suppress": (1, suppressed, False),
     "a manager": (1.5, manager, False),

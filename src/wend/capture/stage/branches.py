@@ -26,7 +26,7 @@ from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
-from wend.capture.state.optional_value import OptionalValue, merged_optional
+from wend.capture.state.optional_value import OptionalValue, merged_optional, narrowed
 from wend.capture.state.paths import check_recursion, decided
 from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
@@ -393,7 +393,7 @@ class StagedIf:
             pair = bound_in_run(pair)
         elif self.gives_value and name in self.state.variables:
             pair = self._maybe_bound_pair(name, pair)
-        pair = merged_optional(pair, placeholders, self.outer)
+        pair = merged_optional(narrowed(pair, self.test), placeholders, self.outer)
         if any(value is UNBOUND for value in pair):
             return None
         if all(map(is_carried, pair)) or all(map(is_mergeable, pair)):
@@ -450,6 +450,7 @@ class StagedIf:
             returned = fill_missing(returned)
             if returned[0] is UNBOUND or returned[1] is UNBOUND:
                 return [None, None]
+        returned = narrowed(returned, self.test)
         returned = merged_optional(returned, placeholders, self.outer)
         leaves = [trees.flatten(value)[0] for value in returned]
         are_merged = returned[0] is not returned[1] and all(map(is_mergeable, returned))

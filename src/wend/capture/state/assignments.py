@@ -29,6 +29,7 @@ from wend.capture.state import one_shot_iterators, operands
 from wend.capture.state.traced_index import (
     TracedRow,
     is_at_traced_index,
+    is_traced_integer,
     item_at,
     row_at,
     set_item_at,
@@ -37,6 +38,7 @@ from wend.eager.dispatch import Staged, any_staged
 from wend.ir.types import TensorType
 from wend.numpy import parts
 from wend.numpy.index_tricks import INDEX_TRICKS, indexed
+from wend.trace.arrays.attributes import class_of, example_of
 from wend.trace.arrays.concrete_array import (
     ConcreteTracedArray,
     adopt,
@@ -176,7 +178,13 @@ def _position(owner: Any, key: Any) -> Any:
     if _is_array(owner):
         parts_of_key = map(operands.position, key) if type(key) is tuple else None
         return positions(operands.position(key) if parts_of_key is None else (*parts_of_key,))
-    return operands.position(key) if type(owner) in _SEQUENCES else key
+    if type(owner) not in _SEQUENCES:
+        return key
+    key = operands.position(key)
+    if isinstance(key, Tracer) and _is_scalar(key) and not is_traced_integer(key):
+        items = [] if type(owner) is TracedRow else owner
+        items[example_of(class_of(key))]  # raises Python's error
+    return key
 
 
 _SEQUENCES = (list, tuple, str, bytes, range, TracedRow)

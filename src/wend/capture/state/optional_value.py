@@ -19,15 +19,18 @@ from wend.base.instances import is_replaceable
 from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.locations import UNBOUND
-from wend.capture.state.paths import decided_truth
+from wend.capture.state.paths import decided_truth, ends_without_path, may_decide
 from wend.eager import raising
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, is_weak, tensor_type
 from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
+from wend.ops.elementwise import bit_not
 from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.resolve import call_function, call_ufunc
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control import returned_optional
+from wend.trace.control.returned_optional import ReturnedOptional
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import Recording
@@ -276,28 +279,58 @@ def optional_values(values: Sequence[Any], zeros: Callable[[Any], Any]) -> list[
     ]
 
 
+def narrowed(pair: Sequence[Any], test: Any) -> list[Any]:
+    """Return what the paths of a test leave, where the test may be that one of it is None.
+
+    The first path is the one that is taken where the test fails.
+    """
+    return [_narrowed(value, test, holds=bool(k)) for k, value in enumerate(pair)]
+
+
+def _narrowed(value: Any, test: Any, *, holds: bool) -> Any:
+    flag = value.is_none if isinstance(value, OptionalValue) else None
+    if not isinstance(flag, Tracer) or not isinstance(test, Tracer):
+        return value
+    if test.value is flag.value:
+        return None if holds else value.value
+    node = test.value.node
+    is_negation = node is not None and node.op is bit_not and node.operands[0] is flag.value
+    if is_negation:
+        return value.value if holds else None
+    return value
+
+
 def merged_optional(pair: list[Any], zeros: Callable[[Any], Any], outer: Recording) -> list[Any]:
     """Return what two paths leave as optional values, if it is None on one of them.
 
-    Outside of loops the outcome of the test is part of the trace instead.
+    Where the outcome of the test may be part of the trace, it is instead.
     """
     is_carried = any(isinstance(value, OptionalValue) for value in pair)
-    may_differ = is_carried or outer.is_region or _is_in_loop.get()
+    may_differ = is_carried or outer.is_region or _is_in_loop.get() or not may_decide()
     return optional_values(pair, zeros) if may_differ else pair
 
 
-def settle(*values: Any) -> list[Any]:
+def settle(result: Any, *others: Any) -> list[Any]:
     """Return values in which each part is None or a number, as this trace is for.
 
-    Lists, dicts and objects change in place.
+    Lists, dicts and objects change in place. Parts of the result may be left to the run.
 
     Raises:
         ConcreteValueError: only the run knows.
     """
     if not _is_in_use.get():
-        return [*values]
+        return [result, *others]
+    if ends_without_path():
+        result = _left_to_run(result)
     seen: dict[int, tuple[Any, Any]] = {}
-    return [_settled(value, seen) for value in values]
+    return [_settled(value, seen) for value in (result, *others)]
+
+
+def _left_to_run(result: Any) -> Any:
+    """Return a result, or a tuple of results, whose optional values the run makes."""
+    if isinstance(result, OptionalValue) and not isinstance(result.value, tuple):
+        return ReturnedOptional(result.value, result.is_none)
+    return tuple(map(_left_to_run, result)) if type(result) is tuple else result
 
 
 def _settled(part: Any, seen: dict[int, tuple[Any, Any]]) -> Any:
@@ -341,3 +374,4 @@ optree.register_pytree_node(
     lambda _, parts: OptionalValue(*parts),
     namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # there is no public name for it
 )
+returned_optional.in_trace = OptionalValue

@@ -242,6 +242,25 @@ def decided_truth(test: Any) -> tuple[bool | None, Site | None]:
     return bool(outcome), None
 
 
+def may_decide() -> bool:
+    """Return whether the outcome of a test that is met now may become part of the trace."""
+    recording = current()
+    if _path.get() is None or _is_mapped.get():
+        return False
+    return _runs_once(recording) and not _has_effects(recording)
+
+
+def ends_without_path() -> bool:
+    """Return whether no trace of another path can go on for a run that stops at the end of this.
+
+    It is one of a function that another calls, or its runs have had effects.
+    """
+    recording = current()
+    if recording is None or _is_mapped.get():
+        return False
+    return _path.get() is None or _has_effects(recording)
+
+
 def deciding_test(error: BaseException) -> Site | None:
     """Return the test or integer that a trace needs instead of what was refused, if it may help."""
     site: Site | None = getattr(error, "deciding_test", None)

@@ -50,7 +50,7 @@ class TracedRow:
 
     def set_item(self, key: Any, value: Any) -> None:
         """Run `rows[index][key] = value`: each item of the column is the value or remains."""
-        if not _is_traced_integer(key):
+        if not is_traced_integer(key):
             column = [row[key] for row in self.rows]
             set_item_at(column, self.index, value)
             for row, item in zip(self.rows, column, strict=True):
@@ -104,7 +104,7 @@ def item_at(items: Any, index: Any) -> Any:
     recording = current()
     if type(items) is TracedRow:
         return items.item(index)
-    if recording is None or not _is_traced_integer(index):
+    if recording is None or not is_traced_integer(index):
         return items[index]
     if _are_tuples_of_one_length(items):  # immutable: the item may be a new one
         columns = map(type(items), zip(*items, strict=True))
@@ -125,7 +125,7 @@ def item_at(items: Any, index: Any) -> Any:
 
 def is_at_traced_index(items: Any, index: Any) -> bool:
     """Return whether `items[index] = value` is a store into a list that the trace knows."""
-    return type(items) is list and current() is not None and _is_traced_integer(index)
+    return type(items) is list and current() is not None and is_traced_integer(index)
 
 
 def set_item_at(items: list[Any], index: Any, value: Any) -> None:
@@ -188,7 +188,8 @@ def _are_tuples_of_one_length(items: Sequence[Any]) -> bool:
     return all(type(item) is tuple for item in items) and len(lengths) == 1 and lengths != {0}
 
 
-def _is_traced_integer(x: Any) -> bool:
+def is_traced_integer(x: Any) -> bool:
+    """Return whether Python takes a traced value as an index."""
     if not isinstance(x, Staged) or x.type.shape != ():
         return False
     return x.type.dtype.kind in "iu" or (x.type.dtype == np.bool_ and x.weak)

@@ -48,6 +48,7 @@ from wend.trace.aliasing.rebuilt_containers import (
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.returned_constants import returned_constant
 from wend.trace.control.returned_list import returned_list
+from wend.trace.control.returned_optional import ReturnedOptional
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import is_array_leaf
 
@@ -343,6 +344,8 @@ def with_nodes(value: Any, is_static: Callable[[Any], bool], *, is_field: bool =
             return returned_list(part)
         if isinstance(part, _CONSTANTS):
             return returned_constant(part)
+        if isinstance(part, ReturnedOptional):
+            return part
         if is_array_leaf(part):
             return part
         is_whole = is_field or is_ordinary_object(part)
@@ -355,7 +358,7 @@ def with_nodes(value: Any, is_static: Callable[[Any], bool], *, is_field: bool =
         return part
 
     try:
-        return trees.map_parts((TensorList, *_CONSTANTS), node_of, value)
+        return trees.map_parts((TensorList, ReturnedOptional, *_CONSTANTS), node_of, value)
     except RecursionError:
         raise NestingError.of_tree() from None
 
