@@ -74,9 +74,16 @@ class _Tapes:
         if k is None:
             return []
         counter = self.resolve(w.before_carry[k])
-        return [node for node in _in_trips(w.after) if self._is_in_range(node, w, k, counter)]
+        return [
+            node
+            for region in (w.before, w.after)
+            for node in _in_trips(region)
+            if self._is_in_range(node, w, k, counter, is_in_trip=region is w.after)
+        ]
 
-    def _is_in_range(self, node: Node, w: WhileParts, k: int, counter: Value) -> bool:
+    def _is_in_range(
+        self, node: Node, w: WhileParts, k: int, counter: Value, *, is_in_trip: bool
+    ) -> bool:
         if node.op is not lists.list_get:
             return False
         items, index = node.operands
@@ -84,7 +91,9 @@ class _Tapes:
         if excess is None or excess < 0:
             return False
         index = self.resolve(index)
-        return (excess > 0 and index is counter) or self._is_predecessor(index, counter)
+        if index is counter:  # which is 0 after the last trip
+            return excess > 0
+        return is_in_trip and self._is_predecessor(index, counter)
 
     def _is_predecessor(self, value: Value, counter: Value) -> bool:
         operands = () if value.node is None else value.node.operands

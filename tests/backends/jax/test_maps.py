@@ -5,31 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
-from tests.backends.jax.test_control import SHAPES
-from tests.function.mapping.test_vmap_checks import PROGRAMS as PROGRAMS_THAT_RAISE
-from tests.function.mapping.test_vmap_checks import (
-    columns,
-    in_an_inner_map,
-    loop,
-    of_a_table,
-    of_arrays,
-)
+from tests.helpers.jax_runs import close, equations, jaxprs_of_runs
+from tests.helpers.loop_shapes import SHAPES, loop_in_a_branch
 from tests.helpers.programs import PROGRAMS, Program
+from tests.helpers.raising_elements import PROGRAMS as PROGRAMS_THAT_RAISE
+from tests.helpers.raising_elements import columns, in_an_inner_map, loop, of_a_table, of_arrays
 
 import wend
-from wend.backends.jax.executable import XlaProgram
 from wend.base import trees
-
-_EXACT = 1e-9
-
-
-def close(found: Any, expected: Any) -> None:
-    for a, b in zip(trees.flatten(found)[0], trees.flatten(expected)[0], strict=True):
-        assert np.asarray(a).dtype == np.asarray(b).dtype
-        np.testing.assert_allclose(np.asarray(a), b, rtol=_EXACT, atol=_EXACT)
 
 
 def check(fun: Callable[..., Any], *args: Any) -> None:
@@ -195,43 +180,90 @@ def test_elements_that_raise_run_side_by_side(fun: Any) -> None:
                 assert f"in element {error[2]} of vmap" in caught.value.__notes__
 
 
-def test_a_batch_is_one_loop_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:
-    loops: list[int] = []
-    run = XlaProgram.__call__
-
-    def counted(self: XlaProgram, leaves: Any) -> Any:
-        loops.append(str(jax.make_jaxpr(self._function)(leaves)).count("while["))
-        return run(self, leaves)
-
-    monkeypatch.setattr(XlaProgram, "__call__", counted)
-    wend.function(wend.vmap(root), backend="jax")(np.arange(1.0, 1000.0))
-    assert loops == [1]
-
-
-def selected_shapes(jaxpr: Any) -> list[tuple[int, ...]]:
-    """The shapes of all that is chosen between two values, in loops too."""
-    shapes = []
-    for equation in jaxpr.eqns:
-        if equation.primitive.name == "select_n":
-            shapes.append(equation.outvars[0].aval.shape)
-        for value in equation.params.values():
-            for part in value if isinstance(value, (tuple, list)) else [value]:
-                inner = getattr(part, "jaxpr", part)
-                shapes += selected_shapes(inner) if hasattr(inner, "eqns") else []
-    return shapes
+def test_a_batch_is_one_loop_of_xla() -> None:
+    with jaxprs_of_runs() as programs:
+        wend.function(wend.vmap(root), backend="jax")(np.arange(1.0, 1000.0))
+    (program,) = programs
+    assert [x.primitive.name for x in equations(program)].count("while") == 1
 
 
 @pytest.mark.parametrize("fun", LOOPS)
-def test_no_trip_copies_a_tape(fun: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_trip_copies_a_tape(fun: Callable[..., Any]) -> None:
     """JAX's own batching of loops chooses between the old and the new carry, tapes included."""
-    shapes: list[tuple[int, ...]] = []
-    run = XlaProgram.__call__
-
-    def traced(self: XlaProgram, leaves: Any) -> Any:
-        shapes.extend(selected_shapes(jax.make_jaxpr(self._function)(leaves).jaxpr))
-        return run(self, leaves)
-
-    monkeypatch.setattr(XlaProgram, "__call__", traced)
-    wend.function(wend.vmap(wend.grad(fun)), backend="jax")(np.arange(1.0, 6.0))
+    with jaxprs_of_runs() as programs:
+        wend.function(wend.vmap(wend.grad(fun)), backend="jax")(np.arange(1.0, 6.0))
+    shapes = {
+        x.outvars[0].aval.shape for x in equations(programs[-1]) if x.primitive.name == "select_n"
+    }
     assert (5,) in shapes
-    assert set(shapes) <= {(), (5,)}
+    assert shapes <= {(), (5,)}
+
+
+def exits_in_the_middle(x: Any) -> Any:
+    while True:
+        x = 0.9 * np.sin(x)
+        if x < 0.5:
+            break
+        x = 1.1 * x
+    return x
+
+
+def in_branches(x: Any) -> Any:
+    """The backward loop reads records in its branches."""
+    for _ in range(5):
+        x = np.sin(x) * x if x > 1.0 else np.cos(x) + x
+    return x
+
+
+def nested_with_breaks(x: Any) -> Any:
+    for k in range(4):
+        y = x
+        while y < 3.0 + k:
+            y = y + 0.3 * np.sin(y) ** 2 + 0.1
+            if y > 4.0:
+                break
+        x = x + 0.1 * y
+    return x
+
+
+def of_vectors(x: Any) -> Any:
+    h = np.stack([x, 2.0 * x, -x])
+    while np.sum(h * h) > 0.5:
+        h = np.tanh(h[::-1]) * 0.9
+    return np.sum(h)
+
+
+ROWS = [root, in_a_loop, exits_in_the_middle, in_branches, nested_with_breaks, of_vectors]
+
+
+@pytest.mark.parametrize("fun", ROWS)
+def test_a_trip_writes_and_reads_a_row_of_all_elements(fun: Callable[..., Any]) -> None:
+    with jaxprs_of_runs() as programs:
+        check(wend.vmap(wend.grad(fun)), np.linspace(0.7, 4.0, 7))
+    operations = [*equations(programs[-1])]
+    written = [x for x in operations if x.primitive.name == "dynamic_update_slice"]
+    assert written
+    assert all(7 in x.outvars[0].aval.shape[1:3] for x in written)  # behind those of the trips
+    in_loops = [
+        inner.primitive.name
+        for x in operations
+        if x.primitive.name == "while"
+        for inner in equations(x.params["body_jaxpr"].jaxpr)
+    ]
+    assert not {"gather", "scatter", "transpose"} & {*in_loops}
+
+
+def with_inner_elements(x: Any) -> Any:
+    while x < 30.0:
+        x = x + np.sum(wend.vmap(nested_with_breaks)(np.array([0.1, 0.5, 2.0]) * x))
+    return x
+
+
+@pytest.mark.parametrize("fun", [*ROWS, in_a_branch, loop_in_a_branch, with_inner_elements])
+def test_records_of_each_order_are_those_of_the_element(fun: Callable[..., Any]) -> None:
+    """Backward loops record too, and each element begins them at a trip of its own."""
+    args = [np.array([-0.5, 0.1, 1.2, 2.0, 9.0])] if fun is not root else [np.arange(1.0, 6.0)]
+    if fun is loop_in_a_branch:
+        args += [np.array([0, 1, 4, 3, 2]), np.array([3, 0, 2, 1, 5])]
+    check(wend.vmap(wend.grad(lambda *x: wend.grad(fun)(*x))), *args)
+    check(lambda *x: wend.vjp(wend.vmap(fun), *x)[1](np.ones(5))[0], *args)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 from tests.autodiff.test_checkpoints import growing, in_place, power, reading_a_list
-from tests.backends.jax.test_maps import close
+from tests.helpers.jax_runs import close
 from tests.helpers.programs import PROGRAMS
 
 import wend

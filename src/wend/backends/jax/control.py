@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from wend.backends.jax.lowering import LOOP, GraphLowering, Progress
 from wend.backends.jax.maps import lower_map
 from wend.backends.jax.offload import SegmentsInFlight
 from wend.backends.jax.trips import Trips, find_trips
-from wend.backends.jax.values import DeviceList, NewList, is_static
+from wend.backends.jax.values import DeviceList, NewList, TripList, is_static, trip_list
 from wend.base.memory import Checkpoints, parsed, without_segments
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
@@ -26,6 +27,7 @@ from wend.ops import creating, custom, elementwise, lists, schedules
 from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
 from wend.ops.frame_states import frame_state, may_fail, operands_by_number
 from wend.ops.parallel_map import parallel_map
+from wend.passes.lane_maps import backward_counter
 from wend.runtime.partial_writes import element_keys
 
 
@@ -83,10 +85,20 @@ def _lower_node(
         return lower_region(ctx, node.regions[0], operands)
     is_checked_later = node.op is lists.list_push and _is_kept(node, graph)
     results = emit(ctx, node, operands, is_checked_later=is_checked_later)
+    if node.op in (elementwise.add, elementwise.sub):
+        _note_common(ctx, node, operands, results[0])
     if node.op is elementwise.minimum:
         known = [most for x in operands if (most := ctx.most_of(x)) is not None]
         ctx.note_most(results[0], min(known, default=None))
     return results
+
+
+def _note_common(ctx: GraphLowering, node: Node, operands: Sequence[Any], result: Any) -> None:
+    """Note that a common integer plus or minus a known one is common."""
+    x, y = operands
+    common = ctx.common(x)
+    if common is not None and is_static(y):
+        ctx.note_common(result, common + y if node.op is elementwise.add else common - y)
 
 
 def _is_kept(push: Node, region: Graph) -> bool:
@@ -97,6 +109,20 @@ def _is_kept(push: Node, region: Graph) -> bool:
 # Loops
 # What a trip passes on besides the carry: its progress, and the segments in flight
 _Threaded: TypeAlias = tuple[Progress | None, Sequence[Any]]
+
+
+class _Trip(NamedTuple):
+    """The state of a loop before a trip.
+
+    Attributes:
+        threaded: what is passed on besides the carry.
+        carry: the carry.
+        row: the number of the record that elements of a map read, from the last one on.
+    """
+
+    threaded: _Threaded
+    carry: list[Any]
+    row: Any = None
 
 
 def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
@@ -115,11 +141,9 @@ def _lower_while(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
         ctx.fit(x, w.before_carry[k].type, ctx.classes.of_use(node, k), sizes.get(k) or 0)
         for k, x in enumerate(operands[:count])
     ]
-    if ctx.active is not None:
+    if ctx.active is not None and ctx.copies:
         carry = [
-            DeviceList(x.items, x.length, row=jnp.int32(0))
-            if k in trips.pushes and isinstance(operands[k], NewList)
-            else x
+            trip_list(x, ctx.axes) if k in trips.pushes and isinstance(operands[k], NewList) else x
             for k, x in enumerate(carry)
         ]
     for param, x in zip(w.before_carry, carry, strict=True):
@@ -152,7 +176,7 @@ def _finished(
     w = WhileParts.of(node)
     if k in trips.finals:
         return trips.finals[k]
-    if not isinstance(x, DeviceList):
+    if not isinstance(x, (DeviceList, TripList)):
         ctx.note_most(x, trips.most_finals.get(k))
         return x
     sources = [c for c, value in _carry_results(w) if value == k]
@@ -160,7 +184,7 @@ def _finished(
     list_class = ctx.classes.of(w.forwarded[k])
     if list_class is not None and size is None and (ctx.grows or list_class in unbounded):
         ctx.note_length(list_class, x.length, node)
-    return DeviceList(x.items, x.length, size)
+    return replace(x, row=None) if isinstance(x, TripList) else replace(x, size=size)
 
 
 def _carry_results(w: WhileParts) -> Sequence[tuple[int, int]]:
@@ -257,14 +281,20 @@ class _LoopLowering:
         self.active = ctx.active
         self.in_flight = SegmentsInFlight.of(w, invariants)
         self.stops = may_fail_in(w.before) or may_fail_in(w.after)
-        self.is_threaded = self.stops or pushes_in(w.before) or pushes_in(w.after)
+        is_pushing = pushes_in(w.before) or pushes_in(w.after)
+        self.is_threaded = self.stops or is_pushing
         # After a check that fails values mean nothing, and the loop might never end.
         is_gated = bool(ctx.checks) and not self.stops and not is_bounded
         self.may_run = ctx.progress.code == 0 if is_gated else None
+        # A backward loop of a map goes from row to row: each element joins in at its own last one.
+        reads_rows = any(isinstance(x, TripList) for x in invariants)
+        self.counter = backward_counter(w) if reads_rows and not is_pushing else None
 
     def run(self, carry: Sequence[Any]) -> list[Any]:
         self.in_flight.start(self.ctx, carry, self.invariants)
-        slice_ = _separate_predicate(self.w)
+        # Elements of a map record in each trip, but not once more, each after its own last one
+        is_last_common = self.active is None or not pushes_in(self.w.before)
+        slice_ = _separate_predicate(self.w) if is_last_common else None
         results = self.test_first(carry, slice_) if slice_ is not None else self.rotated(carry)
         return [
             self.in_flight.finish(self.ctx, x, self.ctx.classes.of(value))
@@ -316,11 +346,11 @@ class _LoopLowering:
             return new
 
         def choose(x: Any, y: Any) -> Any:
-            if isinstance(x, DeviceList) and x.row is not None:
-                return DeviceList(x.items, jnp.where(active, x.length, y.length), row=x.row)
+            if isinstance(x, TripList):
+                return replace(x, length=jnp.where(active, x.length, y.length))
             return jax.tree.map(lambda a, b: a if a is b else jnp.where(active, a, b), x, y)
 
-        return jax.tree.map(choose, new, old, is_leaf=_is_list)
+        return jax.tree.map(choose, new, old, is_leaf=_is_trip_list)
 
     def threaded(self) -> _Threaded:
         """Return what a trip passes on to the next, besides the carry."""
@@ -344,7 +374,7 @@ class _LoopLowering:
 
     def test_first(self, carry: Sequence[Any], predicate_nodes: set[Node]) -> list[Any]:
         """A loop whose predicate is computed apart from what `before` forwards."""
-        ctx, w = self.ctx, self.w
+        ctx, w, counter = self.ctx, self.w, self.counter
         others = set(w.before.nodes) - (predicate_nodes - _sources(w.before, w.forwarded))
 
         def before(state: Sequence[Any]) -> list[Any]:
@@ -354,24 +384,39 @@ class _LoopLowering:
                 for x, param in zip(forwarded, w.after_forwarded, strict=True)
             ]
 
-        def goes_on(state: tuple[_Threaded, list[Any]]) -> Any:
-            with self.scope(state[0]):
-                arguments = [*state[1], *self.invariants]
+        def goes_on(state: _Trip) -> Any:
+            with self.scope(state.threaded):
+                arguments = [*state.carry, *self.invariants]
                 predicate = lower_region(ctx, w.before, arguments, only=predicate_nodes)[0]
-                return self.goes_on(predicate, state[0][0])
+                return self.goes_on(predicate, state.threaded[0])
 
-        def test(state: tuple[_Threaded, list[Any]]) -> Any:
+        def test(state: _Trip) -> Any:
+            if state.row is not None and not self.stops:
+                return state.row > 0
             return self.goes_on_in_any(goes_on(state))
 
-        def body(state: tuple[_Threaded, list[Any]]) -> Any:
+        def body(state: _Trip) -> Any:
             active = self.active_after(goes_on, state)
-            with self.scope(state[0]), ctx.masked(active):
-                following = self.after(before(state[1]))
-                return self.chosen(active, (self.threaded(), following), state)
+            row = state.row
+            if counter is not None:
+                active = active & (state.carry[counter] >= row)
+                ctx.note_common(state.carry[counter], row)
+            with self.scope(state.threaded), ctx.masked(active):
+                forwarded = before(state.carry)
+                if counter is not None:
+                    ctx.note_common(forwarded[w.forwarded.index(w.before_carry[counter])], row)
+                following = self.after(forwarded)
+                new = _Trip(self.threaded(), following)
+                chosen = self.chosen(active, new, state._replace(row=None))
+            return chosen if row is None else chosen._replace(row=row - 1)
 
-        threaded, final = jax.lax.while_loop(test, body, (self.threaded(), list(carry)))
+        start = _Trip(self.threaded(), list(carry))
+        if counter is not None:
+            count = jnp.where(goes_on(start), carry[counter], 0)
+            start = start._replace(row=jax.lax.pmax(count, ctx.axes))
+        threaded, final, _ = jax.lax.while_loop(test, body, start)
         self.resume(threaded)
-        return before([_without_row(x) for x in final])
+        return before(final)
 
     def rotated(self, carry: Sequence[Any]) -> list[Any]:
         """A loop that computes `before` once ahead, and then after each `after`."""
@@ -398,13 +443,8 @@ class _LoopLowering:
         return final
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, DeviceList)
-
-
-def _without_row(value: Any) -> Any:
-    """Return a list whose next element comes behind its own last one in each element of a map."""
-    return DeviceList(value.items, value.length) if _is_list(value) else value
+def _is_trip_list(value: Any) -> bool:
+    return isinstance(value, TripList)
 
 
 def may_fail_in(region: Graph) -> bool:
@@ -471,7 +511,12 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
 
     functions = [branch(number, region) for number, region in enumerate(branches)]
     threaded = ctx.progress if is_threaded else None
-    if selector.dtype == np.bool_:
+    if any(isinstance(x, TripList) for x in arguments):
+        # `lax.cond` in a map would do the same, with what branches read once for each element
+        number = selector.astype(np.int32)
+        chosen = [function(threaded) for function in functions]
+        progress, results = jax.tree.map(lambda *xs: jax.lax.select_n(number, *xs), *chosen)
+    elif selector.dtype == np.bool_:
         progress, results = jax.lax.cond(selector, functions[1], functions[0], threaded)
     else:
         progress, results = jax.lax.switch(selector.astype(np.int32), functions, threaded)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -29,8 +30,10 @@ from wend.backends.jax.values import (
     NewList,
     Stacked,
     TapeSegment,
+    TripList,
     empty_segments,
     is_static,
+    own,
 )
 from wend.base.config import settings
 from wend.base.errors import UnsupportedError, explain
@@ -49,7 +52,8 @@ from wend.ir.types import (
     without_maybe,
 )
 from wend.ops import lists
-from wend.ops.control import while_
+from wend.ops.control import call, if_, while_
+from wend.ops.parallel_map import parallel_map
 
 LOOP = "another loop"  # where a region may be
 LEAST_CAPACITY = 16
@@ -136,6 +140,7 @@ class GraphLowering:
         self.axes: tuple[str, ...] = ()
         self.active: Any = None
         self._dims: dict[Symbol, int] = {}
+        self._common: dict[int, tuple[Any, Any]] = {}  # by the id of a traced integer
         self._most: dict[int, tuple[Any, int]] = {}  # by the id of a traced integer, which is kept
         self._most_elements: dict[int, int | None] = {}  # by the class of a list
         zero = jnp.int32(0)
@@ -174,7 +179,7 @@ class GraphLowering:
     def for_each_of(self, count: int) -> Iterator[None]:
         """Lower what a map computes for each of so many elements."""
         outer = self.copies, self.axes
-        self.copies *= max(count, 1)
+        self.copies *= count
         self.axes = (*self.axes, f"map {len(self.axes)}")
         try:
             yield
@@ -195,6 +200,8 @@ class GraphLowering:
                     self._dims[dim] = size
         elif isinstance(type, ListType) and isinstance(value, DeviceList):
             self._bind_items(type.element, value.items, 1)
+        elif isinstance(type, ListType) and isinstance(value, TripList):
+            self._bind_items(type.element, value.items, 1 + len(value.axes))
 
     def _bind_items(self, type: Type, items: Any, levels: int) -> None:
         match type:
@@ -352,6 +359,15 @@ class GraphLowering:
         """Return whether no list of a class has lost an element so far."""
         return progress.lengths[number] <= self.capacities.get(number, LEAST_CAPACITY)
 
+    # Integers that are one for all elements of maps that are in a trip
+    def note_common(self, x: Any, common: Any) -> None:
+        """Note what an integer is in each element of the maps around that is in the trip."""
+        self._common[id(x)] = x, common
+
+    def common(self, x: Any) -> Any:
+        """Return what an integer is in each element that is in the trip; None if they differ."""
+        return self._common[id(x)][1] if id(x) in self._common else None
+
     # Forms
     def new_list(self, type: ListType, list_class: CapacityClass, least: int = 0) -> DeviceList:
         """Return an empty list, with room for as many elements as its class needs."""
@@ -379,7 +395,7 @@ class GraphLowering:
         if isinstance(without_maybe(type.element), HostType):
             return LEAST_CAPACITY  # of what, is not known: it may be segments of megabytes
         size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(element))
-        room = _FIRST_BYTES / (max(size, 1) * self.copies)
+        room = _FIRST_BYTES / max(size * self.copies, 1)
         share = room ** (1 / (1 + self.enclosing.count(LOOP)))
         capacity = max(1 << round(math.log2(max(share, 1))), LEAST_CAPACITY)
         return min(capacity, self.bounds.get(list_class.number, capacity))
@@ -423,22 +439,27 @@ class GraphLowering:
                 assert list_class is not None
                 if isinstance(value, NewList):
                     return self.new_list(type, list_class, least)
-                return self._fit_list(value, type, list_class, least)
+                is_in_loop = isinstance(value, TripList) and value.row is not None
+                return self.fit_list(value if is_in_loop else own(value), list_class, least)
             case TensorType(dtype=dtype):
                 if isinstance(value, Stacked):
                     raise refusal(UnsupportedError(_STACKED))
                 return jnp.asarray(value, dtype)
         return value
 
-    def _fit_list(
-        self, value: DeviceList, type: ListType, list_class: CapacityClass, least: int
-    ) -> DeviceList:
+    def fit_list(
+        self, value: DeviceList | TripList, list_class: CapacityClass, least: int = 0
+    ) -> DeviceList | TripList:
+        """Return a list with as much room as its class has."""
         capacity = max(self._capacity(list_class.number), least, value.capacity)
         self.capacities[list_class.number] = capacity
-        items = _padded(value.items, capacity)
+        items = unsized(_padded(value.items, capacity))
         if list_class.element is not None:
             self._check_room(items, list_class.element)
-        return DeviceList(_unsized(items), jnp.asarray(value.length, jnp.int32), row=value.row)
+        length = jnp.asarray(value.length, jnp.int32)
+        if isinstance(value, TripList):
+            return replace(value, items=items, length=length)
+        return DeviceList(items, length)
 
     def _check_room(self, items: Any, list_class: CapacityClass) -> None:
         """Start again if lists in a list have less room than their class."""
@@ -456,6 +477,8 @@ class GraphLowering:
         """Return the operands of a node, with a list of its own for each empty one."""
 
         def with_list(k: int, x: Any) -> Any:
+            if isinstance(x, TripList):
+                return x if node.op in _TAKES_ROWS else own(x)
             if not isinstance(x, NewList) or node.op is lists.list_new:
                 return x
             value = self.fit(x, node.operands[k].type, self.classes.of_use(node, k))
@@ -468,6 +491,9 @@ def _length(value: Value) -> Dim | None:
     type = value.type
     return type.shape[0] if isinstance(type, TensorType) and type.shape else None
 
+
+# Operations that take lists of the elements of maps as they are
+_TAKES_ROWS = {lists.list_push, lists.list_get, lists.list_len, if_, call, parallel_map}
 
 _STACKED = (
     'backend="jax": the number of elements of a list that is stacked depends on data, and programs '
@@ -488,14 +514,10 @@ def _unbounded(node: Node) -> str:
 
 def unsized(value: Any) -> Any:
     """Return a value whose lists have lengths that only the run knows."""
-    return _unsized(value)
-
-
-def _unsized(value: Any) -> Any:
     if isinstance(value, DeviceList):
-        return DeviceList(_unsized(value.items), value.length, row=value.row)
+        return DeviceList(unsized(value.items), value.length)
     if isinstance(value, Maybe):
-        return Maybe(value.is_present, _unsized(value.value))
+        return Maybe(value.is_present, unsized(value.value))
     return value
 
 

@@ -4,7 +4,8 @@ A loop of XLA then runs until the last element has left it. What is computed mea
 that have left a loop, or that take another branch, is thrown away; a loop inside never waits for it
 (`GraphLowering.active`), for it might not end. JAX would choose, in each trip, between what every
 element of a carry was and is, which copies whole tapes. So a loop tests whether any element goes on
-(a maximum along the axis of the map), and chooses by itself: of tapes, the lengths only.
+(a maximum along the axis of the map), and chooses by itself: of tapes, the lengths only. Tapes are
+one for all elements (`TripList`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from jax.sharding import Mesh, PartitionSpec
 from wend.backends.jax.emit.maybes import add_values
 from wend.backends.jax.lowering import GraphLowering, Progress
 from wend.backends.jax.meshes import RowAxes
-from wend.backends.jax.values import DeviceList, Maybe
+from wend.backends.jax.values import DeviceList, Maybe, TripList, own
 from wend.ir.graph import Graph, Node
 from wend.ops.parallel_map import LIST, SUM, ParallelMapParts
 
@@ -43,12 +44,11 @@ def lower_map(
     """
     p = ParallelMapParts.of(node)
     mapped, others = operands[: len(p.mapped)], operands[len(p.mapped) :]
-    starts, invariants = others[: len(p.starts)], others[len(p.starts) :]
-    count = next(jnp.shape(x)[0] for x in mapped if not isinstance(x, DeviceList))
+    starts, invariants = [*map(own, others[: len(p.starts)])], others[len(p.starts) :]
+    is_list = [isinstance(x, (DeviceList, TripList)) for x in mapped]
+    count = next(jnp.shape(x)[0] for x, listed in zip(mapped, is_list, strict=True) if not listed)
     most_mapped = [
-        ctx.most_element(ctx.classes.of_use(node, k))
-        if isinstance(x, DeviceList)
-        else ctx.most_of(x)
+        ctx.most_element(ctx.classes.of_use(node, k)) if is_list[k] else ctx.most_of(x)
         for k, x in enumerate(mapped)
     ]
     most_results: list[int | None] = []
@@ -78,7 +78,7 @@ def lower_map(
             return None, sums
         return _first_failing(threaded), sums
 
-    rows = [_rows(x, count) for x in mapped]
+    rows = [_rows(own(x), count) for x in mapped]
     axes = _axes(ctx, p) if count else ()
     run = _on_each_device(compute_all, ctx.placement.mesh, axes, p.forms) if axes else compute_all
     with ctx.for_each_of(count):

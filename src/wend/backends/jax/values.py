@@ -7,6 +7,7 @@ beside the flag that says whether it is there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,17 +30,42 @@ class DeviceList:
         length: the number of elements, which may exceed the capacity: then elements are lost, and
             the run is repeated with more room (D34).
         size: the number of elements, if it is known while lowering.
-        row: the length that it has in those elements of a map that have made all trips so far.
     """
 
     items: Any
     length: Any
     size: int | None = field(default=None, metadata={"static": True})
-    row: Any = None
 
     @property
     def capacity(self) -> int:
         """The number of elements that there is room for."""
+        shape: tuple[int, ...] = jax.tree.leaves(self.items)[0].shape
+        return shape[0]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, slots=True)
+class TripList:
+    """A list that a loop in maps has made longer in each trip: a row of it has those of all.
+
+    All elements of the maps begin the loop at once, so what a trip writes and reads is one row.
+
+    Attributes:
+        items: as those of a `DeviceList`, but of all elements of the maps: their axes come behind
+            the first axis, or behind the first axes of lists in a list.
+        length: the number of elements that it has in this element of the maps.
+        axes: the names of the axes of the maps, the outer ones first.
+        row: where the next trip writes, while the loop runs.
+    """
+
+    items: Any
+    length: Any
+    axes: tuple[str, ...] = field(metadata={"static": True})
+    row: Any = None
+
+    @property
+    def capacity(self) -> int:
+        """The number of trips that there is room for."""
         shape: tuple[int, ...] = jax.tree.leaves(self.items)[0].shape
         return shape[0]
 
@@ -73,6 +99,106 @@ class Stacked:
     """A list as an array whose first size only the run knows; it has yet to be given a size."""
 
     items: DeviceList
+
+
+# Rows of all elements of maps. Under `jax.vmap` what is gathered along the axis of the map is one
+# value for all elements, and a loop writes it without a scatter.
+def _row(rows: Any, number: Any) -> Any:
+    """Return the row of this element; `number` is its position along the axis of the map."""
+    return rows[number]
+
+
+def _rows_of_all(size: int, is_batched: Any, rows: Any, number: Any) -> tuple[Any, Any]:
+    is_one_for_all = not is_batched[0]
+    return (rows if is_one_for_all else jax.vmap(_row)(rows, number)), True
+
+
+_along_axis: Any = jax.custom_batching.custom_vmap(_row)
+_along_axis.def_vmap(_rows_of_all)
+
+
+def gathered(value: Any, axes: Sequence[str], depth: int = 0) -> Any:
+    """Return a value with those of all elements of maps, as a row of a `TripList` has them."""
+
+    def gather(x: Any) -> Any:
+        for axis in reversed(axes):
+            x = jax.lax.all_gather(x, axis, axis=depth)
+        return x
+
+    match value:
+        case TripList():
+            return DeviceList(value.items, gathered(value.length, axes, depth))
+        case DeviceList():
+            items = gathered(value.items, axes, depth + 1)
+            return DeviceList(items, gathered(value.length, axes, depth))
+        case Maybe():
+            is_present = gathered(value.is_present, axes, depth)
+            return Maybe(is_present, gathered(value.value, axes, depth))
+    return jax.tree.map(gather, value)
+
+
+def own(value: Any) -> Any:
+    """Return a list of this element of the maps, by itself."""
+    if not isinstance(value, TripList):
+        return value
+    return DeviceList(_own_items(value.items, value.axes, 1), value.length)
+
+
+def _own_items(items: Any, axes: Sequence[str], depth: int) -> Any:
+    """Return what this element of the maps has of the items of a list."""
+
+    def pick(x: Any) -> Any:
+        for axis in axes:
+            x = _along_axis(jnp.moveaxis(x, depth, 0), jax.lax.axis_index(axis))
+        return x
+
+    match items:
+        case DeviceList():
+            length = _own_items(items.length, axes, depth)
+            return DeviceList(_own_items(items.items, axes, depth + 1), length)
+        case Maybe():
+            is_present = _own_items(items.is_present, axes, depth)
+            return Maybe(is_present, _own_items(items.value, axes, depth))
+    return jax.tree.map(pick, items)
+
+
+def trip_list(value: DeviceList, axes: Sequence[str]) -> TripList:
+    """Return an empty list to which each trip of a loop in maps adds a row."""
+    return TripList(gathered(value.items, axes, 1), value.length, tuple(axes), jnp.int32(0))
+
+
+def row_at(value: TripList, row: Any) -> Any:
+    """Return the element of a list in the row of a trip."""
+
+    def get(x: Any) -> Any:
+        return jax.lax.dynamic_index_in_dim(x, row, 0, keepdims=False, allow_negative_indices=False)
+
+    return _element(jax.tree.map(get, value.items), value.axes)
+
+
+def _element(row: Any, axes: tuple[str, ...]) -> Any:
+    match row:
+        case DeviceList():
+            return TripList(row.items, _own_items(row.length, axes, 0), axes)
+        case Maybe():
+            return Maybe(_own_items(row.is_present, axes, 0), _element(row.value, axes))
+    return _own_items(row, axes, 0)
+
+
+def element_of_trip_list(value: TripList, index: Any) -> Any:
+    """Return the element of a list at a position of its own."""
+    numbers = [jax.lax.axis_index(axis) for axis in value.axes]
+
+    def get(items: Any, depth: int) -> Any:
+        match items:
+            case DeviceList():
+                return DeviceList(get(items.items, depth + 1), get(items.length, depth))
+            case Maybe():
+                return Maybe(get(items.is_present, depth), get(items.value, depth))
+        key = (index, *[slice(None)] * (depth - 1), *numbers)
+        return jax.tree.map(lambda x: x.at[key].get(mode="clip"), items)
+
+    return get(value.items, 1)
 
 
 def is_static(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -12,7 +13,17 @@ import numpy as np
 from wend.backends.jax import offload
 from wend.backends.jax.emit.maybes import add_values
 from wend.backends.jax.lowering import Emitter, GraphLowering, Repeat, unsized
-from wend.backends.jax.values import DeviceList, Maybe, Stacked, TapeSegment
+from wend.backends.jax.values import (
+    DeviceList,
+    Maybe,
+    Stacked,
+    TapeSegment,
+    TripList,
+    element_of_trip_list,
+    gathered,
+    own,
+    row_at,
+)
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import ListType
@@ -50,14 +61,20 @@ def _fitted(ctx: GraphLowering, node: Node, k: int, element: Any) -> Any:
 
 def push(
     ctx: GraphLowering, node: Node, operands: Sequence[Any], *, is_checked_later: bool
-) -> DeviceList:
+) -> DeviceList | TripList:
     """Return a list with an element more; one that does not fit is lost (D34)."""
-    list, element = operands
-    element = _fitted(ctx, node, 1, element)
     list_class = ctx.classes.of_use(node, 0)
-    length = list.length + jnp.int32(1)
-    size = None if list.size is None else list.size + 1
     assert list_class is not None
+    list, element = operands
+    if isinstance(list, TripList) and list.row is None:
+        list = own(list)
+    if isinstance(list, TripList) and isinstance(element, TripList):
+        assert list_class.element is not None
+        element = ctx.fit_list(element, list_class.element)
+    else:
+        element = _fitted(ctx, node, 1, own(element))
+    length = list.length + jnp.int32(1)
+    size = None if isinstance(list, TripList) or list.size is None else list.size + 1
     ctx.note_most_element(list_class, ctx.most_of(operands[1]))
     if size is not None and not ctx.grows:
         ctx.bound(list_class, size)
@@ -65,16 +82,21 @@ def push(
         list_class in ctx.bounded_classes and not ctx.grows
     ):
         ctx.note_length(list_class, length, node)
+    if isinstance(list, TripList):
+        items = _with_element(list.items, list.row, gathered(element, list.axes))
+        return replace(list, items=items, length=length, row=list.row + jnp.int32(1))
     if isinstance(element, TapeSegment):
         return DeviceList(offload.push(ctx, node, list, element), length, size)
-    if list.row is None:
-        return DeviceList(_with_element(list.items, list.length, element), length, size)
-    items = _with_element(list.items, list.row, element)
-    return DeviceList(items, length, size, list.row + jnp.int32(1))
+    return DeviceList(_with_element(list.items, list.length, element), length, size)
 
 
 def _position(
-    ctx: GraphLowering, node: Node, list: DeviceList, index: Any, *, is_checked: bool = True
+    ctx: GraphLowering,
+    node: Node,
+    list: DeviceList | TripList,
+    index: Any,
+    *,
+    is_checked: bool = True,
 ) -> Any:
     """Return a position from the front; check that it is in the list."""
     index = jnp.asarray(index)
@@ -104,9 +126,14 @@ def _get(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     list, index = operands
     if isinstance(list.items, TapeSegment):
         return offload.get(ctx, node, list, jnp.asarray(index))
-    index = jnp.asarray(index)
-    is_known = node.attrs.get("in_bounds")
-    element = element_at(list.items, index if is_known else _position(ctx, node, list, index))
+    index, common = jnp.asarray(index), ctx.common(index)
+    position = index if node.attrs.get("in_bounds") else _position(ctx, node, list, index)
+    if not isinstance(list, TripList):
+        element = element_at(list.items, position)
+    elif common is None:
+        element = element_of_trip_list(list, position)
+    else:
+        element = row_at(list, common)
     ctx.note_most(element, ctx.most_element(ctx.classes.of_use(node, 0)))
     return element
 
@@ -131,7 +158,9 @@ def _add_at(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 
 def _len(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     (list,) = operands
-    return np.int64(list.size) if list.size is not None else list.length.astype(jnp.int64)
+    if isinstance(list, DeviceList) and list.size is not None:
+        return np.int64(list.size)
+    return list.length.astype(jnp.int64)
 
 
 def zeros_like(value: Any) -> Any:
