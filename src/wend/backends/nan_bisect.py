@@ -50,7 +50,7 @@ class NanBisect(ExecutableWrapper):
         run_observed = BACKEND.compile_observed(self._graph, origins)
         on_host = [*map(to_host, arguments)]
         if self._has_effects:
-            results: Sequence[Any] = [*map(self._boundary.receive, run_observed(on_host))]
+            results: Sequence[Any] = self._boundary.unshare(run_observed(on_host), on_host)
         else:
             results = self._execute(arguments)
         visible = [*map(to_host, results[: self._shown])]

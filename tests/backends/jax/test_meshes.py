@@ -192,6 +192,13 @@ for slope in wend.grad(on_mesh(loss, (whole, rows)), (0, 1)), wend.function(arou
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
+# Arrays of NumPy go to the devices that have them, and no other.
+put, device_put = [], jax.device_put
+jax.device_put = lambda x, to: (put.append((type(x), to)), device_put(x, to))[1]
+settled(w, xs)
+jax.device_put = device_put
+assert (np.ndarray, rows) in put and {type for type, _ in put} == {np.ndarray}
+
 # Trees, one entry for all, static arguments, explicit axes, and a program of JAX around.
 ins, outs = ({"a": rows, "b": None},), {"y": columns, "z": whole}
 parts = on_mesh(lambda d: {"y": 2.0 * d["a"], "z": d["b"]}, ins, outs)

@@ -35,14 +35,12 @@ class DeviceArrays(ArrayBoundary):
         return TensorType(np.dtype(array.dtype), tuple(array.shape))
 
     def receive(self, leaf: Any) -> Any:
-        """Return an array as it is; NumPy's and numbers are copied to the default device."""
+        """Return an array as it is; NumPy's and numbers are copied, and go where a program says."""
         if isinstance(leaf, self.array_types):
             return leaf
         boundary = foreign_boundary(leaf)
-        host = np.asarray(HOST.receive(leaf if boundary is None else boundary.to_host(leaf)))
-        with jax.enable_x64(True):
-            # A copy: JAX may refer to NumPy's memory, which the caller may change during the run
-            return jnp.array(host)
+        # A copy: JAX may refer to NumPy's memory, which the caller may change during the run
+        return np.array(HOST.receive(leaf if boundary is None else boundary.to_host(leaf)))
 
     def adopt(self, array: Any) -> Any:
         """Return the array of another library on a device of JAX; they share memory (DLPack).
@@ -62,7 +60,9 @@ class DeviceArrays(ArrayBoundary):
         return HOST.receive(np.asarray(array))
 
     def unshare(self, results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-        return list(results)
+        """Return results, of which those of a run on the host go to the default device."""
+        with jax.enable_x64(True):
+            return [jnp.array(x) if isinstance(x, HOST.array_types) else x for x in results]
 
     def copy(self, values: Sequence[Any]) -> list[Any]:
         return list(values)

@@ -63,10 +63,11 @@ class JaxExecutable(Explains):
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         log, params = self._host, self._graph.params
         with jax.enable_x64(True), log.run() if self._has_host else nullcontext():
-            pairs = zip(arguments, params, strict=True)
-            taken = [_taken(x, param.type, log) for x, param in pairs]
+            values = [*arguments]
             for k, node in self._placements.items():
-                taken[k] = placed(taken[k], node)
+                values[k] = placed(values[k], node)
+            pairs = zip(values, params, strict=True)
+            taken = [_taken(x, param.type, log) for x, param in pairs]
             results = self._run(taken)
             returned = [
                 _returned(x, result.type, log)

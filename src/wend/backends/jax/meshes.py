@@ -107,6 +107,8 @@ def placed(x: Any, node: Node) -> Any:
     """
     sharding, what = node.attrs["sharding"], node.attrs["what"]
     check_divisible(node, x.shape)
+    if not isinstance(x, jax.Array):  # NumPy's: each device gets its own part
+        return jax.device_put(x, sharding)
     if x.sharding.is_equivalent_to(sharding, x.ndim):
         return x
     if x.committed:
