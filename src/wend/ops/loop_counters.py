@@ -36,6 +36,11 @@ class Counter:
     step: Value
     is_down: bool
 
+    def known_step(self, w: WhileParts) -> int | None:
+        """Return what a trip of its loop adds to it, if that is a known number."""
+        step = as_integer(outer_value(w, self.step))
+        return -step if self.is_down and step is not None else step
+
 
 def counters(w: WhileParts) -> dict[Value, Counter]:
     """Return the carries of `before` that only count."""
@@ -80,10 +85,9 @@ def tested_counter(w: WhileParts) -> TestedCounter | None:
         return None
     param, bound = test.operands
     counter = counters(w).get(param)
-    step = None if counter is None else as_integer(outer_value(w, counter.step))
+    step = None if counter is None else counter.known_step(w)
     if counter is None or step is None:
         return None
-    step = -step if counter.is_down else step
     sign, is_inclusive = LOOP_TESTS[test.op]
     if sign * step <= 0:
         return None
@@ -102,9 +106,9 @@ def known_values(w: WhileParts) -> dict[Value, range]:
         return {}
     known = {}
     for param, counter in counters(w).items():
-        start, step = as_integer(counter.start), as_integer(counter.step)
+        start, step = as_integer(counter.start), counter.known_step(w)
         if start is not None and step:
-            known[param] = start, -step if counter.is_down else step
+            known[param] = start, step
     bound = as_integer(outer_value(w, tested.bound))
     if bound is None or tested.param not in known:
         return {}

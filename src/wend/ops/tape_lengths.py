@@ -34,7 +34,7 @@ def excess_length(items: Value, trips: Value) -> int | None:
     counter = counters(w).get(w.forwarded[trips.index])
     if counter is None or as_integer(counter.start) != 0:
         return None
-    return pushes if as_integer(counter.step) == (-1 if counter.is_down else 1) else None
+    return pushes if counter.known_step(w) == 1 else None
 
 
 def pushed_once(items: Value) -> Value | None:

@@ -24,7 +24,7 @@ from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import as_integer, counters, known_values, outer_value
 from wend.passes.branch_reads import BranchReads
-from wend.passes.hoist import can_test_twice, guarded, may_end_run
+from wend.passes.hoist import can_test_twice, first_test, guarded, may_end_run
 
 _ARITHMETIC = elementwise.add, elementwise.sub, elementwise.mul
 _ACCESSES = indexing.gather, updating.scatter_set
@@ -134,10 +134,10 @@ class _Positions:
         self.starts: dict[Value, int] = {}
         self.inner = dict(zip(w.forwarded, w.after_forwarded, strict=True))
         for param, counter in counters(w).items():
-            step = as_integer(outer_value(w, counter.step))
+            step = counter.known_step(w)
             if step is None or param not in self.inner or param.type != TensorType(INT64, ()):
                 continue
-            self.steps[self.inner[param]] = -step if counter.is_down else step
+            self.steps[self.inner[param]] = step
             if (start := as_integer(counter.start)) is not None:
                 self.starts[self.inner[param]] = start
 
@@ -386,15 +386,9 @@ def _starts(nodes: list[Node], w: WhileParts, stores: Sequence[_CarriedStore]) -
     guarded_stores = [x.store for x in stores if not x.is_safe]
     if guarded_stores:
         values = [reads[x] for x in guarded_stores]
-        node = guarded(b, _first_test(b, w), values, _at_trip(b, w, 0))
+        node = guarded(b, first_test(b, w), values, _at_trip(b, w, 0))
         starts |= {x: [value] for x, value in zip(guarded_stores, node.results, strict=True)}
     return [value for x in stores for value in starts[x.store]]
-
-
-def _first_test(b: Build, w: WhileParts) -> Value:
-    """Append the test before the first trip."""
-    outer = dict(zip(w.before.params, (*w.carry, *w.invariants), strict=True))
-    return lift([w.predicate], b.nodes, outer)[w.predicate]
 
 
 def _at_trip(b: Build, w: WhileParts, trip: int) -> dict[Value, Value]:
@@ -404,8 +398,7 @@ def _at_trip(b: Build, w: WhileParts, trip: int) -> dict[Value, Value]:
     outer = dict(zip(w.after_invariants, w.invariants, strict=True))
     outer.update((inner[x], start) for x, start in starts.items() if x in inner)
     for param, counter in counters(w).items():
-        step = as_integer(outer_value(w, counter.step))
+        step = counter.known_step(w)
         if trip and step is not None and param in inner:
-            by = b.integer(-step * trip if counter.is_down else step * trip)
-            outer[inner[param]] = b.add(counter.start, by)
+            outer[inner[param]] = b.add(counter.start, b.integer(step * trip))
     return outer

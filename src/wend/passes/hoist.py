@@ -127,9 +127,7 @@ def _hoist_guarded(loop: Node, is_wanted: Callable[[Node], bool]) -> tuple[list[
     of_after = dict(zip(w.after_invariants, w.invariants, strict=True))
     after_values = _read_besides(w.after, in_after)
     if is_guarded and in_after:
-        starts = dict(zip(w.before_carry, w.carry, strict=True))
-        test = lift([w.predicate], b.nodes, {**of_before, **starts})[w.predicate]
-        node = guarded(b, test, after_values, of_after)
+        node = guarded(b, first_test(b, w, of_before), after_values, of_after)
         hoisted += node.regions[1].nodes
         of_after = dict(zip(after_values, node.results, strict=True))
     else:
@@ -141,6 +139,12 @@ def _hoist_guarded(loop: Node, is_wanted: Callable[[Node], bool]) -> tuple[list[
         (_without(w.after, in_after), after_values, [of_after[x] for x in after_values]),
     ]
     return b.nodes, _reading(loop, hoisted, parts)
+
+
+def first_test(b: Build, w: WhileParts, computed: Mapping[Value, Value] | None = None) -> Value:
+    """Append the test before the first trip; some values of `before` may be computed already."""
+    outer = dict(zip(w.before.params, (*w.carry, *w.invariants), strict=True))
+    return lift([w.predicate], b.nodes, {**outer, **(computed or {})})[w.predicate]
 
 
 def guarded(b: Build, test: Value, values: Sequence[Value], outer: Mapping[Value, Value]) -> Node:

@@ -25,7 +25,6 @@ from wend.ops.loop_counters import (
     TestedCounter,
     as_integer,
     counters,
-    outer_value,
     tested_counter,
     trip_count,
 )
@@ -59,9 +58,8 @@ class BlockSequences(Sequences):
         self.counters: dict[Value, Value] = {}
         self.positions: dict[Value, Value] = {}
         for param, one in counters(w).items():
-            step = as_integer(outer_value(w, one.step))
+            step = one.known_step(w)
             if step and param in w.forwarded:
-                step = -step if one.is_down else step
                 value = w.after_forwarded[w.forwarded.index(param)]
                 self.numbers[value] = range(0, 2 * step, step)
                 self.counters[value] = value

@@ -10,15 +10,12 @@ from wend.ops import indexing, parts, shaping, updating
 from wend.ops.build import Build
 from wend.ops.loop_counters import as_integer
 
-# The operations that put a view back into its array, or store in one
-_PUTTING_BACK = (
-    *(updating.set_slice, updating.scatter_set, indexing.scatter_add),
-    *(parts.set_part, parts.add_part, shaping.transpose, shaping.reshape),
-)
 _STORES = (
     *(updating.set_slice, updating.scatter_set, indexing.scatter_add),
     *(parts.set_part, parts.add_part),
 )
+# The operations that put a view back into its array, or store in one
+_PUTTING_BACK = (*_STORES, shaping.transpose, shaping.reshape)
 _VIEWS = (shaping.slice_, shaping.transpose, shaping.reshape, indexing.gather)
 
 Read: TypeAlias = Callable[[Build, Value], Value]
