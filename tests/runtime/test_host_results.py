@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from wend.runtime import host_results
-from wend.runtime.host_results import NOTED, UnknownResultError, given_results, noting
+from wend.runtime.host_results import UnknownResultError, noted_results, noting, replayed
 
 
 def result_of(call: Any, arrays: Any) -> Any:
-    noted = NOTED.get()
+    noted = noted_results.get()
     return call(arrays) if noted is None else noted.of(call, arrays)
 
 
@@ -45,7 +45,7 @@ def failing(callees: list[Callee]) -> BaseException:
 
 def test_results_are_given_in_the_order_of_the_calls_of_each() -> None:
     callees = [Callee(), Callee()]
-    with given_results(failing(callees)):
+    with replayed(failing(callees)):
         for callee in callees:
             for k in range(3):
                 array, count = result_of(callee.call, [])
@@ -60,18 +60,18 @@ def test_results_are_given_in_the_order_of_the_calls_of_each() -> None:
 def test_results_are_given_once_and_to_nobody_else() -> None:
     callee = Callee()
     error = failing([callee])
-    with given_results(error):
+    with replayed(error):
         pass
-    with given_results(error), pytest.raises(UnknownResultError):
+    with replayed(error), pytest.raises(UnknownResultError):
         result_of(callee.call, [])
-    with given_results(IndexError()), pytest.raises(UnknownResultError):
+    with replayed(IndexError()), pytest.raises(UnknownResultError):
         result_of(callee.call, [])
 
 
 def test_much_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_results, "_MAX_BYTES", 400)
     callee = Callee()
-    with given_results(failing([callee])), pytest.raises(UnknownResultError):
+    with replayed(failing([callee])), pytest.raises(UnknownResultError):
         result_of(callee.call, [])
 
 
@@ -84,7 +84,7 @@ def test_what_python_runs_has_notes_of_its_own() -> None:
             return result
 
     outer = Outer()
-    with given_results(failing([outer])):
+    with replayed(failing([outer])):
         assert result_of(outer.call, [])[1] == 1
         with pytest.raises(UnknownResultError):
             result_of(inner.call, [])

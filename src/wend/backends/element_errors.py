@@ -26,7 +26,7 @@ from wend.ir.graph import Graph
 from wend.ir.types import TensorType, Type
 from wend.passes.number_elements import asks_python, number_elements
 from wend.runtime.array_boundary import HOST, to_host
-from wend.runtime.host_results import UnknownResultError, given_results, noting
+from wend.runtime.host_results import UnknownResultError, noting, replayed
 from wend.runtime.partial_writes import attach_contents, take_contents
 
 
@@ -69,7 +69,7 @@ class ElementErrors(FastExecutableWrapper, BufferCallable):
         if type(error) not in self.errors or self._execute_in_order is None:
             return error
         try:
-            with given_results(error):
+            with replayed(error):
                 self._execute_in_order([*map(to_host, arguments)])
         except (MemoryError, UnknownResultError):  # of the second run
             return error

@@ -17,7 +17,7 @@ from wend.ir.op import Effect, Linear, Op, no_gradient
 from wend.ir.types import TOKEN, TensorType, TokenType, Type
 from wend.ops import creating
 from wend.ops.shapes import tensor_of
-from wend.runtime.host_results import NOTED
+from wend.runtime.host_results import noted_results
 
 
 class ErrorTemplate(Protocol):
@@ -111,7 +111,7 @@ def _infer_action(
 
 
 def _kernel_action(token: Any, *values: Any, action: HostAction, result: TensorType | None) -> Any:
-    noted = NOTED.get()
+    noted = noted_results.get()
     x = action.run(values) if noted is None else noted.of(action.run, values)
     return token if result is None else (token, np.asarray(x, result.dtype)[()])
 

@@ -21,7 +21,7 @@ from wend.base.errors import TypeMismatchError
 from wend.ir.graph import Node, Value
 from wend.ir.op import ByRegions, Effect, Op
 from wend.ir.types import HOST, TOKEN, TensorType, Type, fresh, is_differentiable
-from wend.runtime.host_results import NOTED
+from wend.runtime.host_results import noted_results
 
 # A dtype and a shape; a size is None if only the run knows it, the shape None for any rank.
 Declared: TypeAlias = tuple[np.dtype, tuple[int | None, ...] | None]
@@ -89,14 +89,14 @@ def _infer_pull_forward(*types: Type, **attrs: Any) -> tuple[Type, ...]:
 def _kernel_call(
     token: Any, *arrays: Any, function: HostCallable, results: tuple[Declared, ...]
 ) -> Any:
-    noted, call = NOTED.get(), function.call
+    noted, call = noted_results.get(), function.call
     return (token, *(call(arrays) if noted is None else noted.of(call, arrays)))
 
 
 def _kernel_forward(
     token: Any, *arrays: Any, function: HostCallable, results: tuple[Declared, ...]
 ) -> Any:
-    noted, call = NOTED.get(), function.call_recorded
+    noted, call = noted_results.get(), function.call_recorded
     outputs, handle = call(arrays) if noted is None else noted.of(call, arrays)
     return (token, *outputs, handle)
 
@@ -104,7 +104,7 @@ def _kernel_forward(
 def _kernel_pull(
     handle: Handle, *arrays: Any, sources: int, seeded: Sequence[int], wrt: Sequence[int]
 ) -> Any:
-    noted, args = NOTED.get(), (seeded, wrt, arrays[sources:])
+    noted, args = noted_results.get(), (seeded, wrt, arrays[sources:])
     cotangents = handle.pull(*args) if noted is None else noted.of(handle.pull, *args)
     return cotangents[0] if len(cotangents) == 1 else tuple(cotangents)
 
@@ -112,7 +112,7 @@ def _kernel_pull(
 def _kernel_pull_forward(
     handle: Handle, *arrays: Any, sources: int, seeded: Sequence[int], wrt: Sequence[int]
 ) -> Any:
-    noted, pull, args = NOTED.get(), handle.pull_recorded, (seeded, wrt, arrays[sources:])
+    noted, pull, args = noted_results.get(), handle.pull_recorded, (seeded, wrt, arrays[sources:])
     cotangents, recorded = pull(*args) if noted is None else noted.of(pull, *args)
     return (*cotangents, recorded)
 

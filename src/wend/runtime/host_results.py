@@ -46,11 +46,11 @@ class HostResults:
             if not results:
                 raise UnknownResultError
             return results.popleft()
-        NOTED.set(None)  # what Python runs has notes of its own
+        noted_results.set(None)  # what Python runs has notes of its own
         try:
             result = call(*args)
         finally:
-            NOTED.set(self)
+            noted_results.set(self)
         if self._room > 0:
             self._noted.append((name, self._copy(result)))
         return result
@@ -68,7 +68,7 @@ class HostResults:
             return type(result)([self._copy(x) for x in result])
         return result
 
-    def give(self) -> None:
+    def replay(self) -> None:
         """From now on return what is noted, each result once, in the order of each callee."""
         self._remaining = {}
         if self._room > 0:
@@ -81,30 +81,30 @@ def _key(callee: Any, method: str, args: tuple[Any, ...]) -> Any:
 
 
 # Those of the run that goes on, if it has notes; what calls Python asks for it
-NOTED: ContextVar[HostResults | None] = ContextVar("host_results", default=None)
+noted_results: ContextVar[HostResults | None] = ContextVar("host_results", default=None)
 
 
 def noting(call: Callable[..., Any], errors: tuple[type[BaseException], ...]) -> Callable[..., Any]:
     """Return a callable whose errors of some classes carry the results of its calls of Python."""
 
     def call_noted(*args: Any) -> Any:
-        results, previous = HostResults(), NOTED.get()
-        NOTED.set(results)
+        results, previous = HostResults(), noted_results.get()
+        noted_results.set(results)
         try:
             return call(*args)
         except errors as error:
             setattr(error, _ATTRIBUTE, results)
             raise
         finally:
-            NOTED.set(previous)
+            noted_results.set(previous)
 
     return call_noted
 
 
 @contextmanager
-def given_results(error: BaseException) -> Iterator[None]:
+def replayed(error: BaseException) -> Iterator[None]:
     """Give the results that an error carries to the calls of Python in a block; detach them."""
     results: HostResults = vars(error).pop(_ATTRIBUTE, None) or HostResults()
-    results.give()
-    with scoped(NOTED, results):
+    results.replay()
+    with scoped(noted_results, results):
         yield
