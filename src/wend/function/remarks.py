@@ -162,9 +162,10 @@ def mapped(graphs: Sequence[Graph]) -> list[str]:
             lines.append(f"runs the loop{several}{of} in {node.remark.lanes} lanes{_refills(node)}")
         else:
             inner = [x.source for x in node.regions[1].walk() if x.op is while_]
-            of = f": each has its own loop{places(s for s in inner if s)}" if inner else ""
-            why = f", and {node.remark.obstacle}" if inner and node.remark.obstacle else ""
-            lines.append(f"runs the elements of vmap{at(node.source)} one by one{of}{why}")
+            of = f"each has its own loop{places(s for s in inner if s)}" if inner else ""
+            reasons = ", and ".join(x for x in (of, node.remark.obstacle) if x)
+            why = f": {reasons}" if reasons else ""
+            lines.append(f"runs the elements of vmap{at(node.source)} one by one{why}")
     return list(dict.fromkeys(lines))
 
 

@@ -10,6 +10,7 @@ from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import inline, keep_names, rewrite_nodes, with_operands
 from wend.ir.types import ListType, TensorType, Type
 from wend.ops.build import Build
+from wend.ops.control import while_
 from wend.ops.parallel_map import STACK, SUM, ParallelMapParts, element_type, parallel_map
 from wend.passes.lane_maps import (
     lane_count,
@@ -58,7 +59,9 @@ def _lowered(graph: Graph, stays: Callable[[Node], bool]) -> Graph:
             return copy.results
         b = Build(graph.name)
         b.nodes, b.source = nodes, node.source
-        results = append_loop(b, copy, Remark(lanes=1, obstacle=obstacle(copy)))
+        has_loops = any(inner.op is while_ for inner in copy.regions[0].walk())
+        remark = Remark(lanes=1, obstacle=obstacle(copy) if has_loops else "")
+        results = append_loop(b, copy, remark)
         keep_names(copy.results, results)
         return results
 

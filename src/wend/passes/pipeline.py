@@ -16,7 +16,6 @@ from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
 from wend.passes.batch_maps import batch_maps, batch_maps_around_lanes
-from wend.passes.bound_maps import bound_maps
 from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.chunk_maps import chunk_maps
 from wend.passes.cse import cse
@@ -46,6 +45,7 @@ from wend.passes.order_updates import order_updates
 from wend.passes.push_out import push_out
 from wend.passes.reassociate_minima import reassociate_minima
 from wend.passes.simplify_loops import simplify_loops
+from wend.passes.strip_mine_maps import strip_mine_maps
 from wend.passes.trim_loops import trim_loops
 from wend.passes.unshare_regions import unshare_regions
 
@@ -64,7 +64,7 @@ OPTIMIZE: Sequence[Transform] = (
     hoist_states,
     distribute_loops,
     fuse_maps,
-    bound_maps,
+    strip_mine_maps,
     flatten_maps,
     batch_maps,
     lower_parallel_maps,
@@ -91,7 +91,7 @@ OPTIMIZE_AROUND_MAPS: Sequence[Transform] = tuple(
 # Before a run whose elements tell their numbers: loops stay whole, and what nothing reads may fail
 IN_ORDER: Sequence[Transform] = (inline_calls, canonicalize_loops, unshare_regions)
 # Of `OPTIMIZE`, those after which sums may be computed in another order.
-REORDERS_SUMS: Sequence[Transform] = (distribute_loops, bound_maps, batch_maps, push_out)
+REORDERS_SUMS: Sequence[Transform] = (distribute_loops, strip_mine_maps, batch_maps, push_out)
 
 
 def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:

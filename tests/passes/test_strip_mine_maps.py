@@ -13,11 +13,11 @@ from tests.helpers.graphs import loops, traced
 from wend.backends.numpy.backend import BACKEND
 from wend.ir import Graph, verify
 from wend.ops.parallel_map import CHUNK, parallel_map
-from wend.passes.bound_maps import bound_maps
 from wend.passes.fuse_maps import fuse_maps
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.lower_parallel_maps import lower_parallel_maps
+from wend.passes.strip_mine_maps import strip_mine_maps
 
 POINTS = np.random.default_rng(0).standard_normal((10, 3))
 
@@ -25,7 +25,7 @@ POINTS = np.random.default_rng(0).standard_normal((10, 3))
 def bounded(fun: Any, *args: Any) -> Graph:
     """The graph after the passes up to this one."""
     graph = fuse_maps(inline_calls(lower_linear_blocks(traced(fun, *args))))
-    bound = verify(bound_maps(graph))
+    bound = verify(strip_mine_maps(graph))
     assert not any(CHUNK in node.attrs for node in bound.walk() if node.op is parallel_map)
     return bound
 
@@ -67,10 +67,38 @@ def test_results_without_rows_come_one_by_one() -> None:
     assert wend.function(ragged)(POINTS).shape == (10, 0)
 
 
-def test_elements_of_any_number_come_one_by_one() -> None:
-    spec = wend.TensorSpec([None, 3], "float64")
-    graph = bounded(wend.vmap(lambda x: x @ x, chunk_size=4), spec)
-    assert sizes_of_maps(graph) == []
+ANY_NUMBER = wend.TensorSpec([None, 3], "float64")
+
+
+def weighted(s: Any, x: Any) -> Any:
+    """The sum, and its gradient, whose parts are a sum and rows."""
+
+    def total(s: Any, x: Any) -> Any:
+        return wnp.sum(wend.vmap(lambda a: np.exp(a @ a * s), chunk_size=4)(x))
+
+    return total(s, x), wend.grad(total, (0, 1))(s, x)
+
+
+def test_chunks_of_elements_of_any_number() -> None:
+    graph = bounded(weighted, wend.TensorSpec([], "float64"), ANY_NUMBER)
+    sizes = [node.operands[0].type.dims[0] for node in graph.walk() if node.op is parallel_map]
+    assert 4 in sizes
+    assert len(loops(graph)) == len(sizes) // 2
+    run = BACKEND.compile(lower_parallel_maps(graph))
+    for count in (0, 1, 3, 4, 5, 8, 9):
+        points = np.resize(POINTS, (count, 3))
+        value, (by_s, by_x) = wend.function(weighted)(0.5, points)
+        for found, expected in zip(run([0.5, points]), (value, by_s, by_x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_elements_of_any_size_come_one_by_one() -> None:
+    fun = wend.vmap(lambda x: x @ x, chunk_size=4)
+    spec = wend.TensorSpec([6, None], "float64")
+    assert sizes_of_maps(bounded(fun, spec)) == []
+    function = wend.function(fun, input_signature=[spec])
+    function(np.ones((6, 2)))
+    assert "one by one: chunks are of elements of known sizes, not of f64[" in function.explain()
 
 
 def nested(s: Any, x: Any) -> Any:
