@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import wend
 import wend.numpy as wnp
@@ -72,3 +73,28 @@ def test_the_loops_of_a_gradient_batch() -> None:
     rows = [wend.grad(rnn, (1, 2, 3))(row, *WEIGHTS) for row in SERIES]
     for part, parts in zip(gradient(*WEIGHTS, SERIES), zip(*rows, strict=True), strict=True):
         np.testing.assert_allclose(part, sum(parts), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda y, t: wnp.mean((y - t) ** 2),
+        lambda y, t: wnp.sum(np.exp(-y) * 3.0) + wnp.max(t),
+        lambda y, t: wnp.sum(np.where(y > t, y - t, 0.5 * (t - y))),
+    ],
+)
+@pytest.mark.parametrize("of", [root, lambda a: np.array([root(a), a])])
+def test_the_elements_of_a_loss_join_none(loss: Any, of: Any) -> None:
+    """The forward map, what the loss does to its rows, and the backward map are one map."""
+
+    def gradient(rows: Callable[..., Any]) -> Callable[..., Any]:
+        def fun(x: Any) -> Any:
+            y = rows(x)
+            return loss(y, np.linspace(0.0, 3.0, y.size).reshape(y.shape))
+
+        return wend.grad(fun)
+
+    x = np.arange(1.0, 6.0)
+    mapped, by_loop = gradient(wend.vmap(of)), gradient(lambda x: np.stack([of(a) for a in x]))
+    assert counts(mapped, x) == (2, 1)
+    np.testing.assert_allclose(mapped(x), by_loop(x), rtol=1e-12)
