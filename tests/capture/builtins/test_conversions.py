@@ -88,5 +88,27 @@ def test_extremes_and_orders_with_nan():
     assert "NaN" in str(raised(lambda x: sorted([x, 1.0, 0.0])[0], NAN))
 
 
+def grown(x, count):
+    out = []
+    for k in range(count):
+        out.append(x * (count - k))
+    return out
+
+
+@pytest.mark.parametrize("key", [None, lambda v: -v])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+@pytest.mark.parametrize("shape", [(1,), (3,), (1, 1), (2, 2)])
+def test_arrays_have_an_order_where_they_have_one_element(key, count, shape):
+    def fun(x):
+        return sorted(grown(x, count), key=key), sorted([x + 1, x][:count], key=key, reverse=True)
+
+    if count > 1 and np.prod(shape) > 1:
+        error = raised(fun, np.ones(shape))
+        assert isinstance(error, ValueError)
+        assert "the truth value of" in str(error)
+    else:
+        assert_as_python(fun, (np.ones(shape),))
+
+
 def test_an_item_that_is_an_array():
     assert_as_python(lambda x: x in [np.array([1.0])], (1.0,), (2.0,))

@@ -7,7 +7,7 @@ import dis
 import types
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -410,6 +410,8 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     """Return `sorted(xs)`."""
     items = [*_items_of(xs)]
     keys = items if key is None else [*map(key, items)]
+    if len(keys) < 2:
+        return items
     if all(map(_is_known, keys)):
         heads: Sequence[Any] | None = keys
     else:
@@ -428,7 +430,7 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
                 "part, and order them by wnp.argsort: x[order].",
             )
         )
-    columns = [orders.without_nan(shaping.stack(column)) for column in columns]
+    columns = [orders.without_nan(shaping.stack(_numbers(column))) for column in columns]
     if reverse:  # the sort stays stable
         columns = [column[::-1] for column in columns]
     if len(columns) == 1:
@@ -463,6 +465,14 @@ def _columns(values: Sequence[Any]) -> list[Sequence[Any]] | None:
     if len(lengths) != 1 or 0 in lengths or not all(map(_is_number, parts)):
         return None
     return [*zip(*values, strict=True)]
+
+
+def _numbers(keys: Sequence[Any]) -> list[Any]:
+    """Return keys that are compared: arrays of one element are numbers, others have no order."""
+    if any(map(shaping.rank_of, keys)):
+        for x, y in pairwise(keys):
+            truth(ew.less(y, x))
+    return [shaping.reshape(x, ()) if shaping.rank_of(x) else x for x in keys]
 
 
 def _is_number(x: Any) -> bool:
