@@ -163,13 +163,12 @@ def histogram(
     if is_number:
         text = "`bins` must be positive, when an integer"
         bins = require(as_wide(bins), ew.less(bins, 1), ValueError, text)
-    edges = _bin_edges(a, bins, range) if is_number else staged(bins)
-    if not is_number:
-        falls = reducing.any(ew.less(edges[1:], edges[:-1]))
-        text = "`bins` must increase monotonically, when an array"
-        edges = require(edges, falls, ValueError, text)
-    count = bins if is_number else known_size(edges, 0, "histogram") - 1
-    bin_index = ew.where(ew.equal(a, edges[-1]), count, searchsorted(edges, a, "right"))
+    if is_number:
+        count, edges = bins, _bin_edges(a, bins, range)
+    else:
+        edges = _increasing(staged(bins), "`bins` must increase monotonically, when an array")
+        count = known_size(edges, 0, "histogram") - 1
+    bin_index = _bin_index(a, edges, count)
     amounts = None if weights is None else cast(weights, np.result_type(dtype_of(weights), FLOAT64))
     counts = _count(bin_index, amounts, count + 2)[1:-1]
     counts = counts if weights is None else cast(counts, dtype_of(weights))
@@ -204,15 +203,12 @@ def histogram2d(
         if np.ndim(of_axis) == 0 and of_axis < 1:
             raise ValueError(f"`bins[{k}]` must be positive, when an integer")
         if np.ndim(of_axis):
-            along = staged(of_axis)
+            text = f"`bins[{k}]` must be monotonically increasing, when an array"
+            along = _increasing(staged(of_axis), text)
         else:
             along = _bin_edges(a if limit is None else cast(a, FLOAT64), of_axis, limit)
-        falls = reducing.any(ew.less(along[1:], along[:-1]))
-        text = f"`bins[{k}]` must be monotonically increasing, when an array"
-        along = require(along, falls, ValueError, text)
-        count = known_size(along, 0, "histogram2d") - 1
         edges.append(along)
-        places.append(ew.where(ew.equal(a, along[-1]), count, searchsorted(along, a, "right")))
+        places.append(_bin_index(a, along, known_size(along, 0, "histogram2d") - 1))
     columns, rows = (known_size(along, 0, "histogram2d") + 1 for along in edges)
     amounts = None if weights is None else cast(staged(weights), FLOAT64)
     counts = _count(places[0] * rows + places[1], amounts, columns * rows)
@@ -221,6 +217,16 @@ def histogram2d(
         areas = diff(edges[0])[:, None] * diff(edges[1])
         counts = counts / areas / reducing.sum(counts)
     return counts, *edges
+
+
+def _increasing(edges: Any, text: str) -> Any:
+    falls = reducing.any(ew.less(edges[1:], edges[:-1]))
+    return require(edges, falls, ValueError, text)
+
+
+def _bin_index(a: Any, edges: Any, count: Any) -> Any:
+    """Return the bins of numbers, from 1 on: the last edge is in the last bin."""
+    return ew.where(ew.equal(a, edges[-1]), count, searchsorted(edges, a, "right"))
 
 
 def _bin_edges(a: Any, count: Any, limits: Any) -> Any:
