@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 
 from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_ownership import Ownership
@@ -278,14 +279,13 @@ class _ModuleFunction:
         low.arenas.enter("%arenas")
         low.w.open_entry()
         param_registers = _load_params(low, graph.params)
-        for param in graph.params:
-            if is_object(param.type):
-                low.refcounts.mark_foreign(param)
+        offsets = [*accumulate(map(_result_size, graph.result_types), initial=layout.results)]
+        stored = _store_early(low, graph, offsets)
         result_registers = low.emit_graph(graph, param_registers)
-        offset = layout.results
         types = graph.result_types
         for k, (type, slots) in enumerate(zip(types, result_registers, strict=True)):
-            offset = store_slots(low, "%block", offset, type, slots)
+            if stored.get(k) != slots:
+                store_slots(low, "%block", offsets[k], type, slots)
             if is_list(type):
                 mark_shared(low, low.list_classes.of_use(graph, k), slots)
         exit_block = low.w.block
@@ -457,7 +457,7 @@ def _check_boundary(graph: Graph, what: str, value: Value) -> None:
 def _layout(graph: Graph, arenas: int, header_bytes: int, chunk_bytes: int) -> Layout:
     results_at = sum(param_size(type) for type in graph.param_types)
     redzone = redzones.BYTES
-    results = SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
+    results = sum(map(_result_size, graph.result_types))
     arenas_at = results_at + results + redzone
     pool_at = arenas_at + ARENA_BYTES * arenas + redzone
     frame_at = pool_at + SLOT_BYTES + python_callbacks.BYTES + redzone
@@ -494,14 +494,36 @@ def _host_call(node: Node, list_classes: ListClasses, has_results: bool) -> Host
     return HostCall(node, tuple(operands), tuple(results))
 
 
+def _result_size(type: Type) -> int:
+    return SLOT_BYTES * len(registers(type))
+
+
+def _store_early(low: Lowering, graph: Graph, offsets: Sequence[int]) -> dict[int, Registers]:
+    """Have results that are arrays stored where they are computed; return what is stored then.
+
+    So a function of many arrays keeps few registers, and equal parts of it stay equal.
+    """
+    stored: dict[int, Registers] = {}
+
+    def store(k: int, slots: Registers) -> None:
+        stored[k] = slots
+        store_slots(low, "%block", offsets[k], graph.results[k].type, slots)
+
+    numbers = {value: k for k, value in enumerate(graph.results) if is_object(value.type)}
+    low.early_results = {value: partial(store, k) for value, k in numbers.items()}
+    return stored
+
+
 def _load_params(low: Lowering, params: Sequence[Value]) -> list[Registers]:
+    """Load params but for arrays, which are loaded late: where a node reads them."""
     loaded: list[Registers] = []
     offset = 0
     for param in params:
         param_type = param.type
         if is_object(param_type):
             assert isinstance(param_type, TensorType)
-            loaded.append(_load_array(low, param_type, offset))
+            low.late_params[param] = partial(_load_array, low, param_type, offset)
+            low.refcounts.mark_foreign(param)
             offset += SLOT_BYTES
         else:
             param_slots, offset = load_slots(low, "%block", offset, param_type)

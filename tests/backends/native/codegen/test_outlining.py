@@ -18,6 +18,7 @@ from wend.backends.native.module import write
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 VECTOR = np.linspace(0.1, 1.0, 50)
+MATRIX = np.linspace(0.1, 1.0, 12).reshape(4, 3)
 DEFINITION = re.compile(r"^define .*?^}$", re.M | re.S)
 
 
@@ -92,6 +93,14 @@ def called_by_address(x: Any) -> Any:
         + np.sum(numbers**3)
         + np.linalg.det(np.outer(x[:3], x[:3]) + np.eye(3))
     )
+
+
+def of_each(arrays: Any) -> Any:
+    return [a - 0.1 * np.tanh(a) for a in arrays]
+
+
+def of_all(arrays: Any) -> Any:
+    return sum(np.sum(a**2) for a in arrays)
 
 
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
@@ -169,6 +178,15 @@ def test_no_part_is_long(make: Callable[[int], Callable[[Any], Any]]) -> None:
 def test_equal_parts_are_one(make: Callable[[int], Callable[[Any], Any]]) -> None:
     small, large = (text_of_slope(make, count) for count in (200, 400))
     assert len(functions(large)) <= len(functions(small)) + 8
+
+
+@pytest.mark.parametrize("form", [of_each, wend.grad(of_all)], ids=["of_each", "gradient"])
+def test_functions_of_many_arrays_have_equal_parts(form: Callable[..., Any]) -> None:
+    """Arguments are loaded, and results stored, where they are computed: by equal parts."""
+    small, large = (text_of(form, [MATRIX] * count) for count in (300, 600))
+    assert len(functions(large)) <= len(functions(small)) + 4
+    calls = functions(large)[-1].count("\n") - functions(small)[-1].count("\n")
+    assert calls <= 4 * 300
 
 
 def test_a_short_function_is_whole() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -83,6 +83,8 @@ class Lowering:
         offsets: the positions that are in range, by node and operand, each with what is added to
             it to count it from the front; they are those of the copy of a loop.
         guarded_loops: how many loops have such a copy.
+        late_params: params that are loaded before the first node that reads them.
+        early_results: results that are stored once they are computed.
     """
 
     emitters: Mapping[Op, Emit]
@@ -117,6 +119,8 @@ class Lowering:
     loop_depth: int = 0
     offsets: Mapping[tuple[Node, int], str] = field(default_factory=dict)
     guarded_loops: int = 0
+    late_params: dict[Value, Callable[[], Registers]] = field(default_factory=dict)
+    early_results: Mapping[Value, Callable[[Registers], None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.calls = Calls(self.w)
@@ -141,13 +145,14 @@ class Lowering:
 
         Args:
             graph: the graph to emit.
-            params: the registers of its params.
+            params: the registers of its params, but for late ones.
             held: for each param, whether a reference to its array is handed over with it.
 
         Returns:
             The registers of its results, each with a reference of its own.
         """
-        self.values.update(zip(graph.params, params, strict=True))
+        early = [x for x in graph.params if x not in self.late_params]
+        self.values.update(zip(early, params, strict=True))
         self.find_sincos_pairs(graph)
         outer, self.last_uses = self.last_uses, LastUses(graph, last_needs(graph))
         uses, outer_state = self.last_uses, self.traps.state
@@ -158,6 +163,7 @@ class Lowering:
                     self.refcounts.drop(param, self.values[param])
         for position, node in enumerate(graph.nodes):
             self._emit_node(node, position, uses)
+        self._load_params(graph.results)
         self.traps.node, self.last_uses = None, outer
         self._restore_state(outer_state)
         return [
@@ -166,6 +172,11 @@ class Lowering:
             )
             for k, value in enumerate(graph.results)
         ]
+
+    def _load_params(self, values: Iterable[Value]) -> None:
+        for value in values:
+            if load := self.late_params.pop(value, None):
+                self.values[value] = load()
 
     def emit_hoisted(self, node: Node) -> None:
         """Emit a node on scalars ahead of its region, which then skips it."""
@@ -181,6 +192,7 @@ class Lowering:
             return
         self.traps.node, refcounts = node, self.refcounts
         self._restore_state(self.traps.state)
+        self._load_params(node.operands)
         refcounts.begin_node(
             node, {v for v in node.operands if uses.is_sole_last_use(v, node, position)}
         )
@@ -197,6 +209,8 @@ class Lowering:
         for result, slots in zip(node.results, results, strict=True):
             self.values[result] = slots
             refcounts.add(result)
+            if store := self.early_results.get(result):
+                store(slots)
         for value in dict.fromkeys((*node.operands, *node.results, *uses.needs(position))):
             if uses.is_last(value, position):
                 refcounts.drop(value, self.values[value])

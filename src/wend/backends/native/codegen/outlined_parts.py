@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 _LOOP = re.compile(r"(?<=!llvm\.loop !)(\d+)")
 # Numbers that otherwise equal parts may differ in: the text before, the type, the number
 _CONSTANT = re.compile(
-    r"(= (?:getelementptr (?!i8)\w+, ptr \S+, (?=i64)|f(?:add|sub|mul|div) (?=double|float))"
+    r"(= (?:getelementptr \w+, ptr \S+, (?=i64)|f(?:add|sub|mul|div) (?=double|float))"
     r"(i64|double|float) (?:%[\w.]+, )?)(\d+|0x[0-9A-F]+)\b"
 )
 
