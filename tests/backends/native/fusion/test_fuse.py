@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 import hypothesis
 import numpy as np
@@ -15,6 +16,7 @@ from tests.helpers.random_arrays import array_graphs
 import wend
 import wend.numpy as wnp
 from wend.backends.native.backend import BACKEND as NATIVE
+from wend.backends.native.fusion import fuse, fusion_group
 from wend.backends.native.module import fuse_array_loops, prepare_for_emission
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir import Graph, Node, Symbol, TensorType, verify
@@ -57,6 +59,34 @@ def outcomes(graph: Graph, args: Sequence[Any]) -> list[Any]:
 @hypothesis.given(array_graphs())
 def test_random_graphs(drawn: tuple[Graph, list[Any]]) -> None:
     check(*drawn)
+
+
+@hypothesis.given(array_graphs())
+def test_random_graphs_in_small_nests(drawn: tuple[Graph, list[Any]]) -> None:
+    with (
+        mock.patch.multiple(fusion_group, _MAX_NODES=3, _MAX_ARRAYS=2, _MAX_JOINED=6),
+        mock.patch.multiple(fusion_group, _MAX_OTHERS=1),
+        mock.patch.multiple(fuse, _MAX_WAITING=2),
+    ):
+        check(*drawn)
+
+
+@pytest.mark.parametrize("count", [30, 100])
+def test_the_steps_for_an_array_are_in_one_nest(count: int) -> None:
+    """All gradients come before the steps that read them; none is stored."""
+
+    def loss(arrays: Any) -> Any:
+        return sum(np.sum(a**2) for a in arrays)
+
+    def step(*arrays: Any) -> Any:
+        slopes = wend.grad(loss)(arrays)
+        moved = [a - 0.1 * slope for a, slope in zip(arrays, slopes, strict=True)]
+        return [np.tanh(a) for a in moved]
+
+    rng = np.random.default_rng(0)
+    found = nests(step, *(rng.standard_normal((5, 4)) for _ in range(count)))
+    assert sum(len(nest.results) for nest in found) == count
+    assert len(found) <= count / 20 + 1
 
 
 def nests(fun: Callable[..., Any], *args: Any) -> list[Node]:

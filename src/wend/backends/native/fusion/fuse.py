@@ -2,6 +2,8 @@
 
 Nodes are visited in order. A node joins the open group of its iteration space. A group is closed,
 and its nest placed, when another node needs one of its values or may overwrite what it reads.
+A full group waits for nodes that read what it computes and hardly anything else: the steps of a
+program that makes each for a thousand arrays before the next are in one nest for an array.
 Layout operations are redone wherever they are read, so they are placed only if something needs
 their result in memory.
 """
@@ -45,6 +47,8 @@ from wend.ir.rewrite import copy_node
 from wend.ir.types import Shape
 from wend.ops import contracting, creating, shaping
 
+_MAX_WAITING = 64  # full groups keep alive what they read
+
 # Operations that nests redo even if the result is in memory, since that reads less
 _RECOMPUTED_OPS = {creating.constant, creating.iota, shaping.broadcast_to}
 
@@ -71,6 +75,7 @@ class _FusionPass:
         self._nodes: list[Node] = []
         self._new_values: dict[Value, Value] = {param: param for param in graph.params}
         self._open_groups: dict[Shape, FusionGroup] = {}
+        self._waiting: dict[FusionGroup, None] = {}  # those that are full
         self._group_of: dict[Value, FusionGroup] = {}
         self._layout_nodes: dict[Value, Node] = {}
         self._last_uses = LastUses(graph)
@@ -112,7 +117,8 @@ class _FusionPass:
         if group is not None:
             self._add_member(group, node, is_row=True)
             return True
-        self._add_member(self._open_group(shape, node), node)
+        group = self._waiting_group(shape, node) or self._open_group(shape, node)
+        self._add_member(group, node)
         return True
 
     def _add_lookup(self, node: Node, shape: Shape) -> None:
@@ -174,12 +180,39 @@ class _FusionPass:
                 )
             elif is_compute_bound(node):
                 fits = fits and not group.has_cache_misses
-            if group.is_full or not fits:
+            if not fits:
                 self._close(group)
+                group = None
+            elif group.is_full:
+                self._wait(group)
                 group = None
         if group is None:
             group = self._open_groups[iteration_space] = FusionGroup(iteration_space)
         return group
+
+    def _wait(self, group: FusionGroup) -> None:
+        """Make room for another group, and keep a full one open."""
+        del self._open_groups[group.iteration_space]
+        self._waiting[group] = None
+        if len(self._waiting) > _MAX_WAITING:
+            self._close(next(iter(self._waiting)))
+
+    def _waiting_group(self, shape: Shape, node: Node) -> FusionGroup | None:
+        """Return the full group whose values and arrays a node reads, and hardly any others."""
+        if not self._waiting:
+            return None
+        sources = [*self._sources(node, shape)]
+        group = next((x for v, _ in sources if (x := self._group_of.get(v)) in self._waiting), None)
+        if group is None or group.iteration_space != shape:
+            return None
+        if is_compute_bound(node) and group.has_cache_misses:
+            return None
+        others = {v for v, _ in sources if v not in group.defined}
+        fits = self._group_of.keys().isdisjoint(others) and not group.is_overfull(others)
+        is_elementwise = all(
+            group.reads_elementwise(v, axes) for v, axes in sources if v in group.defined
+        )
+        return group if fits and is_elementwise else None
 
     def _add_member(
         self,
@@ -212,6 +245,9 @@ class _FusionPass:
                 None if is_random_access else identity_axes(iteration_space),
             )
 
+    def _all_open(self) -> Sequence[FusionGroup]:
+        return [*self._waiting, *self._open_groups.values()]
+
     def _close(self, group: FusionGroup) -> None:
         """Close a group and place its nest."""
         self._remove(group)
@@ -228,6 +264,7 @@ class _FusionPass:
 
     def _remove(self, group: FusionGroup) -> None:
         """Remove a group from the open ones."""
+        self._waiting.pop(group, None)
         for value in group.defined:
             self._group_of.pop(value, None)
         for iteration_space, other in [*self._open_groups.items()]:
@@ -297,7 +334,7 @@ class _FusionPass:
         is_failing = _may_fail(node)
         is_check = not node.regions and node.op.effect in (Effect.NONE, Effect.CHECK)
         if node.regions or is_failing or node.op.effect is not Effect.NONE:
-            for group in [*self._open_groups.values()]:
+            for group in self._all_open():
                 if not is_check or self._may_trap(group):
                     self._close(group)
         store_group = self._storing_group(node)
@@ -394,7 +431,7 @@ class _FusionPass:
     def _place_readers_before(self, writer: Node, exempt: FusionGroup | None = None) -> None:
         """Place all readers of what a node may overwrite before it, except for one group."""
         overwritten = set(writer.operands)
-        for group in [*self._open_groups.values()]:
+        for group in self._all_open():
             if group is not exempt and not overwritten.isdisjoint(group.reads):
                 self._close(group)
         for operand in dict.fromkeys(writer.operands):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from wend.backends.native.fusion.op_classes import (
@@ -27,6 +27,8 @@ from wend.ops import indexing, shaping
 
 # More operations or arrays in one nest would exceed the registers and caches.
 _MAX_NODES, _MAX_ARRAYS = 96, 24
+# Nodes that read hardly anything else add to neither: they follow each other in a nest.
+_MAX_JOINED, _MAX_OTHERS = 384, 8
 # A row of at least this many elements amortizes a function call.
 _MIN_CALL_ELEMENTS = 128
 
@@ -76,7 +78,13 @@ class FusionGroup:
 
     @property
     def is_full(self) -> bool:
+        """Whether it takes no more nodes, but for those that read what it has."""
         return len(self.members) >= _MAX_NODES or len(self.reads) >= _MAX_ARRAYS
+
+    def is_overfull(self, reads: Set[Value]) -> bool:
+        """Whether it takes no node either that reads what it has, and some arrays."""
+        arrays = len(self.reads | reads)
+        return len(self.members) >= _MAX_JOINED or arrays >= _MAX_ARRAYS + _MAX_OTHERS
 
     def fits(self, reduction: Reduction) -> bool:
         """Return whether a reduction can be a member."""
