@@ -12,8 +12,7 @@ from itertools import pairwise
 from wend.backends.native.target.instruction_types import result_type
 
 # Names of values and labels, and arrays that the code refers to in place
-TOKEN = re.compile(r"%[\w.]+|@const\d+")
-LABEL = re.compile(r"([\w.]+):$")
+_TOKEN = re.compile(r"\n|%[\w.]+|@const\d+")
 BUFFER = "%outlined"  # begins the names of the buffers for the results of parts
 _BUFFERS = re.compile(rf"{BUFFER}\d+")
 _DEFINITION = re.compile(r"  (%[\w.]+) = (.*)$")
@@ -33,7 +32,6 @@ class FunctionLines:
         lines: the lines.
         hoisted: the positions of the lines that allocate and set its stack slots.
         labels: the position of each label, with its percent sign.
-        types: the type of each value, None where it is not evident from the text.
         defined: the position of the definition of each value.
         uses: the positions at which each name is defined or used.
         block_at: the label of the block at each position.
@@ -43,7 +41,7 @@ class FunctionLines:
     def __init__(self, lines: Sequence[str], hoisted: range, tail: str) -> None:
         self.lines, self.hoisted = lines, hoisted
         self.labels: dict[str, int] = {}
-        self.types: dict[str, str | None] = {}
+        self._types: dict[str, str | None] = {}
         self.defined: dict[str, int] = {}
         self.uses: dict[str, list[int]] = defaultdict(list)
         self.block_at: list[str] = []
@@ -58,24 +56,33 @@ class FunctionLines:
     def _read(self) -> None:
         block = ""
         for k, line in enumerate(self.lines):
-            label = LABEL.match(line)
-            if label:
-                block = f"%{label[1]}"
+            if line.endswith(":"):
+                block = f"%{line[:-1]}"
                 self.labels[block] = k
+            elif line.startswith("  %"):
+                self.defined[line[2 : line.index(" ", 2)]] = k
             self.block_at.append(block)
-            definition = _DEFINITION.match(line)
-            if definition:
-                self.defined[definition[1]] = k
-                self.types[definition[1]] = result_type(definition[2])
-            for name in TOKEN.findall(line):
-                self.uses[name].append(k)
         self.block_at.append(block)
+        k = 0
+        for name in _TOKEN.findall("\n".join(self.lines)):
+            if name == "\n":
+                k += 1
+            else:
+                self.uses[name].append(k)
+
+    def type_of(self, name: str) -> str | None:
+        """Return the type of a value; None where it is not evident from the text."""
+        if name not in self._types:
+            definition = _DEFINITION.match(self.lines[self.defined[name]])
+            assert definition is not None
+            self._types[name] = result_type(definition[2])
+        return self._types[name]
 
     def _enclosing_jumps(self) -> list[int]:
         """Return for each position a number for the set of the jumps that pass over it."""
         change = [0] * (len(self.lines) + 2)
         for k, line in enumerate(self.lines[: self._end]):
-            for target in _TARGET.findall(line):
+            for target in _TARGET.findall(line) if "label" in line else ():
                 at = self.labels[target]
                 if at < self._end:
                     first, last = (k + 1, at + 1) if at > k else (at, k + 1)
@@ -102,7 +109,7 @@ class FunctionLines:
             uses = {use for address in addresses for use in self.uses[address]}
             setup = sorted(use for use in uses if use in self.hoisted)
             used = uses - {*setup}
-            needed = {token for use in setup for token in TOKEN.findall(self.lines[use])}
+            needed = {token for use in setup for token in _TOKEN.findall(self.lines[use])}
             if used and needed <= addresses:
                 slots.append((min(used), max(used), setup))
         return sorted(slots)
@@ -120,7 +127,7 @@ class FunctionLines:
                 if definition is None or definition[2].startswith("load "):
                     continue
                 result = definition[1]
-                if self.types[result] in ("ptr", None) and result not in addresses:
+                if self.type_of(result) in ("ptr", None) and result not in addresses:
                     addresses.add(result)
                     pending.append(result)
         return addresses
@@ -130,7 +137,7 @@ class FunctionLines:
         positions = defaultdict(list)
         for k in range(self.hoisted.stop, self._end):
             line = self.lines[k]
-            if " = phi " in line or LABEL.match(line):
+            if " = phi " in line or line.endswith(":"):
                 continue
             before = self.lines[k - 1]
             is_in_call = before.startswith(_IN_CALL) or line.startswith(_AFTER_CALL)
@@ -153,7 +160,7 @@ class FunctionLines:
 
     def buffers_within(self, start: int, stop: int) -> list[int]:
         """Return the lines that allocate the buffers for the results of calls in a range."""
-        names = {name for line in self.lines[start:stop] for name in _BUFFERS.findall(line)}
+        names = {*_BUFFERS.findall("\n".join(self.lines[start:stop]))}
         return sorted(self.defined[name] for name in names)
 
     def names_defined(self, start: int, stop: int) -> Iterator[str]:

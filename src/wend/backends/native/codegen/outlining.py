@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from zlib import crc32
 
-from wend.backends.native.codegen.function_lines import BUFFER, LABEL, TOKEN, FunctionLines
+from wend.backends.native.codegen.function_lines import BUFFER, FunctionLines
 from wend.backends.native.codegen.outlined_parts import Part, Parts
 
 # A function of up to so many lines stays whole (D25): the values of a part pass through memory.
@@ -28,6 +28,9 @@ _MAX_REGISTER_BYTES = 64
 
 _PREDECESSOR = re.compile(r", (%[\w.]+) \]")
 _NUMBER = re.compile(r"\d+")
+# Names of values and labels, also where a block begins, and arrays
+_NAME = re.compile(r"%[\w.]+|@const\d+|^[\w.]+(?=:$)", re.M)
+_LINES_BEFORE = 6  # a position that are near it, as are the two after
 
 
 def outline(lines: Sequence[str], hoisted: range, tail: str, parts: Parts) -> list[str]:
@@ -54,7 +57,7 @@ class _Cuts:
 
     def __init__(self, text: FunctionLines, calls: int) -> None:
         self._text, self.calls = text, calls
-        self._hashes: list[int] = []
+        self._contexts: list[int] = []
 
     def loops(self) -> list[tuple[int, int]]:
         """Return the ranges of the outermost loops and branches that a part can hold."""
@@ -85,10 +88,12 @@ class _Cuts:
 
     def _context(self, position: int) -> int:
         """Return a hash of the code near a position, whatever numbers are in its names."""
-        if not self._hashes:
-            lines = _NUMBER.sub("", "\n".join(self._text.lines)).split("\n")
-            self._hashes = [crc32(line.encode()) for line in lines]
-        return hash(tuple(self._hashes[max(position - 6, 0) : position + 2]))
+        if not self._contexts:
+            text = _NUMBER.sub("", "\n".join(self._text.lines)).encode()
+            hashes = [0] * _LINES_BEFORE + [*map(crc32, text.split(b"\n")), 0]
+            shifted = (hashes[k:] for k in range(_LINES_BEFORE + 2))
+            self._contexts = [*map(hash, zip(*shifted, strict=False))]
+        return self._contexts[position]
 
     def outlined(self, ranges: Iterable[tuple[int, int]], parts: Parts) -> tuple[list[str], range]:
         """Return the lines with calls in place of ranges, and where stack slots are set up."""
@@ -126,6 +131,11 @@ class _Cuts:
 
         def rename(match: re.Match[str]) -> str:
             name = match[0]
+            if name[0] not in "%@":
+                return renamed(f"%{name}")[1:]
+            return names.get(name) or renamed(name)
+
+        def renamed(name: str) -> str:
             if name not in names:
                 at = self._text.labels.get(name)
                 if at is not None:
@@ -138,14 +148,8 @@ class _Cuts:
                 names[name] = f"%t{len(names)}"
             return names[name]
 
-        def canonical(line: str) -> str:
-            label = LABEL.match(line)
-            if label:
-                return TOKEN.sub(rename, f"%{label[1]}")[1:] + ":"
-            return TOKEN.sub(rename, line)
-
         chosen = (*(self._text.lines[k] for k in sorted(local)), *self._text.lines[start:stop])
-        body = ["enter:", *map(canonical, chosen)]
+        body = ["enter:", *_NAME.sub(rename, "\n".join(chosen)).split("\n")]
         results = [
             name
             for name in self._text.names_defined(start, stop)
@@ -153,7 +157,11 @@ class _Cuts:
         ]
         if len(results) > _MAX_RESULTS:
             return None
-        types = {name: self._text.types.get(name, "ptr") for name in (*params, *results)}
+        defined = self._text.defined
+        types = {
+            name: self._text.type_of(name) if name in defined else "ptr"
+            for name in (*params, *results)
+        }
         if None in types.values():
             return None
 
