@@ -28,6 +28,7 @@ from wend.capture.attributes import (
     run_getter,
     run_setter,
 )
+from wend.capture.builtins import grown_lists
 from wend.capture.builtins.along_axis import apply_along_axis, apply_over_axes, call_vectorized
 from wend.capture.builtins.conversions import call_with_integers
 from wend.capture.builtins.refused_calls import array_refusal
@@ -86,6 +87,7 @@ from wend.capture.state.special_methods import caller_with_proxies
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged, any_staged
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, without_stale_memory
+from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current, is_traced_now
 from wend.trace.state.templates import Text
 
@@ -384,9 +386,8 @@ def _resolve_callee(fun: Any) -> Any:
         guard_partial(fun)
         arguments, keywords = entered_parts(fun.args), entered_parts(fun.keywords)
         return functools.partial(call(fun.func), *arguments, **keywords)
-    if stored_attribute(fun, "__name__", "") == "sort" and isinstance(
-        stored_attribute(fun, "__self__"), list
-    ):
+    owner = stored_attribute(fun, "__self__")
+    if stored_attribute(fun, "__name__", "") == "sort" and isinstance(owner, (list, TensorList)):
         return functools.partial(_sort, fun)
     return captured(fun)
 
@@ -431,7 +432,10 @@ def _call_higher_order(fun: Any, name: str, /, *args: Any, **kwargs: Any) -> Any
 
 
 def _sort(method: Any, /, **options: Any) -> None:
-    method.__self__[:] = call(sorted)(method.__self__, **options)
+    if isinstance(method.__self__, list):
+        method.__self__[:] = call(sorted)(method.__self__, **options)
+    else:
+        _call_higher_order(grown_lists.sort, "sort", method.__self__, **options)
 
 
 def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:

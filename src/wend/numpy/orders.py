@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,16 @@ def without_nan(keys: Any) -> Any:
         return keys
     text = "sorted() of NaN has no order that is defined; np.sort puts NaN last"
     return require(keys, reducing.any(ew.isnan(keys)), ValueError, text)
+
+
+def order_by(columns: Sequence[Any], *, reverse: bool) -> Any:
+    """Return the order by the first column, then the second, …: stable, also in reverse."""
+    columns = [without_nan(column) for column in columns]
+    if reverse:
+        columns = [column[::-1] for column in columns]
+    is_single = len(columns) == 1
+    order = reducing.argsort(columns[0], stable=True) if is_single else lexsort(columns[::-1])
+    return shaping.size(columns[0]) - 1 - order[::-1] if reverse else order
 
 
 @implements(np.partition)

@@ -15,7 +15,7 @@ import numpy as np
 from wend.base.errors import ConcreteValueError, StructureError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
-from wend.capture.builtins import conversions
+from wend.capture.builtins import conversions, grown_lists
 from wend.capture.builtins.conversions import as_weak
 from wend.capture.guards.namespaces import Namespace
 from wend.capture.guards.outside import read_class_of
@@ -168,6 +168,8 @@ def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
     order = "Lt" if name == "min" else "Gt"
 
     def run(*xs: Any, key: Any = None, **default: Any) -> Any:
+        if len(xs) == 1 and not default and grown_lists.has_parts(xs[0]):
+            return grown_lists.extreme_item(name, xs[0], key)
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
             is_of_numbers = isinstance(xs[0], TensorList) and xs[0].holds_numbers
 
@@ -406,8 +408,10 @@ def _has_calls(code: types.CodeType) -> bool:
     return (RUNTIME in code.co_freevars and "call" in code.co_names) or any(map(_has_calls, inner))
 
 
-def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
+def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> Any:
     """Return `sorted(xs)`."""
+    if grown_lists.has_parts(xs):
+        return grown_lists.sorted_list(xs, key, reverse=reverse)
     items = [*_items_of(xs)]
     keys = items if key is None else [*map(key, items)]
     if len(keys) < 2:
@@ -430,15 +434,8 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
                 "part, and order them by wnp.argsort: x[order].",
             )
         )
-    columns = [orders.without_nan(shaping.stack(_numbers(column))) for column in columns]
-    if reverse:  # the sort stays stable
-        columns = [column[::-1] for column in columns]
-    if len(columns) == 1:
-        order = reducing.argsort(columns[0], stable=True)
-    else:
-        order = orders.lexsort(columns[::-1])
-    if reverse:
-        order = len(keys) - 1 - order[::-1]
+    stacked = [shaping.stack(_numbers(column)) for column in columns]
+    order = orders.order_by(stacked, reverse=reverse)
     parts = []
     for column in columns_of_items:
         taken = indexing.take(shaping.stack(column), order, axis=0)

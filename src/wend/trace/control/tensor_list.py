@@ -182,10 +182,10 @@ class TensorList(ShownList):
             return self._pop_first()
         if isinstance(index, Staged) or index != -1:
             self._check_not_empty()
-            self._check(lambda: self._is_outside(index), IndexError, "pop index out of range")
+            self.check(lambda: self._is_outside(index), IndexError, "pop index out of range")
             items = [_emit(list_ops.list_get, list, self._position(index)) for list in self.lists]
             self._remove_at(index, "pop an item between others")
-            return self._read_item(items, is_popped=True)
+            return self.item_of(items, is_popped=True)
         raising.guard(lambda: self.length() == 0, "pop", IndexError, self._EMPTY)
         old = self.lists
         pairs = [_emit_all(list_ops.list_pop, list) for list in old]
@@ -195,12 +195,13 @@ class TensorList(ShownList):
             add_may_aliases(remaining, list.held_aliases)
             if item.type.shape != ():
                 add_may_aliases(item, list.held_aliases)
-        return self._read_item(items, is_popped=True)
+        return self.item_of(items, is_popped=True)
 
     def _check_not_empty(self) -> None:
-        self._check(lambda: self.length() == 0, IndexError, self._EMPTY)
+        self.check(lambda: self.length() == 0, IndexError, self._EMPTY)
 
-    def _check(self, test: Callable[[], Any], error: type[Exception], text: str) -> None:
+    def check(self, test: Callable[[], Any], error: type[Exception], text: str) -> None:
+        """Raise an error where a test holds, or go to its handler."""
         if not raising.divert(test, error, lambda: text):
             raise_if(test(), error, text)
 
@@ -231,6 +232,7 @@ class TensorList(ShownList):
         return list(trees.flatten(self.stack())[0])
 
     def _fill(self, columns: Sequence[Any]) -> None:
+        """Take the items whose parts are the rows of these arrays."""
         self.lists = [_emit(list_ops.list_unstack, column) for column in columns]
 
     def insert(self, index: Any, item: Any) -> None:
@@ -254,21 +256,16 @@ class TensorList(ShownList):
     def _pop_first(self) -> Any:
         self._check_not_empty()
         items = [_emit(list_ops.list_get, list, self._position(0)) for list in self.lists]
-        self.become(self._slice(slice(1, None)))
-        return self._read_item(items, is_popped=True)
+        self.become(self.part(slice(1, None)))
+        return self.item_of(items, is_popped=True)
 
     def reverse(self) -> None:
         """Reverse the order of the items."""
-        self.become(self._slice(slice(None, None, -1)))
+        self.become(self.part(slice(None, None, -1)))
 
-    def sort(self, *, key: Any = None, reverse: bool = False) -> None:
-        """Sort items that are numbers; NaN raises."""
-        if key is not None:
-            raise self._unsupported(".sort() by keys", "write sorted(out, …).")
-        if any(type.type.shape != () for type in self.types):
-            raise self._unsupported(".sort() arrays", "sort a list of numbers.")
-        items = np.sort(orders.without_nan(self.items()))
-        self._fill([items[::-1] if reverse else items])
+    def sort(self, *, reverse: bool = False) -> None:
+        """Sort items that are numbers, or tuples of numbers; NaN raises."""
+        self.become(self.part(orders.order_by(self._columns("be sorted"), reverse=reverse)))
 
     def has(self, item: Any) -> Any:
         """Return whether an item, a number or container of numbers, is equal, as a traced bool."""
@@ -295,7 +292,8 @@ class TensorList(ShownList):
         """Remove all items."""
         self.lists = [_emit(list_ops.list_new, element=type.type) for type in self.types]
 
-    def _read_item(self, leaves: Sequence[Any], *, is_popped: bool) -> Any:
+    def item_of(self, leaves: Sequence[Any], *, is_popped: bool = False) -> Any:
+        """Return the item that has these parts."""
         pairs = zip(leaves, self.types, strict=True)
         item = trees.unflatten(self.treedef, [_as_kind(leaf, type) for leaf, type in pairs])
         note_read(item, is_popped=is_popped)
@@ -342,7 +340,7 @@ class TensorList(ShownList):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._slice(index)
+            return self.part(index)
         raising.guard(lambda: self._is_outside(index), "[]", IndexError, "list index out of range")
         return self.item_at(index)
 
@@ -353,10 +351,10 @@ class TensorList(ShownList):
         for item, list in zip(items, self.lists, strict=True):
             if item.type.shape != ():
                 item.link_view(list)  # a write to it would change the list's item
-        return self._read_item(items, is_popped=False)
+        return self.item_of(items)
 
-    def _slice(self, index: slice) -> TensorList:
-        """Return a list of some items; an array that is taken out of it is in this list, too."""
+    def part(self, index: Any) -> TensorList:
+        """Return a list of the items of a slice or at positions; this list has its arrays, too."""
         lists = [_emit(list_ops.list_unstack, x[index]) for x in trees.flatten(self.stack())[0]]
         for part, whole, type in zip(lists, self.lists, self.types, strict=True):
             if type.type.shape != ():
@@ -409,7 +407,7 @@ class TensorList(ShownList):
             raise self._unsupported("lose a slice", "keep the others: out = out[k:].")
         is_list = self.KIND is list
         text = f"{'list assignment' if is_list else 'deque'} index out of range"
-        self._check(lambda: self._is_outside(index), IndexError, text)
+        self.check(lambda: self._is_outside(index), IndexError, text)
         self._remove_at(index, "lose an item that is not its last")
 
     def __add__(self, other: Any) -> Any:

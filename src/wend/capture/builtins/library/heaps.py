@@ -9,6 +9,7 @@ from typing import Any
 from wend.base import trees
 from wend.base.context_values import scoped
 from wend.capture.builtins.builtins import sorted_of, stack_if_list
+from wend.capture.builtins.grown_lists import has_parts, sorted_list
 from wend.capture.builtins.library.heap_functions import CAPTURED, refill
 from wend.capture.stage.item_comparisons import holds_staged
 from wend.capture.state import operands
@@ -67,8 +68,10 @@ def _extremes(original: Call, *, reverse: bool) -> Call:
     """Return `heapq.nlargest` or `nsmallest`, which are the first items in sorted order."""
 
     def run(n: Any, iterable: Any, key: Call | None = None) -> Any:
-        items: Any = stack_if_list(iterable)
-        items = items if isinstance(items, (Staged, list, tuple)) else [*items]
+        items: Any = iterable if has_parts(iterable) else stack_if_list(iterable)
+        items = items if isinstance(items, (Staged, TensorList, list, tuple)) else [*items]
+        if has_parts(items):
+            return sorted_list(items, key, reverse=reverse)[: max(n, 0)]
         if not _is_traced(items) and (key is None or not any(map(_is_traced, map(key, items)))):
             return original(n, items, key)
         return sorted_of(items, key=key, reverse=reverse)[: max(n, 0)]
