@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import MISSING
+from wend.base.errors import UnsupportedError, explain
 from wend.base.instances import stored_attribute
-from wend.base.refusals import is_refusal
+from wend.base.refusals import is_refusal, refusal
+from wend.base.source import at, user_source
 from wend.capture.builtins.attributes import has_staged_attribute, staged_attribute
 from wend.capture.builtins.namespaces import has_namespace
 from wend.capture.conversion import captured
@@ -307,7 +309,15 @@ class _Target:
 def set_attribute(value: Any, owner: Any, name: str) -> None:
     """Run `owner.name = value`, with `value` evaluated first."""
     note_attribute_write(lambda: owner, name, f"{type(owner).__name__}.{name}")
-    setattr(attribute_target(owner, name), name, value)
+    target = attribute_target(owner, name)
+    try:
+        setattr(target, name, value)
+    except TypeError as error:
+        if target is not owner or isinstance(owner, type) or not isinstance(value, Staged):
+            raise
+        what = f"`{type(owner).__name__}.{name}`{at(user_source())} takes numbers of Python only."
+        cure = "set it before the call; or do what depends on it in wend.py_function(…)."
+        raise refusal(UnsupportedError(explain(what, cure=cure))) from error
 
 
 def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], Any]) -> None:
