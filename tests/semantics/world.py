@@ -124,8 +124,9 @@ def _unchanged(fun: Any) -> Any:
 def _difference(
     program: Program, way: str, expected: Sequence[Any], compiled: Decorator | None
 ) -> Difference | None:
-    found = run(program, way, compiled)
-    for step, outcome, wanted in zip(program.steps, found, expected, strict=False):
+    # All steps are run, also after a difference: the last ones may put back what others changed
+    found = list(run(program, way, compiled))
+    for step, outcome, wanted in zip(program.steps, found, expected, strict=True):
         kind, value = outcome[0]
         if kind == "refused":
             return Difference("refused", way, step, str(wanted[0]), value)

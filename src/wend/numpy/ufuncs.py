@@ -43,6 +43,8 @@ def make_ufunc(
     def function(*xs: Any, **options: Any) -> Any:
         if any_staged(xs):
             xs = tuple(read_all(xs))
+        if any(map(has_own_ufuncs, xs)):
+            return original(*xs, **options)
         if not any_staged(xs) and not (options and any_staged(options.values())):
             return original(*xs, **options)
         if options or len(xs) != original.nin:
@@ -66,6 +68,13 @@ def make_ufunc(
     )
     STAGED[original] = function
     return function
+
+
+def has_own_ufuncs(x: Any) -> bool:
+    """Return whether NumPy asks the class of an operand for what a ufunc gives (NEP 13)."""
+    return not isinstance(x, (Staged, np.ndarray, np.generic)) and hasattr(
+        type(x), "__array_ufunc__"
+    )
 
 
 _OPTIONS = {"out", "where", "dtype", "casting", "order", "subok"}

@@ -130,14 +130,16 @@ class Attribute(Location):
         return evaluate(lambda: kind.__getattribute__(self.owner, self.name))
 
     def write(self, value: Any) -> None:
-        is_class = isinstance(self.owner, (type, ModuleType))
-        has_own_setter = is_class or not _has_hook(type(self.owner), "__setattr__")
+        if self.read() is value:
+            return
+        # Bypass a `__setattr__` of the user's, or of an `Enum`, which has run already.
+        kind: Any = type(self.owner)
+        if _has_hook(kind, "__setattr__"):
+            kind = type if issubclass(kind, type) else object
         if value is UNBOUND:
-            if self.read() is not UNBOUND:
-                (delattr if has_own_setter else object.__delattr__)(self.owner, self.name)
+            kind.__delattr__(self.owner, self.name)
         else:
-            # Bypass a `__setattr__` of the user's, which has run already.
-            (setattr if has_own_setter else object.__setattr__)(self.owner, self.name, value)
+            kind.__setattr__(self.owner, self.name, value)
 
     def is_reached(self, objects: Mapping[int, Any]) -> bool:
         return id(self.owner) in objects

@@ -23,7 +23,7 @@ from wend.trace.arrays.tracer import Tracer
 _Operator = Callable[[Any, Any], Any]
 
 # By the names of their nodes in `ast`: the method's name, the symbol and what it does
-_BINARY: dict[str, tuple[str, str, _Operator]] = {
+BINARY: dict[str, tuple[str, str, _Operator]] = {
     "Add": ("add", "+", operator.add),
     "Sub": ("sub", "-", operator.sub),
     "Mult": ("mul", "*", operator.mul),
@@ -39,18 +39,18 @@ _BINARY: dict[str, tuple[str, str, _Operator]] = {
     "RShift": ("rshift", ">>", operator.rshift),
 }
 _IN_PLACE: dict[str, _Operator] = {
-    name: getattr(operator, f"i{method}") for name, (method, _, _) in _BINARY.items()
+    name: getattr(operator, f"i{method}") for name, (method, _, _) in BINARY.items()
 }
 _IN_PLACE["Mod"] = lambda left, right: (remainder if isinstance(left, str) else operator.imod)(
     left, right
 )
-_UNARY: dict[str, tuple[str, Callable[[Any], Any]]] = {
+UNARY: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "USub": ("__neg__", operator.neg),
     "UAdd": ("__pos__", operator.pos),
     "Invert": ("__invert__", operator.invert),
 }
 # The method, the one that is asked of the right operand, and the symbol
-_COMPARISONS: dict[str, tuple[str, str, str, _Operator]] = {
+COMPARISONS: dict[str, tuple[str, str, str, _Operator]] = {
     "Lt": ("__lt__", "__gt__", "<", operator.lt),
     "LtE": ("__le__", "__ge__", "<=", operator.le),
     "Gt": ("__gt__", "__lt__", ">", operator.gt),
@@ -58,7 +58,7 @@ _COMPARISONS: dict[str, tuple[str, str, str, _Operator]] = {
     "Eq": ("__eq__", "__eq__", "==", operator.eq),
     "NotEq": ("__ne__", "__ne__", "!=", operator.ne),
 }
-_ORDERS = frozenset({"Lt", "LtE", "Gt", "GtE"})
+ORDERS = frozenset({"Lt", "LtE", "Gt", "GtE"})
 _SEQUENCES = (str, bytes, bytearray, list, tuple)
 HEAP_TYPE = 1 << 9  # `Py_TPFLAGS_HEAPTYPE`: made by a `class` statement, or dynamically
 _MISSING = object()
@@ -78,16 +78,16 @@ numbers: Callable[[Any, str, Any], tuple[Any, Any]] = lambda left, symbol, right
 def binary(name: str, left: Any, right: Any) -> Any:
     """Return `left + right`, or what another binary operator gives."""
     if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
-        return _BINARY[name][2](*numbers(left, _BINARY[name][1], right))
+        return BINARY[name][2](*numbers(left, BINARY[name][1], right))
     return _binary(left, name, right, "")
 
 
 def in_place(name: str, left: Any, right: Any) -> Any:
     """Return what `left += right`, or another in-place operator, assigns to `left`."""
     if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
-        return _IN_PLACE[name](*numbers(left, _BINARY[name][1].split()[0] + "=", right))
+        return _IN_PLACE[name](*numbers(left, BINARY[name][1].split()[0] + "=", right))
     if not _is_joined(left, name):  # Python asks a list last
-        result = ask(left, f"__i{_BINARY[name][0]}__", right)
+        result = ask(left, f"__i{BINARY[name][0]}__", right)
         if result is not NotImplemented:
             return result
     return _binary(left, name, right, "=")
@@ -95,7 +95,7 @@ def in_place(name: str, left: Any, right: Any) -> Any:
 
 def unary(name: str, x: Any) -> Any:
     """Return `-x`, or what another unary operator gives."""
-    method, operate = _UNARY[name]
+    method, operate = UNARY[name]
     if type(x) in _PLAIN_KINDS or not defines(x, method):
         return operate(x)
     return ask(x, method)
@@ -127,7 +127,7 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
 
 def compared(name: str, left: Any, right: Any) -> Any:
     """Return `left < right`, or another comparison by the methods of the operands."""
-    method, reflected, symbol, operate = _COMPARISONS[name]
+    method, reflected, symbol, operate = COMPARISONS[name]
     if _PLAIN_KINDS.issuperset((type(left), type(right))) or not any_users(left, right):
         if name in ("Eq", "NotEq") and compare_by_identity(left, right):
             return operate(is_same_object(left, right, f"`{symbol}`"), True)
@@ -147,19 +147,19 @@ def compared(name: str, left: Any, right: Any) -> Any:
 
 def compared_numbers(left: Any, name: str, right: Any) -> tuple[Any, Any]:
     """Return the operands of a comparison; of an order those that are None in some runs checked."""
-    return numbers(left, _COMPARISONS[name][2], right) if name in _ORDERS else (left, right)
+    return numbers(left, COMPARISONS[name][2], right) if name in ORDERS else (left, right)
 
 
 # By the names of their nodes in `ast`: what captured code calls
 RUNTIME_FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: functools.partial(function, name)
-    for function, names in ((binary, _BINARY), (unary, _UNARY), (compared, _COMPARISONS))
+    for function, names in ((binary, BINARY), (unary, UNARY), (compared, COMPARISONS))
     for name in names
 }
 
 
 def _binary(left: Any, name: str, right: Any, suffix: str) -> Any:
-    method, symbol, _ = _BINARY[name]
+    method, symbol, _ = BINARY[name]
     kind, other_kind = type(left), type(right)
     plain, reflected = f"__{method}__", f"__r{method}__"
     is_overridden = _method(other_kind, reflected) is not _method(kind, reflected)
@@ -179,7 +179,7 @@ def _binary(left: Any, name: str, right: Any, suffix: str) -> Any:
         if name == "Mult" and not hasattr(other_kind, "__index__"):
             raise TypeError(f"can't multiply sequence by non-int of type {_name_of_class(right)!r}")
         right = position(right) if name == "Mult" else right
-        return (_IN_PLACE[name] if suffix else _BINARY[name][2])(left, right)
+        return (_IN_PLACE[name] if suffix else BINARY[name][2])(left, right)
     symbol = symbol.split()[0] + "=" if suffix else symbol
     kinds = f"{_name_of_class(left)!r} and {_name_of_class(right)!r}"
     raise TypeError(f"unsupported operand type(s) for {symbol}: {kinds}")

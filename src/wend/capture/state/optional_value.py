@@ -19,6 +19,7 @@ from wend.base.instances import is_replaceable
 from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.locations import UNBOUND
+from wend.capture.state import operands
 from wend.capture.state.paths import decided_truth, ends_without_path, may_decide
 from wend.eager import raising
 from wend.eager.dispatch import Staged
@@ -176,24 +177,6 @@ class OptionalValue(Staged):
     def __setitem__(self, key: Any, value: Any) -> None:
         self._checked("'NoneType' object does not support item assignment")[key] = value
 
-    __add__, __radd__ = _binary("+", operator.add)
-    __sub__, __rsub__ = _binary("-", operator.sub)
-    __mul__, __rmul__ = _binary("*", operator.mul)
-    __truediv__, __rtruediv__ = _binary("/", operator.truediv)
-    __floordiv__, __rfloordiv__ = _binary("//", operator.floordiv)
-    __mod__, __rmod__ = _binary("%", operator.mod)
-    __divmod__, __rdivmod__ = _binary("divmod()", divmod)
-    __lshift__, __rlshift__ = _binary("<<", operator.lshift)
-    __rshift__, __rrshift__ = _binary(">>", operator.rshift)
-    __pow__, __rpow__ = _binary("** or pow()", operator.pow)
-    __matmul__, __rmatmul__ = _binary("@", operator.matmul)
-    __and__, __rand__ = _binary("&", operator.and_)
-    __or__, __ror__ = _binary("|", operator.or_)
-    __xor__, __rxor__ = _binary("^", operator.xor)
-    __lt__, _ = _binary("<", operator.lt)
-    __le__, _ = _binary("<=", operator.le)
-    __gt__, _ = _binary(">", operator.gt)
-    __ge__, _ = _binary(">=", operator.ge)
     __neg__ = _of_value(operator.neg, "bad operand type for unary -: {}")
     __pos__ = _of_value(operator.pos, "bad operand type for unary +: {}")
     __abs__ = _of_value(operator.abs, "bad operand type for abs(): {}")
@@ -212,7 +195,14 @@ class OptionalValue(Staged):
         return _as_bool(ew.logical_not(self.equals(other)))
 
 
-_ORDERS = frozenset({"<", "<=", ">", ">="})
+_BINARY = *operands.BINARY.values(), ("divmod", "divmod()", divmod)
+for _method, _symbol, _operate in _BINARY:
+    _forward, _reflected = _binary(_symbol, _operate)
+    setattr(OptionalValue, f"__{_method}__", _forward)
+    setattr(OptionalValue, f"__r{_method}__", _reflected)
+_ORDERS = {operands.COMPARISONS[name][2]: operands.COMPARISONS[name] for name in operands.ORDERS}
+for _symbol, (_method, _, _, _operate) in _ORDERS.items():
+    setattr(OptionalValue, _method, _binary(_symbol, _operate)[0])
 
 
 def _name_of_class(x: Any) -> str:

@@ -20,6 +20,8 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from wend.base.handling.handlers import note_entered, note_left
 from wend.base.source import user_frame
 from wend.capture.state import operands
@@ -200,7 +202,33 @@ def caller_with_proxies(fun: Any) -> Callable[..., Any] | None:
 
     None if it calls none of their methods, or may keep them.
     """
-    return _CALLED_WITH.get(fun) if type(fun) in (type, types.BuiltinFunctionType) else None
+    found = _CALLED_WITH.get(fun) if type(fun) in (type, types.BuiltinFunctionType) else None
+    return _call_with_arrays if found is None and _takes_arrays(fun) else found
+
+
+def _takes_arrays(fun: Any) -> bool:
+    module = getattr(fun, "__module__", None)
+    is_numpy = isinstance(module, str) and module.startswith(("numpy", "wend.numpy"))
+    return isinstance(fun, np.ufunc) or (is_numpy and not isinstance(fun, type))
+
+
+def _call_with_arrays(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function of arrays."""
+    return callee(*map(_array_of, args), **{name: _array_of(x) for name, x in kwargs.items()})
+
+
+def _array_of(x: Any) -> Any:
+    """Return the array that a user's object is taken for; other values unchanged."""
+    if type(x) in (list, tuple):
+        arrays = [_array_of(item) for item in x]
+        return x if all(map(operator.is_, arrays, x)) else type(x)(arrays)
+    if not operands.any_users(x) or not operands.defines(x, "__array__"):
+        return x
+    if hasattr(type(x), "__array_function__") or hasattr(type(x), "__array_ufunc__"):
+        return x
+    array = operands.ask(x, "__array__")
+    is_array = isinstance(array, np.ndarray)
+    return array if is_array or isinstance(array, Staged) else x
 
 
 def _call(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
+from wend.base.errors import StructureError, explain
 from wend.base.keys import is_equal
+from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import (
     NestedContainers,
@@ -379,6 +381,7 @@ class Discovery:
         self.reached: Mapping[int, Any] = {}  # objects that exist before the trace, by id
         self.seen: dict[Hashable, Location] = {}  # keeps the objects, so that no id is reused
         self.arrays: dict[Hashable, tuple[Location, Any]] = {}  # with their value before `undo`
+        self.confirmed: set[Hashable] = set()
         self.may_retrace = True
 
     def undo(self, log: WriteLog) -> list[Location]:
@@ -410,6 +413,9 @@ class Discovery:
         for location in confirmed:
             if isinstance(location, ArrayElements):
                 raise promotion_error(location.array)
+            if location.key in self.confirmed:
+                raise _reached_again(location)
+            self.confirmed.add(location.key)
         for location in unconfirmed:
             self.seen[location.key] = location
         self.state.extend(confirmed)
@@ -425,6 +431,17 @@ class Discovery:
         if location.key in self.arrays:
             array, new = self.arrays[location.key]
             array.write(new)
+
+
+def _reached_again(location: Location) -> StructureError:
+    """Return the refusal of an object that the body reaches where the state cannot replace it."""
+    return StructureError(
+        explain(
+            f"`{location.label}` is changed{at(user_source())} in a loop or branch that is "
+            "recorded, which reaches it by the default of a parameter.",
+            cure="pass it as an argument, or make it in the function.",
+        )
+    )
 
 
 def _is_of_key(location: Location) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from wend.base.errors import explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
+from wend.numpy.ufuncs import has_own_ufuncs
 
 SEQUENCES = (list, tuple, range)  # NumPy makes arrays of them
 _PRIORITY = -1_000_000.0  # of what has no `__array_priority__` of its own, and of NumPy's scalars
@@ -28,6 +29,11 @@ def check_number(x: Any, other: Any) -> None:
                 )
             )
         )
+
+
+def asks_ufuncs(other: Any) -> bool:
+    """Return whether operators of arrays ask an object's own ufuncs (NEP 13)."""
+    return has_own_ufuncs(other) and type(other).__array_ufunc__ is not None
 
 
 def check_object(x: Any, other: Any, name: str | None) -> None:

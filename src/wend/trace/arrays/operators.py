@@ -25,6 +25,7 @@ from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.foreign_operands import (
     SEQUENCES,
+    asks_ufuncs,
     check_number,
     check_object,
     has_own_equality,
@@ -34,7 +35,10 @@ from wend.trace.arrays.view_link import ViewLink
 
 
 def _is_scalar(x: Any) -> bool:
-    return type(x) in PYTHON_SCALARS or (isinstance(x, Operators) and x.weak)
+    """Return whether an operand is a Python number, also one of a subclass, as of an `IntEnum`."""
+    if isinstance(x, Operators):
+        return x.weak
+    return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
 
 
 def _binary(
@@ -74,6 +78,8 @@ def _binary(
             return run(self, _list_as_array(other))
         check_number(self, other)
         if not self.weak:
+            if asks_ufuncs(other):
+                return _UFUNCS[function](self, other)
             check_object(self, other, reflected_name)
             is_equality = function in _EQUALITIES and not has_own_equality(other)
             if is_equality and class_of(self) is np.ndarray:  # no element equals it
@@ -90,6 +96,8 @@ def _binary(
             return run(_list_as_array(other), self)
         check_number(self, other)
         if not self.weak:
+            if asks_ufuncs(other):
+                return _UFUNCS[function](other, self)
             check_object(self, other, None)
         return NotImplemented
 
@@ -120,6 +128,29 @@ _REFLECTED = {
 }
 
 
+# What an array asks an object for that has ufuncs of its own
+_UFUNCS: dict[Callable[..., Any], np.ufunc] = {
+    ew.add: np.add,
+    ew.subtract: np.subtract,
+    ew.multiply: np.multiply,
+    ew.divide: np.true_divide,
+    ew.floor_divide: np.floor_divide,
+    ew.remainder: np.remainder,
+    numbers.divmod: np.divmod,
+    ew.operator_power: np.power,
+    ew.bitwise_and: np.bitwise_and,
+    ew.bitwise_or: np.bitwise_or,
+    ew.bitwise_xor: np.bitwise_xor,
+    ew.left_shift: np.left_shift,
+    ew.right_shift: np.right_shift,
+    contracting.matmul: np.matmul,
+    ew.less: np.less,
+    ew.less_equal: np.less_equal,
+    ew.greater: np.greater,
+    ew.greater_equal: np.greater_equal,
+    ew.equal: np.equal,
+    ew.not_equal: np.not_equal,
+}
 _EQUALITIES = (ew.equal, ew.not_equal)
 
 
@@ -197,6 +228,8 @@ def _in_place(function: Callable[..., Any]) -> Any:
         if not is_changeable(self):
             return NotImplemented
         self.check_writeable("output array")
+        if asks_ufuncs(other):
+            return _UFUNCS[function](self, other, out=self)
         if not _is_operand(other):
             return NotImplemented
         return _put(self, function(self, _list_as_array(other)))
@@ -211,6 +244,9 @@ def _matmul_in_place(x: Any, y: Any) -> Any:
             "second at least two dimensions."
         )
     return contracting.matmul(x, y)
+
+
+_UFUNCS[_matmul_in_place] = np.matmul
 
 
 def is_changeable(x: Any) -> bool:

@@ -30,6 +30,7 @@ from wend.numpy import (
 )
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
+from wend.numpy.ufuncs import has_own_ufuncs
 from wend.numpy.unknown import unknown
 from wend.ops import shaping as shaping_ops
 from wend.trace.arrays.attributes import (
@@ -315,8 +316,8 @@ class Tracer(Operators, Methods, InPlaceMethods):
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if any(map(overrides_ufuncs, options.get("out") or ())):
-            return NotImplemented  # that array's type decides
+        if any(map(has_own_ufuncs, inputs)) or any(map(overrides_ufuncs, options.get("out") or ())):
+            return NotImplemented  # the type of the other decides
         return ufunc_methods.run(ufunc, method, *inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
