@@ -132,9 +132,8 @@ class Attribute(Location):
     def write(self, value: Any) -> None:
         if self.read() is value:
             return
-        # Bypass a `__setattr__` of the user's, or of an `Enum`, which has run already.
         kind: Any = type(self.owner)
-        if _has_hook(kind, "__setattr__"):
+        if _has_hook(kind, "__setattr__"):  # the user's, or of an `Enum`: it has run already
             kind = type if issubclass(kind, type) else object
         if value is UNBOUND:
             kind.__delattr__(self.owner, self.name)

@@ -202,8 +202,9 @@ def caller_with_proxies(fun: Any) -> Callable[..., Any] | None:
 
     None if it calls none of their methods, or may keep them.
     """
-    found = _CALLED_WITH.get(fun) if type(fun) in (type, types.BuiltinFunctionType) else None
-    return _call_with_arrays if found is None and _takes_arrays(fun) else found
+    if type(fun) in (type, types.BuiltinFunctionType) and fun in _CALLED_WITH:
+        return _CALLED_WITH[fun]
+    return _call_with_arrays if _takes_arrays(fun) else None
 
 
 def _takes_arrays(fun: Any) -> bool:
@@ -214,19 +215,25 @@ def _takes_arrays(fun: Any) -> bool:
 
 def _call_with_arrays(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function of arrays."""
-    return callee(*map(_array_of, args), **{name: _array_of(x) for name, x in kwargs.items()})
+    dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None) if fun in _OF_DTYPE else None
+    asked = () if dtype is None else (np.dtype(dtype),)
+    arrays = [_array_of(x, *asked) for x in args]
+    return callee(*arrays, **{name: _array_of(x) for name, x in kwargs.items()})
 
 
-def _array_of(x: Any) -> Any:
+_OF_DTYPE = (np.array, np.asarray, np.asanyarray)  # which tell it to `__array__`
+
+
+def _array_of(x: Any, *dtype: Any) -> Any:
     """Return the array that a user's object is taken for; other values unchanged."""
     if type(x) in (list, tuple):
-        arrays = [_array_of(item) for item in x]
+        arrays = [_array_of(item, *dtype) for item in x]
         return x if all(map(operator.is_, arrays, x)) else type(x)(arrays)
     if not operands.any_users(x) or not operands.defines(x, "__array__"):
         return x
     if hasattr(type(x), "__array_function__") or hasattr(type(x), "__array_ufunc__"):
         return x
-    array = operands.ask(x, "__array__")
+    array = operands.ask(x, "__array__", *dtype)
     is_array = isinstance(array, np.ndarray)
     return array if is_array or isinstance(array, Staged) else x
 
