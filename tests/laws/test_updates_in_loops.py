@@ -314,6 +314,55 @@ def complex_slices(x):
     return (y * y.conj()).real.sum()
 
 
+@program
+def cuts_in_both_branches(x):
+    y = x * 1.0
+    for i in range(1, x.shape[0]):
+        if x[i] > 0:
+            y[i - 1 : i + 1] += x[i] * y[i - 1 : i + 1]
+        else:
+            y[i - 1 : i + 1] *= y[i - 1 : i + 1]
+    return (y * y).sum()
+
+
+@program
+def cuts_read_in_a_nested_branch(x):
+    y, total = x * 1.0, 0.0
+    for i in range(1, x.shape[0]):
+        if x[i] > -0.5:
+            if x[i] > 0:
+                total += (y[i - 1 : i + 1] * y[i - 1 : i + 1]).sum()
+        y[i] = x[i] * np.sin(total)
+    return total
+
+
+@wend.function
+def squares(z, i):
+    return (z[i - 1 : i + 1] * z[i - 1 : i + 1]).sum()
+
+
+@program
+def cuts_read_by_a_traced_function(x):
+    y, total = x * 1.0, 0.0
+    for i in range(1, x.shape[0]):
+        total += squares(y, i)
+        y[i] = x[i] * np.sin(total)
+    return total
+
+
+@program
+def cuts_before_a_break(x):
+    y, i = x * 1.0, 1
+    while True:
+        if x[i] > 0:
+            y[i - 1 : i + 1] *= y[i - 1 : i + 1]
+        i += 1
+        if i >= x.shape[0]:
+            break
+        y[i] *= x[i]
+    return y.sum()
+
+
 # An element of a matrix of n rows, each of which NumPy reads without touching the others
 READS: dict[str, Callable] = {
     "element": lambda m, i: m[i, 1],
@@ -394,6 +443,9 @@ VIEWS: dict[str, Callable] = {
     "reverse": lambda y: y[::-1, 1],
     "column": lambda y: y[:, 1],
     "view_of_a_view": lambda y: y[::-1].T[1:],
+    "tail": lambda y: y[1:, 1],
+    "every_other": lambda y: y[::2, 1],
+    "new_axis": lambda y: y[None, :, 1],
 }
 
 
@@ -419,12 +471,36 @@ def _row(z, i, value):
     z[i - 1] *= row[0]
 
 
-STORES = {"set": _set, "cut": _cut, "swap": _swap, "row": _row}
+def _within_a_handler(z, i, value):
+    try:
+        z[i + 1] = value
+    except IndexError:
+        z[0] = value
+
+
+def _conditional(z, i, value):
+    if value > 0:
+        z[i] += value
+
+
+def _by_a_traced_function(z, i, value):
+    write_traced(z, i, value)
+
+
+STORES = {
+    "set": _set,
+    "cut": _cut,
+    "swap": _swap,
+    "row": _row,
+    "handler": _within_a_handler,
+    "conditional": _conditional,
+    "call": _by_a_traced_function,
+}
 
 
 def _storing(view, store):
     def fun(x):
-        y = np.ones((x.shape[0] + 1, 3))
+        y = np.ones((2 * x.shape[0] + 1, 3))
         z = view(y)
         for i in range(2, x.shape[0]):
             store(z, i, x[i] * x[i])
@@ -437,6 +513,8 @@ FROM_OUTSIDE = {
     **{f"set_{name}": _storing(view, _set) for name, view in VIEWS.items()},
     **{f"{name}_reverse": _storing(VIEWS["reverse"], store) for name, store in STORES.items()},
     **{f"{name}_column": _storing(VIEWS["column"], store) for name, store in STORES.items()},
+    "cut_every_other": _storing(VIEWS["every_other"], _cut),
+    "add_new_axis": _storing(VIEWS["new_axis"], _add),
     "add_transpose": _storing(VIEWS["transpose"], _add),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import subprocess
 import sys
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wend
 import wend.numpy as wnp
 from tests.helpers import arrays
 from tests.helpers.array_cases import SAMPLES
@@ -125,3 +127,22 @@ def test_numpy_itself_knows_what_is_public() -> None:
 def test_scipy_is_not_imported_with_wend() -> None:
     code = "import sys, wend; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+SHAPES = [(), (0,), (1,), (3,), (4,), (2, 3), (1, 3), (0, 3), (3, 1)]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv])
+def test_arrays_whose_shapes_only_the_run_knows_may_differ(compare: Any, backend: str) -> None:
+    traced: dict[tuple[int, int], Any] = {}
+    for shape, other in itertools.product(SHAPES, SHAPES):
+        ranks = len(shape), len(other)
+        if ranks not in traced:
+            spec = [wend.TensorSpec((None,) * rank, float) for rank in ranks]
+            traced[ranks] = wend.function(compare, input_signature=spec, backend=backend)
+        x, y = np.ones(shape), np.ones(other)
+        assert traced[ranks](x, y) == compare(x, y), (shape, other)
+        if y.size:
+            y.flat[-1] = 2.0
+            assert traced[ranks](x, y) == compare(x, y), (shape, other)

@@ -134,3 +134,11 @@ def test_of_an_array(name: str, dtype: np.dtype, backend: str) -> None:
     with wend.config(backend=backend):
         for k in limits(dtype, name):
             check(ARRAYS[name], compiled, np.array([1, k], dtype), f"{name} {k!r}")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_slices_beside_a_position_have_sizes_of_their_own(backend: str) -> None:
+    spec = [wend.TensorSpec((None, None, None), float), wend.TensorSpec((), np.int64)]
+    fun = wend.function(lambda x, i: x[1:, i, 2:], input_signature=spec, backend=backend)
+    x = np.arange(90.0).reshape(5, 2, 9)
+    np.testing.assert_array_equal(fun(x, np.int64(1)), x[1:, 1, 2:])

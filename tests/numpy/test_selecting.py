@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,33 @@ def test_digitize(x: np.ndarray, right: bool, bins: Any) -> None:
 def test_digitize_with_traced_bins(bins: Any, right: bool) -> None:
     x = np.array([-1.0, 0, 1, 1.5, 3, 7, np.nan])
     check(lambda m, x, bins: m.digitize(x, bins, right), x, np.array(bins, float))
+
+
+def positions(digitize: Any, x: np.ndarray, bins: np.ndarray) -> Any:
+    """The positions that `digitize` finds, or the text of the error."""
+    try:
+        return digitize(x, bins)
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    "options", [{"backend": "numpy"}, {"backend": "native"}, {"eager": True}], ids=str
+)
+def test_the_first_step_of_bins_decides_their_direction(options: Any) -> None:
+    x = np.array([-1.0, 0, 0.5, 1, 3, np.nan])
+    spec = [wend.TensorSpec(x.shape, float), wend.TensorSpec((None,), float)]
+    digitize = wend.function(np.digitize, input_signature=spec)
+    for count in range(5):
+        for bins in map(np.array, itertools.product([0.0, 1.0, 2.0, np.nan], repeat=count)):
+            expected = positions(np.digitize, x, bins)
+            with wend.config(**options):
+                found = positions(digitize, x, bins)
+            orders = bins, bins[::-1]
+            is_sorted = any(np.array_equal(np.sort(b), b, equal_nan=True) for b in orders)
+            # NaN between numbers is no order: what a search finds is unspecified.
+            if is_sorted or isinstance(expected, str) or isinstance(found, str):
+                np.testing.assert_equal(found, expected, err_msg=str(bins))
 
 
 @few

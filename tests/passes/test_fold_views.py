@@ -14,12 +14,13 @@ from tests.helpers.differences import central_differences
 from tests.helpers.graphs import traced
 from tests.passes.test_trim_loops import function
 from wend.autodiff.vjp import joint
-from wend.base.errors import AliasError, ShapeError
+from wend.base.errors import AliasError, ShapeError, StagedRaiseError
 from wend.ir.types import TensorType
 from wend.ops.control import while_
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 BACKENDS = "numpy", "native"
+REFUSALS = AliasError, ShapeError, StagedRaiseError
 SHAPES = [(6,), (4, 3), (3, 4), (2, 3, 2), (1, 5), (5, 1)]
 
 # Views of an array of any of these shapes; None: it has none such
@@ -108,17 +109,50 @@ def swap(v: Any, k: Any, value: Any) -> None:
     v[[k, 0]] = v[[0, k]] * value
 
 
+def set_every_other(v: Any, k: Any, value: Any) -> None:
+    v[k, ..., ::2] = value * v[k, ..., ::2]
+
+
+def add_to_rest(v: Any, k: Any, value: Any) -> None:
+    v[..., k:][..., ::-1] += value
+
+
 WRITES = [
     *(set_cut, add_to_cut, set_last_axis, cut_last_axis, add_to_row, write_to_row, swap),
+    *(set_every_other, add_to_rest),
 ]
 
 
-def write_to_view_program(names: list[str], write: Any, trips: int) -> Any:
+# Where a trip writes
+def always(write: Any, v: Any, k: Any, value: Any) -> None:
+    write(v, k, value)
+
+
+def in_a_branch(write: Any, v: Any, k: Any, value: Any) -> None:
+    if value > 0.9:
+        write(v, k, value)
+
+
+def in_a_handler(write: Any, v: Any, k: Any, value: Any) -> None:
+    try:
+        write(v, k, value)
+    except IndexError:
+        v[0] = value
+
+
+def in_a_function(write: Any, v: Any, k: Any, value: Any) -> None:
+    wend.function(write)(v, k, value)
+
+
+WAYS = [always, in_a_branch, in_a_handler, in_a_function]
+
+
+def write_to_view_program(names: list[str], write: Any, way: Any, trips: int) -> Any:
     def f(x: Any, weights: Any) -> Any:
         y = x * 2.0
         v = view_of(y, names)
         for k in range(trips):
-            write(v, k, weights[k])
+            way(write, v, k, weights[k])
         return (y * np.arange(1.0, y.size + 1.0).reshape(y.shape)).sum()
 
     return f
@@ -128,7 +162,7 @@ def outcome(fun: Any, *args: Any) -> Any:
     try:
         return fun(*args)
     except (IndexError, ValueError) as error:
-        if isinstance(error, (AliasError, ShapeError)):
+        if isinstance(error, REFUSALS):
             raise
         return f"{type(error).__name__}: {error}"
 
@@ -144,8 +178,8 @@ def check(program: Any, shape: tuple[int, ...], trips: int, *, is_known: bool = 
             try:
                 f = wend.function(program, input_signature=signature)
                 found = outcome(f, x, weights)
-            except (AliasError, ShapeError):
-                return  # a shape for which NumPy may have to copy, or one that must be known
+            except REFUSALS:
+                return  # NumPy may have to copy, a shape must be known, a branch would fail always
             if isinstance(expected, str):
                 assert found == expected
                 continue
@@ -178,16 +212,17 @@ def test_as_numpy(
     names=CHAINS,
     shape=st.sampled_from(SHAPES),
     write=st.sampled_from(WRITES),
+    way=st.sampled_from(WAYS),
     trips=st.integers(0, 5),
     is_known=st.booleans(),
 )
 @settings(max_examples=15, deadline=None)
 def test_writes_to_views_made_before(
-    names: list[str], shape: tuple[int, ...], write: Any, trips: int, is_known: bool
+    names: list[str], shape: tuple[int, ...], write: Any, way: Any, trips: int, is_known: bool
 ) -> None:
     x = np.zeros(shape)
     if np.shares_memory(view_of(x, names), x):
-        check(write_to_view_program(names, write, trips), shape, trips, is_known=is_known)
+        check(write_to_view_program(names, write, way, trips), shape, trips, is_known=is_known)
 
 
 @pytest.mark.parametrize("is_read", [True, False])

@@ -36,6 +36,29 @@ def test_a_read_through_a_shared_reference_comes_first() -> None:
     ) == ["reshape", "reduce_sum", "scatter_set"]
 
 
+def test_a_branch_that_only_reads_comes_first() -> None:
+    text = """graph f(%0: f64[4], %1: i64[], %2: f64[], %3: bool[]) {
+          %4: f64[4] = scatter_set(%0, %2, %1)
+          %5: RESULT = if(%3, %0, %1)
+            branch0(%6: f64[4], %7: i64[]) {
+              %8: f64[2,2] = reshape(%6) {shape=(2, 2)}
+              %9: f64[] = gather(%8, %7, %7)
+              return %9
+            }
+            branch1(%10: f64[4], %11: i64[]) {
+              %12: f64[] = gather(%10, %11)
+              %13: f64[4] = scatter_set(%10, %12, %11)
+              return %OF_BRANCH1
+            }
+          return %4, %5
+        }"""
+    reading = text.replace("OF_BRANCH1", "12").replace("RESULT", "f64[]")
+    reading = "\n".join(line for line in reading.splitlines() if "%13" not in line)
+    assert ordered(reading) == ["if", "scatter_set"]
+    writing = text.replace("OF_BRANCH1", "12").replace("RESULT", "f64[]")
+    assert ordered(writing) == ["scatter_set", "if"]
+
+
 def test_a_read_that_depends_on_the_update_stays_behind_it() -> None:
     assert ordered(
         """graph f(%0: f64[4], %1: i64[], %2: f64[]) {

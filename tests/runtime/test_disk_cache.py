@@ -8,12 +8,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import wend
 import wend.runtime.disk_cache as disk_cache_module
 from wend.runtime.disk_cache import MAGIC, DiskCache, digest, disk_cache
+from wend.runtime.private_folder import PrivateFolder
 
 
 @pytest.fixture
@@ -104,6 +106,8 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache: DiskCache) -> None
     cache.folder.chmod(0o777)
     assert cache.find(b"key") is None
     cache.keep(b"other", b"data")
+    assert (cache.entries(), cache.clear()) == ([], 0)
+    cache.folder.chmod(0o700)
     assert len(cache.entries()) == 1
 
 
@@ -188,7 +192,7 @@ def test_a_giant_costs_no_other_its_place(
 ) -> None:
     cache.keep(b"key", b"data")
     monkeypatch.setattr(disk_cache_module, "_rooms", {})  # as in another process
-    giant = cache.folder / "giant.code"
+    giant = cache.folder / f"{'0' * 40}.code"
     giant.touch()
     os.truncate(giant, 1 << 40)
     cache.keep(b"another", b"data")
@@ -200,12 +204,12 @@ def test_a_folder_of_many_files_is_not_listed_at_each_write(
     cache: DiskCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = []
-    entries = cache.entries
-    monkeypatch.setattr(cache, "entries", lambda: listed.append(0) or entries())
+    files = PrivateFolder.files
+    monkeypatch.setattr(PrivateFolder, "files", lambda self: listed.append(0) or files(self))
     for k in range(200):
         cache.keep(bytes([k]), b"data")
     assert len(listed) == 1
-    assert len(entries()) == 200
+    assert len(cache.entries()) == 200
 
 
 def test_writers_and_readers_do_not_meet(cache: DiskCache) -> None:
@@ -229,10 +233,40 @@ def test_writers_and_readers_do_not_meet(cache: DiskCache) -> None:
 def test_clearing_removes_all_but_what_is_not_the_caches(cache: DiskCache) -> None:
     cache.keep(b"one", b"1")
     cache.keep(b"two", b"2")
-    (cache.folder / "killed.7-0.part").write_bytes(b"of a process that was killed")
-    (cache.folder / "notes.txt").write_text("mine")
+    (cache.folder / f"{'0' * 40}.code.7-0.part").write_bytes(b"of a process that was killed")
+    for name in ("notes.txt", "notes.code", "notes.part"):
+        (cache.folder / name).write_text("mine")
     assert cache.clear() == 3
-    assert [path.name for path in cache.folder.iterdir()] == ["notes.txt"]
+    names = sorted(path.name for path in cache.folder.iterdir())
+    assert names == ["notes.code", "notes.part", "notes.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="renames folders that are open")
+@pytest.mark.parametrize("clears", [True, False])
+def test_nothing_is_removed_from_a_folder_that_takes_the_place_of_the_cache(
+    cache: DiskCache, monkeypatch: pytest.MonkeyPatch, clears: bool
+) -> None:
+    for k in range(3):
+        cache.keep(bytes([k]), bytes(1000))
+    name = cache.entries()[0].path.name
+    other = cache.folder.with_name("other")
+    other.mkdir()
+    (other / name).write_text("of the user")
+    files = PrivateFolder.files
+
+    def and_then_replaced(folder: PrivateFolder) -> Any:
+        yield from files(folder)
+        cache.folder.rename(cache.folder.with_name("moved"))
+        cache.folder.symlink_to(other)
+
+    monkeypatch.setattr(PrivateFolder, "files", and_then_replaced)
+    if clears:
+        assert cache.clear() == 3
+    else:
+        monkeypatch.setattr(disk_cache_module, "_rooms", {})
+        DiskCache(cache.folder, cap=1500).keep(b"key", bytes(1000))
+    assert (other / name).read_text() == "of the user"
+    assert len([*cache.folder.with_name("moved").iterdir()]) == (0 if clears else 1)
 
 
 def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,10 +297,11 @@ def test_a_user_without_a_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_is_no_file_is_no_entry_and_is_not_said_to_be_removed(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path)
     cache.keep(b"key", b"data")
-    (tmp_path / "folder.code").mkdir()
+    folder = tmp_path / f"{'0' * 40}.code"
+    folder.mkdir()
     assert len(cache.entries()) == 1
     assert cache.clear() == 1
-    assert (tmp_path / "folder.code").is_dir()
+    assert folder.is_dir()
 
 
 def test_what_cannot_be_removed_is_not_said_to_be(
@@ -275,9 +310,9 @@ def test_what_cannot_be_removed_is_not_said_to_be(
     cache = DiskCache(tmp_path)
     cache.keep(b"key", b"data")
 
-    def refused(path: Path, missing_ok: bool = False) -> None:
-        raise PermissionError(path)
+    def refused(folder: PrivateFolder, name: str) -> None:
+        raise PermissionError(name)
 
-    monkeypatch.setattr(Path, "unlink", refused)
+    monkeypatch.setattr(PrivateFolder, "remove", refused)
     assert cache.clear() == 0
     assert cache.find(b"key") == b"data"

@@ -7,7 +7,7 @@ whole carry is a copy, as the next trip overwrites it: n² bytes for n trips.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from wend.autodiff.residuals import estimated_bytes, estimated_size
 from wend.base.errors import NotDifferentiableError, explain
@@ -23,12 +23,31 @@ from wend.ops.loop_counters import trip_count
 
 def updates_of_carries(node: Node) -> list[Node]:
     """Return the nodes by which a trip changes arrays among the carries of a loop in place."""
-    return [update for _, update in _updated_carries(node)]
+    return [update for _, update in _updated_carries(WhileParts.of(node))]
 
 
-def _updated_carries(node: Node) -> list[tuple[Value, Node]]:
+def changed_carries(w: WhileParts) -> Set[Value]:
+    """Return what `after` takes and changes in place."""
+    return {source for source, _ in _updated_carries(w)}
+
+
+def changed_in_either(w: WhileParts) -> Set[Value]:
+    """Return what `before` takes, and it or `after` changes in place."""
+    changed, carries = changed_carries(w), set[Value]()
+    for value, param in zip(w.forwarded, w.after_forwarded, strict=True):
+        source, update = _origin(value)
+        if update is not None or param in changed:
+            carries.add(source)
+    return carries.intersection(w.before_carry)
+
+
+def origin(value: Value) -> Value:
+    """Return what a value is a changed version of, in every branch; itself where it is none."""
+    return _origin(value)[0]
+
+
+def _updated_carries(w: WhileParts) -> list[tuple[Value, Node]]:
     """Return what `after` takes and changes in place, each with a node that does."""
-    w = WhileParts.of(node)
     updated = []
     for value in w.next_carry:
         source, update = _origin(value)
@@ -87,7 +106,7 @@ def _operand_changed_in_loop(w: WhileParts, k: int) -> tuple[Value | None, Node 
 
 def copied_bytes(node: Node) -> float:
     """Return about how many bytes a copy of what a trip changes in place takes."""
-    return sum(estimated_bytes(source.type) for source, _ in _updated_carries(node))
+    return sum(estimated_bytes(source.type) for source, _ in _updated_carries(WhileParts.of(node)))
 
 
 def check_copies(
@@ -116,7 +135,8 @@ def check_copies(
 
 def _records_changed(node: Node, mined: Node) -> bool:
     """Return whether the loop over segments records arrays that the original changes in place."""
-    positions = [WhileParts.of(node).after_forwarded.index(v) for v, _ in _updated_carries(node)]
+    w = WhileParts.of(node)
+    positions = [w.after_forwarded.index(value) for value in changed_carries(w)]
     w = WhileParts.of(mined)
     changed = {values[k] for values in (w.forwarded, w.after_forwarded) for k in positions}
     return any(push.operands[1] in changed for push in _pushes(mined))
@@ -133,7 +153,7 @@ def trips_of_copy(node: Node, state: Sequence[Value], keeping: Node) -> int:
     Returns:
         The number; 0 if nothing that is changed in place is in the state.
     """
-    changed = [source for source, _ in _updated_carries(node) if source in state]
+    changed = [source for source, _ in _updated_carries(WhileParts.of(node)) if source in state]
     copied = sum(estimated_bytes(source.type) for source in changed)
     return int(copied / (2.0 * max(bytes_a_trip(keeping), 1.0)))
 

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from wend.autodiff.activity import RegionActivity
 from wend.autodiff.backward import BackwardBuild, forward_reads
+from wend.autodiff.copied_carries import changed_carries, changed_in_either
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
@@ -97,7 +98,11 @@ def transpose_before(
 ) -> Transposed:
     """Map cotangents of what `before` forwards to those of the carry; sum those of invariants."""
     bwd = BackwardPass(
-        BackwardBuild("before"), Cotangents(), activity.regions[0], is_trial=is_trial
+        BackwardBuild("before"),
+        Cotangents(),
+        activity.regions[0],
+        is_trial=is_trial,
+        changing=changed_in_either(w),
     )
     sources = [w.forwarded[i] for i in nonzero.forwarded]
     receivers = [w.after_forwarded[i] for i in nonzero.forwarded]
@@ -116,7 +121,13 @@ def transpose_after(
     is_trial: bool = False,
 ) -> Transposed:
     """Map cotangents of the next carry to those of what `after` received; count one trip down."""
-    bwd = BackwardPass(BackwardBuild("after"), Cotangents(), activity.regions[1], is_trial=is_trial)
+    bwd = BackwardPass(
+        BackwardBuild("after"),
+        Cotangents(),
+        activity.regions[1],
+        is_trial=is_trial,
+        changing=changed_carries(w),
+    )
     sources = [w.next_carry[i] for i in nonzero.carry]
     receivers = [w.before_carry[i] for i in nonzero.carry]
     targets = [w.after_forwarded[i] for i in nonzero.forwarded]

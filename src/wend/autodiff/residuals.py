@@ -16,7 +16,7 @@ from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import backward_slice, operands_first
 from wend.ir.types import Dim, TensorType, Type
-from wend.ops import lists
+from wend.ops import lists, parts, shaping
 from wend.ops.shapes import size_of
 
 # The number of elements assumed for a size that is only known at run time.
@@ -29,6 +29,11 @@ _INFINITE_CAPACITY = float("inf")
 # A value of at most this many bytes is kept if its recomputation takes more than this many
 # operations: the predicate of a branch is one byte, but may take half the loop's body to recompute.
 _SCALAR_BYTES, _MAX_RECOMPUTED_OPS = 8, 8
+
+# What is cut out of an array at positions of the run is taken to be a share of it: a program that
+# cuts twice out of what it changes keeps both parts.
+_CUTS = (shaping.narrow, parts.take_part)
+_SHARE_OF_CUTS = 16
 
 
 def is_recomputable(value: Value) -> bool:
@@ -94,10 +99,13 @@ def _kept_bytes(value: Value) -> float:
     What is cut out of an array at positions of the run is smaller than the array: keeping the
     array would also force a copy wherever that is updated later.
     """
+    if _size(value.type) is not None or not isinstance(value.type, TensorType):
+        return estimated_bytes(value.type)
+    is_cut = value.node is not None and value.node.op in _CUTS
+    share = _SHARE_OF_CUTS if is_cut else 2
     wholes = [size for x in _operands(value) if (size := _size(x.type)) is not None and size > 1]
-    if wholes and _size(value.type) is None and isinstance(value.type, TensorType):
-        return min(estimated_bytes(value.type), value.type.dtype.itemsize * max(wholes) / 2)
-    return estimated_bytes(value.type)
+    elements = max(wholes, default=_ASSUMED_ELEMENTS if is_cut else share * _ASSUMED_ELEMENTS)
+    return min(estimated_bytes(value.type), value.type.dtype.itemsize * elements / share)
 
 
 def _size(type: Type) -> int | None:

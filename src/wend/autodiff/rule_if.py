@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from wend.autodiff.activity import branch_activity
 from wend.autodiff.backward import BackwardBuild, forward_reads, is_shape_read
+from wend.autodiff.copied_carries import origin
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.residuals import min_cut_residuals, rematerialize
 from wend.autodiff.transpose import BackwardPass, Transposer
@@ -94,7 +95,8 @@ def _pull_back_branches(
     nonzero_cts = {i: ct for i, ct in enumerate(cts) if isinstance(ct, Value)}
     seeds = {i: _seed_type(types[i], nonzero_cts[i]) for i in nonzero_cts}
     accumulated = _accumulated(bwd, operands)
-    adjoint = _adjoint_of(t, branches, flags, seeds, tuple(accumulated))
+    changing = tuple(j for j, x in enumerate(operands) if origin(x) in bwd.changing)
+    adjoint = _adjoint_of(t, branches, flags, seeds, tuple(accumulated), changing)
     if not adjoint.connected:
         return
     scratch = Build("")
@@ -184,13 +186,14 @@ def _adjoint_of(
     flags: Sequence[bool],
     seeds: Mapping[int, Type],
     accumulated: tuple[int, ...],
+    changing: tuple[int, ...],
 ) -> _IfAdjoint:
     """Return the adjoint of branches, memoized for graphs that are called repeatedly."""
-    key = tuple(branches), tuple(flags), tuple(seeds.items()), accumulated
+    key = tuple(branches), tuple(flags), tuple(seeds.items()), accumulated, changing
     memo = {} if t.known is None else t.known
     if key not in memo:
         memo[key] = _IfAdjoint(
-            [_transpose_branch(t, branch, flags, seeds, accumulated) for branch in branches]
+            [_transpose_branch(t, x, flags, seeds, accumulated, changing) for x in branches]
         )
     adjoint: _IfAdjoint = memo[key]
     return adjoint
@@ -212,10 +215,12 @@ def _transpose_branch(
     flags: Sequence[bool],
     seeds: Mapping[int, Type],
     positions: Sequence[int],
+    changing: Sequence[int],
 ) -> _Branch:
     """Return the branch with its adjoint."""
     b = BackwardBuild(f"{branch.name}_backward")
-    bwd = BackwardPass(b, Cotangents(), branch_activity(branch, flags))
+    changed = {branch.params[j] for j in changing}
+    bwd = BackwardPass(b, Cotangents(), branch_activity(branch, flags), changing=changed)
     params = [b.param(type) for type in seeds.values()]
     for i, param in zip(seeds, params, strict=True):
         bwd.seed(branch.results[i], param)
@@ -229,7 +234,14 @@ def _transpose_branch(
     ]
     reads = forward_reads(b, [grad for grad in grads if isinstance(grad, Value)])
     available = set(branch.params)
-    residuals = min_cut_residuals(reads, available)
+    # Parts of what changes are kept; its sizes stay.
+    sizes = [
+        node.results[0]
+        for node in (*branch.nodes, *b.forward_shape_reads)
+        if is_shape_read(node) and node.operands[0] in changed
+    ]
+    cut = min_cut_residuals(reads, {*(available - changed), *sizes})
+    residuals = [value for value in cut if value not in available]
     needed = backward_slice(reads, {*residuals, *available})
     others = [node for node in needed if not is_shape_read(node)]
     inputs = dict.fromkeys([*reads, *(operand for node in others for operand in node.operands)])

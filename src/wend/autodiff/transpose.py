@@ -11,8 +11,8 @@ where only the run can tell, it stays a `linear_block` node for `passes/speciali
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads
@@ -40,6 +40,8 @@ class BackwardPass:
             the nodes that replace each; the last of those gives the results.
         as_linear_blocks: make a linear block of every node, not only where it is needed.
         is_trial: only the set of cotangents that arrive matters, not the nodes.
+        changing: the params of the graph that a loop around it changes in place: to read one of
+            them in the backward pass, each trip would have to copy it.
     """
 
     b: BackwardBuild
@@ -48,6 +50,7 @@ class BackwardPass:
     replaced: dict[Node, Sequence[Node]] = field(default_factory=dict)
     as_linear_blocks: bool = False
     is_trial: bool = False
+    changing: Set[Value] = frozenset()
 
     def seed(self, value: Value, ct: Cotangent) -> None:
         """Add a cotangent of a forward value, if that is active."""
@@ -90,7 +93,7 @@ class Transposer:
         """Append a linear block that takes the cotangents of all the node's results."""
         body = BackwardBuild(f"{node.op.name}_vjp", outer=bwd.b)
         body.source = node.source
-        inner = BackwardPass(body, Cotangents(), bwd.active, bwd.replaced, is_trial=bwd.is_trial)
+        inner = replace(bwd, b=body, cts=Cotangents(), as_linear_blocks=False)
         block_cts = [
             bwd.b.zero(result.type) if isinstance(ct, Zero) else ct
             for ct, result in zip(cts, node.results, strict=True)

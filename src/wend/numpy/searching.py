@@ -58,10 +58,11 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     bins = operand(bins)
     require_vector(bins)
     steps = bins[1:], bins[:-1]
-    rises, falls = reducing.any(ew.greater(*steps)), reducing.any(ew.less(*steps))
-    is_unsorted = ew.logical_and(rises, falls)
-    # Bins of which some are NaN may not rise and not fall, either.
-    decreases = ew.greater(reducing.any(ew.not_equal(*steps)), rises)
+    rises, falls, differ = ew.greater(*steps), ew.less(*steps), ew.not_equal(*steps)
+    # The first step between bins that differ decides, which one to or from NaN may be.
+    is_first = ew.logical_and(differ, ew.equal(reducing.cumsum(differ), 1))
+    decreases = reducing.any(ew.greater(is_first, rises))
+    is_unsorted = ew.where(decreases, reducing.any(rises), reducing.any(falls))
     text = "bins must be monotonically increasing or decreasing"
     bins = require(bins, is_unsorted, ValueError, text)
     if not isinstance(decreases, Staged) and not decreases:

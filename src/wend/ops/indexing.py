@@ -15,7 +15,7 @@ from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import BOOLS, INT64, INTEGERS
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import Dim, Shape, TensorType, Type, fresh
-from wend.ops.raising import if_out_of_range
+from wend.ops.raising import attr_axis, if_out_of_range, leading_axes
 from wend.ops.shapes import (
     check_axis,
     check_dtype,
@@ -63,7 +63,7 @@ gather = Op(
     _infer_gather,
     _kernel_gather,
     Linear.adding(_accumulate_gather, (0,)),
-    raises=if_out_of_range(1),
+    raises=if_out_of_range(leading_axes(1)),
     is_speculatable=True,
     batch=_batch_gather,
 )
@@ -93,7 +93,7 @@ scatter_add = Op(
     _infer_scatter_add,
     _kernel_scatter_add,
     Linear(_transpose_scatter_add, operands=(0, 1)),
-    raises=if_out_of_range(2),
+    raises=if_out_of_range(leading_axes(2)),
     updates=0,
     addends=(0,),
 )
@@ -142,7 +142,7 @@ take_along = Op(
     _infer_take_along,
     lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
     Linear.adding(_accumulate_take_along, (0,)),
-    raises=if_out_of_range(1),
+    raises=if_out_of_range(attr_axis(1)),
 )
 
 
@@ -163,7 +163,7 @@ add_along = Op(
     lambda into, x, indices, *, axis: tensor_of(into),
     _kernel_add_along,
     Linear(_transpose_add_along, operands=(0, 1)),
-    raises=if_out_of_range(2),
+    raises=if_out_of_range(attr_axis(2)),
     updates=0,
     addends=(0,),
 )

@@ -8,16 +8,16 @@ those of a cut are clipped, and an `"at"` out of range is an IndexError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wend.base.errors import ShapeError
-from wend.ir.graph import Node
-from wend.ir.op import Linear, Op, Raises
+from wend.ir.graph import Node, Value
+from wend.ir.op import Linear, Op
 from wend.ir.types import Dim, Shape, TensorType, Type, fresh
-from wend.ops.raising import if_out_of_range
+from wend.ops.raising import Indexed, if_out_of_range
 from wend.ops.shapes import check_scalar_index, tensor_of
 from wend.ops.shaping import sliced_type
 
@@ -26,6 +26,7 @@ Entry: TypeAlias = str | Bounds
 Entries: TypeAlias = tuple[Entry, ...]
 
 AT, CUT = "at", "cut"
+_WHOLE = (None, None, None)
 
 
 def by_axis(
@@ -52,12 +53,10 @@ def part_type(
         raise ShapeError(f"{len(entries)} entries and {len(positions)} positions for {x}")
     for position in positions:
         check_scalar_index(position, "a position")
-    sizes, dims = iter(cuts), []
-    for dim, entry in zip(x.dims, entries, strict=True):
-        if entry == CUT:
-            dims.append(next(sizes))
-        elif not isinstance(entry, str):
-            dims += sliced_type(x.with_shape((dim,)), (entry,)).dims
+    sizes = iter(cuts)
+    slices = tuple(_WHOLE if isinstance(entry, str) else entry for entry in entries)
+    sliced = zip(sliced_type(x, slices).dims, entries, strict=True)
+    dims = (next(sizes) if entry == CUT else dim for dim, entry in sliced if entry != AT)
     return x.with_shape(tuple(dims))
 
 
@@ -77,10 +76,14 @@ def _infer_take(x: Type, *positions: Type, entries: Entries, cuts: Shape) -> Ten
     return part_type(tensor_of(x), positions, entries, cuts)
 
 
-def _if_out_of_range(start: int) -> Callable[[Node], Raises]:
-    """Return the rule for what `"at"` entries raise; bounds that cut an axis may be any."""
-    rule = if_out_of_range(start)
-    return lambda node: rule(node) if AT in node.attrs["entries"] else ()
+def at_entries(start: int) -> Indexed:
+    """Return the axes that a node takes at one position; bounds that cut an axis may be any."""
+
+    def indexed(node: Node) -> Iterator[tuple[int, Value]]:
+        entries = by_axis(node.attrs["entries"], node.operands[start:])
+        return ((axis, xs[0]) for axis, (entry, xs) in enumerate(entries) if entry == AT)
+
+    return indexed
 
 
 take_part = Op(
@@ -89,7 +92,7 @@ take_part = Op(
     lambda x, *positions, entries, cuts: x[_key(entries, positions)],
     Linear.adding(_accumulate_take, (0,)),
     is_cheap=True,
-    raises=_if_out_of_range(1),
+    raises=if_out_of_range(at_entries(1)),
 )
 
 
@@ -135,7 +138,7 @@ set_part = Op(
     _infer_put,
     _kernel_set,
     Linear(_transpose_set, operands=(0, 1)),
-    raises=_if_out_of_range(2),
+    raises=if_out_of_range(at_entries(2)),
     updates=0,
 )
 add_part = Op(
@@ -143,7 +146,7 @@ add_part = Op(
     _infer_put,
     _kernel_add,
     Linear(lambda b, n, ct, i: _part_of(b, n, ct) if i else ct, operands=(0, 1)),
-    raises=_if_out_of_range(2),
+    raises=if_out_of_range(at_entries(2)),
     updates=0,
     addends=(0,),
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from wend.ir.graph import Node, Value
 from wend.ir.op import Raises
 from wend.ir.types import TensorType
+
+# Yields the axes of its first operand that a node indexes, with the positions
+Indexed: TypeAlias = Callable[[Node], Iterable[tuple[int, Value]]]
 
 LINALG: Raises = (np.linalg.LinAlgError,)
 # Operations that only move elements, and those whose results are positions in range
@@ -24,17 +27,27 @@ def if_sizes_unknown(node: Node) -> Raises:
     return () if are_known and len(tensors) == len(node.operands) else (ValueError,)
 
 
-def if_out_of_range(start: int) -> Callable[[Node], Raises]:
-    """Return the rule for an operation whose operands from `start` on are positions."""
+def leading_axes(start: int) -> Indexed:
+    """Return what a node indexes whose operands from `start` on are positions, axis by axis."""
+    return lambda node: enumerate(node.operands[start:])
+
+
+def attr_axis(start: int) -> Indexed:
+    """Return what a node indexes whose operand `start` has positions along its attr `axis`."""
+    return lambda node: [(node.attrs["axis"], node.operands[start])]
+
+
+def if_out_of_range(indexed: Indexed) -> Callable[[Node], Raises]:
+    """Return the rule for an operation at positions along axes of its first operand."""
 
     def errors(node: Node) -> Raises:
         if node.attrs.get("in_bounds"):
             return ()
         array = node.operands[0].type
-        dims = array.shape if isinstance(array, TensorType) else None
-        limit = min((dim if isinstance(dim, int) else 0 for dim in dims or ()), default=0)
-        positions = node.operands[start:]
-        return () if all(_is_in_range(x, limit) for x in positions) else (IndexError,)
+        dims = (isinstance(array, TensorType) and array.shape) or ()
+        sizes = dict(enumerate(dim if isinstance(dim, int) else 0 for dim in dims))
+        is_inside = all(_is_in_range(x, sizes.get(axis, 0)) for axis, x in indexed(node))
+        return () if is_inside else (IndexError,)
 
     return errors
 

@@ -10,7 +10,7 @@ from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import ALL, BOOL, INT64, INTEGERS
 from wend.ir.op import Explicit, Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type
-from wend.ops.raising import if_out_of_range
+from wend.ops.raising import attr_axis, if_out_of_range
 from wend.ops.shapes import check_axis, check_dtype, tensor_of
 
 
@@ -83,7 +83,7 @@ set_along = Op(
     _infer_set_along,
     _kernel_set_along,
     Linear(_transpose_set_along, operands=(0, 1)),
-    raises=if_out_of_range(2),
+    raises=if_out_of_range(attr_axis(2)),
     updates=0,
 )
 

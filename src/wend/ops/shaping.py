@@ -16,7 +16,16 @@ from wend.base.zero import ZERO
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Node
 from wend.ir.op import Explicit, Linear, Op, Raises, Rounding, no_gradient
-from wend.ir.types import Dim, Shape, Symbol, TensorType, Type, fresh, shape_text
+from wend.ir.types import (
+    Dim,
+    Shape,
+    Symbol,
+    TensorType,
+    Type,
+    fresh,
+    shape_as_tuple_text,
+    shape_text,
+)
 from wend.ops import elementwise
 from wend.ops.raising import if_sizes_unknown
 from wend.ops.shapes import (
@@ -169,9 +178,8 @@ def _kernel_broadcast_shapes(a: Any, b: Any) -> Any:
     try:
         return np.array(np.broadcast_shapes(a_shape, b_shape), np.int64)
     except ValueError:
-        raise ShapeError(
-            f"operands could not be broadcast together with shapes {a_shape} {b_shape}"
-        ) from None
+        texts = " ".join(map(shape_as_tuple_text, (a_shape, b_shape)))
+        raise ShapeError(f"operands could not be broadcast together with shapes {texts}") from None
 
 
 broadcast_shapes = Op(

@@ -13,7 +13,7 @@ from wend.ir.op import Linear, Op
 from wend.ir.types import TensorType, Type
 from wend.ops import elementwise, indexing, reducing
 from wend.ops.indexing import index_shape
-from wend.ops.raising import if_out_of_range
+from wend.ops.raising import if_out_of_range, leading_axes
 from wend.ops.shapes import same_dim, size_of, tensor_of
 from wend.ops.shaping import Slices, sliced_type
 
@@ -132,7 +132,7 @@ scatter_set = Op(
     _infer_scatter_set,
     _kernel_scatter_set,
     Linear(_transpose_scatter_set, operands=(0, 1)),
-    raises=if_out_of_range(2),
+    raises=if_out_of_range(leading_axes(2)),
     updates=0,
 )
 

@@ -64,14 +64,29 @@ def _late_reads(graph: Graph) -> Iterator[tuple[int, int]]:
 def updated_operands(node: Node) -> Iterator[int]:
     """Yield the positions of the operands that a node may update in place."""
     if node.op.updates is not None:
-        updated = range(node.op.updates, node.op.updates + 1)
+        updated: Sequence[int] = range(node.op.updates, node.op.updates + 1)
     elif node.op is while_:
         updated = range(node.attrs["carry"])
     elif node.op is if_:
-        updated = range(1, len(node.operands))
+        reads = [_only_reads(region) for region in node.regions]
+        count = len(node.operands)
+        updated = [k for k in range(1, count) if not all(only[k - 1] for only in reads)]
     else:
         return
     yield from (k for k in updated if _is_in_memory(node.operands[k]))
+
+
+def _only_reads(branch: Graph) -> Sequence[bool]:
+    """Return, for each param of a branch, whether it only reads it."""
+    owners: dict[Value, Value] = {}
+    written = set(branch.results)
+    for node in branch.nodes:
+        if node.op.shares is not None:
+            shared = node.operands[node.op.shares]
+            owners[node.results[0]] = owners.get(shared, shared)
+        written.update(node.operands[k] for k in updated_operands(node))
+    written.update(owners[x] for x in [*written] if x in owners)
+    return [param not in written for param in branch.params]
 
 
 def _is_in_memory(value: Value) -> bool:

@@ -9,6 +9,7 @@ from wend.ir.graph import Node, Value
 from wend.ops import indexing, parts, shaping, updating
 from wend.ops.build import Build
 from wend.ops.loop_counters import as_integer
+from wend.passes.view_positions import VIEWS
 
 _STORES = (
     *(updating.set_slice, updating.scatter_set, indexing.scatter_add),
@@ -16,7 +17,6 @@ _STORES = (
 )
 # The operations that put a view back into its array, or store in one
 _PUTTING_BACK = (*_STORES, shaping.transpose, shaping.reshape)
-_VIEWS = (shaping.slice_, shaping.transpose, shaping.reshape, indexing.gather)
 
 Read: TypeAlias = Callable[[Build, Value], Value]
 
@@ -111,7 +111,7 @@ def _is_same(view: Value, other: Value) -> bool:
     if view is other:
         return True
     a, b = view.node, other.node
-    if a is None or b is None or a.op not in _VIEWS or a.op is not b.op or a.attrs != b.attrs:
+    if a is None or b is None or a.op not in VIEWS or a.op is not b.op or a.attrs != b.attrs:
         return False
     is_like = len(a.operands) == len(b.operands) and view.type == other.type
     return is_like and all(map(_is_same, a.operands, b.operands))

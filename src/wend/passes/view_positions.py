@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 
 from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType
-from wend.ops import elementwise, indexing
+from wend.ops import elementwise, indexing, shaping
 from wend.ops.build import Build
 from wend.ops.loop_counters import as_integer
+from wend.ops.parts import Bounds
 
+# The operations that make a view of an array
+VIEWS = (shaping.slice_, shaping.transpose, shaping.reshape, indexing.gather)
 _MAX_POSITIONS = 8  # of a vector that is checked one by one: the size is known to the run only
 
 
@@ -95,7 +98,7 @@ class ViewPositions:
         b = self.b
         if step > 0 and (start is None or start >= 0):
             return start or 0
-        size = b.size_of(array, axis)
+        size = self.size(array, axis)
         if step > 0:
             assert start is not None
             return b.emit(elementwise.maximum, b.add(size, b.integer(start)), b.integer(0))
@@ -104,8 +107,49 @@ class ViewPositions:
         return b.emit(elementwise.minimum, b.integer(start), b.sub(size, b.integer(1)))
 
     def size(self, view: Value, axis: int) -> Value:
-        """Return the size of an axis of a view, read from the array where that has it."""
-        return self.b.size_of(*_owner(view, axis))
+        """Return the size of an axis of a view, computed from those of the array."""
+        array, axis = _owner(view, axis)
+        node, size = array.node, array.tensor.dims[axis]
+        if isinstance(size, int) or node is None or node.op is not shaping.slice_:
+            return self.b.size_of(array, axis)
+        return self._size_within(self.size(node.operands[0], axis), node.attrs["slices"][axis])
+
+    def _size_within(self, size: Value, bounds: Bounds) -> Value:
+        """Return the size of a slice of an axis of some size."""
+        b, step = self.b, abs(bounds[2] or 1)
+        low, high = self.ends(size, bounds)
+        apart = b.emit(elementwise.maximum, b.sub(high, low), b.integer(0))
+        if step == 1:
+            return apart
+        return b.floor_divide(b.add(apart, b.integer(step - 1)), b.integer(step))
+
+    def ends(self, size: Value, bounds: Bounds) -> tuple[Value, Value]:
+        """Return the positions between which a slice takes elements of an axis of some size.
+
+        The second is not taken; a slice that is empty may give any that do not increase.
+        """
+        b, (start, stop, step) = self.b, bounds
+        low, high = b.integer(0), size
+        if step is not None and step < 0:
+            one = b.integer(1)
+            last = b.sub(size, one)
+            if stop is not None:
+                low = b.add(self._clipped(stop, size, b.integer(-1), last), one)
+            if start is not None:
+                high = b.add(self._clipped(start, size, b.integer(-1), last), one)
+            return low, high
+        if start is not None:
+            low = self._clipped(start, size, low, size)
+        if stop is not None:
+            high = self._clipped(stop, size, b.integer(0), size)
+        return low, high
+
+    def _clipped(self, bound: int, size: Value, low: Value, high: Value) -> Value:
+        """Return the position that a bound of a slice stands for."""
+        b, number = self.b, self.b.integer(bound)
+        if bound >= 0:
+            return b.emit(elementwise.minimum, number, high)
+        return b.emit(elementwise.maximum, b.add(size, number), low)
 
     def like(self, number: int | Value, x: Value) -> Value:
         number = self.b.integer(number) if isinstance(number, int) else number

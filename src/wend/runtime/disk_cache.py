@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -29,6 +29,8 @@ MAX_CACHE_BYTES = 1 << 28  # bytes in all
 MAGIC = b"wend 2\n"
 _DIGEST = 32  # bytes
 _SUFFIX = ".code"
+# The names of the cache's files, and of those being written
+_FILE = re.compile(rf"[0-9a-f]{{40}}{re.escape(_SUFFIX)}(\.\d+-\d+{re.escape(PART)})?")
 
 
 class CacheEntry(NamedTuple):
@@ -88,21 +90,26 @@ class DiskCache:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with PrivateFolder(self.folder) as folder:
                 folder.write(_name(secret, key), MAGIC + _signature(secret, key, data) + data)
-            self._shrink(len(data))
+                self._shrink(folder, len(data))
         except OSError as error:
             tell("cache", f"nothing is kept in {self.folder}: {error}")
 
     def entries(self) -> list[CacheEntry]:
         """Return the files, most recently used first."""
-        return sorted(self._entries(), key=lambda entry: entry.used, reverse=True)
+        try:
+            with PrivateFolder(self.folder) as folder:
+                return self._entries(folder)
+        except OSError:
+            return []
 
     def clear(self) -> int:
         """Remove every file that can be removed; return their number."""
         count = 0
-        for entry in self.entries():
-            with suppress(OSError):
-                entry.path.unlink()
-                count += 1
+        with suppress(OSError), PrivateFolder(self.folder) as folder:
+            for entry in self._entries(folder):
+                with suppress(OSError):
+                    folder.remove(entry.path.name)
+                    count += 1
         return count
 
     def trouble(self) -> str | None:
@@ -123,16 +130,16 @@ class DiskCache:
             return f"no secret signs it: {error}"
         return None
 
-    def _entries(self) -> Iterator[CacheEntry]:
-        with suppress(OSError), os.scandir(self.folder) as files:
-            for file in files:
-                with suppress(OSError):
-                    is_ours = file.name.endswith((_SUFFIX, PART))
-                    if is_ours and not file.is_dir(follow_symlinks=False):
-                        status = file.stat(follow_symlinks=False)
-                        yield CacheEntry(Path(file.path), status.st_size, status.st_mtime)
+    def _entries(self, folder: PrivateFolder) -> list[CacheEntry]:
+        """Return the files that have names as the cache gives them, most recently used first."""
+        entries = [
+            CacheEntry(self.folder / name, status.st_size, status.st_mtime)
+            for name, status in folder.files()
+            if _FILE.fullmatch(name)
+        ]
+        return sorted(entries, key=lambda entry: entry.used, reverse=True)
 
-    def _shrink(self, written: int) -> None:
+    def _shrink(self, folder: PrivateFolder, written: int) -> None:
         """Remove the files that were not used for longest if all might be larger than the cap.
 
         The folder is listed at the first write, and when a share of it may have been filled since.
@@ -140,12 +147,12 @@ class DiskCache:
         room = _rooms.get(self.folder, 0) - written
         if room < 0:
             room = self.cap
-            for entry in self.entries():
+            for entry in self._entries(folder):
                 if entry.bytes <= room:
                     room -= entry.bytes
                     continue
                 with suppress(OSError):
-                    entry.path.unlink()
+                    folder.remove(entry.path.name)
             room = min(room, self.cap // _SHARE)
         _rooms[self.folder] = room
 

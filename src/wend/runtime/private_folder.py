@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -87,6 +88,22 @@ class PrivateFolder:
         """Note that a file has been used, where that is possible."""
         with suppress(OSError):
             os.utime(self._at(name), dir_fd=self._fd)
+
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the names of what is in the folder, but for folders, and what is known of each."""
+        with os.scandir(self.path if self._fd is None else self._fd) as files:
+            for file in files:
+                with suppress(OSError):
+                    if not file.is_dir(follow_symlinks=False):
+                        yield file.name, file.stat(follow_symlinks=False)
+
+    def remove(self, name: str) -> None:
+        """Remove a file.
+
+        Raises:
+            OSError: it cannot be removed.
+        """
+        os.unlink(self._at(name), dir_fd=self._fd)
 
     def write(self, name: str, data: bytes, *, replaces: bool = True) -> None:
         """Write a file of which a reader sees all or nothing.

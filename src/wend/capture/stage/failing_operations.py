@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ from wend.eager import raising
 from wend.eager.dispatch import apply
 from wend.ir.graph import Node
 from wend.ops import indexing, linalg, parts, updating
+from wend.ops.loop_counters import as_integer
+from wend.ops.raising import leading_axes
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.templates import Text
 
@@ -19,12 +21,15 @@ Failure = tuple[Callable[[], Any], type[BaseException], Callable[[], str]]
 
 
 def _positions(
-    recording: Recording, node: Node, pairs: Sequence[tuple[int, Any]]
+    recording: Recording, node: Node, pairs: Iterable[tuple[int, Any]]
 ) -> Iterator[Failure]:
     """Yield the failures of positions along axes of the first operand of a node."""
-    array = recording.wrap(node.operands[0])
+    array, dims = recording.wrap(node.operands[0]), node.operands[0].tensor.dims
     for axis, position in pairs:
-        yield _Position(recording.wrap(position), axis, array).failure()
+        number, size = as_integer(position), dims[axis]
+        is_inside = number is not None and isinstance(size, int) and -size <= number < size
+        if not is_inside:
+            yield _Position(recording.wrap(position), axis, array).failure()
 
 
 class _Position(NamedTuple):
@@ -64,20 +69,14 @@ def _of_leading_axes(start: int) -> Callable[[Recording, Node], Iterator[Failure
         moved = node.operands[0].node
         if moved is not None and moved.op.name == "transpose":
             return iter(())  # NumPy names another axis
-        return _positions(recording, node, [*enumerate(node.operands[start:])])
+        return _positions(recording, node, leading_axes(start)(node))
 
     return failures
 
 
 def _of_parts(start: int) -> Callable[[Recording, Node], Iterator[Failure]]:
     """Return the failures of an operation on a part of an array."""
-
-    def failures(recording: Recording, node: Node) -> Iterator[Failure]:
-        entries = parts.by_axis(node.attrs["entries"], node.operands[start:])
-        pairs = [(k, xs[0]) for k, (entry, xs) in enumerate(entries) if entry == parts.AT]
-        return _positions(recording, node, pairs)
-
-    return failures
+    return lambda recording, node: _positions(recording, node, parts.at_entries(start)(node))
 
 
 def _of_factors(factors: str, text: str) -> Callable[[Recording, Node], Iterator[Failure]]:

@@ -9,7 +9,8 @@ from typing import Any, Protocol, TypeAlias
 from wend.ir.graph import Value
 from wend.ir.op import Op
 from wend.ir.types import Dim
-from wend.ops import creating, fourier, indexing, shaping
+from wend.ops import creating, fourier, indexing, parts, shaping
+from wend.ops.parts import Bounds
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 
 
@@ -59,8 +60,18 @@ def _rfft(
 def _slice(
     facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
 ) -> Polynomial:
-    size = facts.of_dim(operands[0].tensor.dims[axis])
-    start, stop, step = attrs["slices"][axis]
+    return _size_within(facts.of_dim(operands[0].tensor.dims[axis]), attrs["slices"][axis])
+
+
+def _take_part(
+    facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
+) -> Polynomial:
+    return _size_within(facts.of_dim(operands[0].tensor.dims[axis]), attrs["entries"][axis])
+
+
+def _size_within(size: Polynomial, bounds: Bounds) -> Polynomial:
+    """Return the size of a slice of an axis of some size."""
+    start, stop, step = bounds
     step = 1 if step is None else step
     if step < 0:
         return symbolic(DerivedSize("slice", (size, start, stop, step)))
@@ -140,6 +151,7 @@ RULES: Mapping[Op, Rule] = {
     creating.iota: _iota,
     fourier.rfft: _rfft,
     indexing.nonzero: _nonzero,
+    parts.take_part: _take_part,
     shaping.concat: _concat,
     shaping.pad: _pad,
     shaping.reshape: _reshape,
