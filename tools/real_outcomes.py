@@ -301,6 +301,8 @@ def _like(value: Any, items: list[Any]) -> Any:
 def _map(function: Any, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return _like(value, [_map(function, x) for x in value])
+    if isinstance(value, dict):
+        return {key: _map(function, x) for key, x in value.items()}
     return function(value)
 
 
@@ -319,5 +321,7 @@ def _map2(function: Any, value: Any, other: Any) -> Any:
     if isinstance(value, (list, tuple)):
         pairs = zip(value, other, strict=True)
         return _like(value, [_map2(function, a, b) for a, b in pairs])
+    if isinstance(value, dict):
+        return {key: _map2(function, x, other[key]) for key, x in value.items()}
     moved = function(value, other)
     return float(moved) if isinstance(value, float) else moved
