@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.helpers.golden import Golden
 
 import wend
 from wend.backends.jax import executable, lowering
@@ -50,6 +51,26 @@ def test_an_array_that_the_caller_changes_later_does_not_reach_the_result() -> N
     result = wend.function(lambda x: x * 1.0)(x)
     x[:] = 7.0
     assert float(result[0]) == 1.0
+
+
+def test_arrays_that_no_program_can_take_are_told(golden: Golden) -> None:
+    @wend.function
+    def walk(x, step):
+        while np.sum(x) < 10.0:
+            x = 1.5 * x * step
+        return x
+
+    deleted = jnp.ones(3)
+    deleted.delete()
+    texts = []
+    for step in (deleted, jnp.ones(3, jnp.bfloat16), np.asarray(jnp.ones(3, jnp.int4))):
+        for fun in (walk, wend.grad(lambda x, step: np.sum(walk(x, step)))):
+            with pytest.raises((TypeError, RuntimeError)) as caught:
+                fun(jnp.ones(3), step)
+            assert not getattr(caught.value, "__notes__", [])
+            texts.append(f"{type(caught.value).__name__}: {caught.value}")
+    walk(jnp.ones(3), 1.0)  # as before
+    golden.check("errors/arrays_of_jax.txt", "\n".join(texts))
 
 
 def test_an_argument_of_numpy_is_changed_in_place_and_one_of_jax_refused() -> None:

@@ -140,7 +140,7 @@ assert all(np.prod([int(n) for n in shape.split(",")]) <= 64 for shape in gather
 """
 
 
-SHARDINGS = """
+SHARDINGS = r"""
 import jax, numpy as np, wend
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 from wend.backends.jax.executable import XlaProgram
@@ -152,7 +152,8 @@ rows, columns = NamedSharding(mesh, P("batch")), NamedSharding(mesh, P(None, "ba
 whole = NamedSharding(mesh, P())
 programs, run = [], XlaProgram.__call__
 XlaProgram.__call__ = lambda self, leaves: (
-    programs.append((self._function.lower(leaves).compile().as_text(), leaves)) or run(self, leaves)
+    (run(self, leaves), programs.append(
+        (self._function.lower(leaves).compile().as_text(), leaves)))[0]
 )
 
 def settle(w, xs):
@@ -222,6 +223,11 @@ def refused(error, text, make):
         raise AssertionError(text)
 
 moved = jax.device_put(xs, whole)
+first, second = (jax.device_put(np.ones(8), device) for device in jax.devices()[1:3])
+apart = "takes f64[8] on cpu:1 and f64[8] on cpu:2.\n  To fix it: put them on the same devices"
+refused(TypeMismatchError, apart, lambda: wend.function(np.add, backend="jax")(first, second))
+refused(TypeMismatchError, apart, lambda: wend.function(
+    lambda x: np.add(x, second), backend="jax")(first))
 refused(TypeMismatchError, "argument xs of settle is on P()", lambda: settled(w, moved))
 refused(ShapeError, "argument xs of settle has the shape (63, 8)", lambda: settled(w, xs[:63]))
 refused(ShapeError, "has the shape ()", lambda: on_mesh(np.tanh, rows)(1.0))

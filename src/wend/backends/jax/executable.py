@@ -29,6 +29,7 @@ from wend.backends.jax.meshes import (
     moved,
     placed,
     placement_of,
+    refusal_of_arrays,
     requested_placements,
 )
 from wend.backends.jax.stores import stored_results
@@ -188,6 +189,11 @@ class XlaProgram:
         except WendError as error:
             notes = getattr(error, "__notes__", [])
             notes[:] = [note for note in notes if "JAX has removed" not in note]
+            raise
+        except (RuntimeError, ValueError):
+            refused = refusal_of_arrays(self._graph.name, leaves)
+            if refused is not None:
+                raise refused from None
             raise
         return results
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
+import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 
-from wend.base.errors import ShapeError, TypeMismatchError, explain
+from wend.base.errors import ShapeError, TypeMismatchError, explain, listed
 from wend.ir.graph import Graph, Node
+from wend.ir.types import TensorType
 from wend.ops.sharding import shard
 
 # The axes of a mesh along which the rows of an array lie
@@ -45,6 +47,31 @@ def placement_of(leaves: Sequence[Any]) -> Placement:
     rows = tuple(_row_axes(x.sharding) for x in leaves)
     meshes = [x.sharding.mesh for x, axes in zip(leaves, rows, strict=True) if axes]
     return Placement(is_multi_device=True, mesh=meshes[0] if meshes else None, rows=rows)
+
+
+def refusal_of_arrays(name: str, arrays: Sequence[Any]) -> Exception | None:
+    """Return why no program can take some arrays, if that is so."""
+    for x in arrays:
+        if x.is_deleted():
+            problem = f"{name} takes {_type(x)}, which JAX has deleted."
+            cure = "do not donate to jax.jit what is used again, or pass a copy that is kept."
+            return RuntimeError(explain(problem, cure=cure))
+    committed = [x for x in arrays if x.committed]
+    for x in committed:
+        if x.sharding.device_set != committed[0].sharding.device_set:
+            places = " and ".join(f"{_type(y)} on {_devices(y)}" for y in (committed[0], x))
+            problem = f"{name} takes {places}."
+            cure = "put them on the same devices: jax.device_put(x, device_or_sharding)."
+            return TypeMismatchError(explain(problem, cure=cure))
+    return None
+
+
+def _type(x: Any) -> TensorType:
+    return TensorType(np.dtype(x.dtype), x.shape)
+
+
+def _devices(x: Any) -> str:
+    return listed([str(device) for device in sorted(x.sharding.device_set, key=lambda d: d.id)])
 
 
 def _row_axes(sharding: Any) -> RowAxes:

@@ -13,8 +13,8 @@ from wend.base.keys import is_equal
 from wend.base.source import at, user_source
 from wend.capture.convert import capture
 from wend.eager.dispatch import Staged
-from wend.function.signature.signature import inspect_signature, to_native_byte_order
-from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
+from wend.function.signature.signature import inspect_signature
+from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type, to_native_byte_order
 from wend.trace.trace_function import trace_function
 from wend.trace.traced import Traced
 

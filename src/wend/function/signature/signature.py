@@ -14,7 +14,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.config import traced_settings
-from wend.base.errors import NestingError, StructureError, TypeMismatchError, explain, listed
+from wend.base.errors import NestingError, StructureError, explain, listed
 from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
 from wend.base.refusals import refusal
 from wend.capture.guards.outside import is_returned_whole
@@ -22,14 +22,18 @@ from wend.capture.state.paths import Decision, IntegerReached, Site
 from wend.eager.dispatch import Staged
 from wend.function.signature.bound_arguments import bound_arguments
 from wend.function.signature.spec import TensorSpec
-from wend.ir.dtypes import is_supported
-from wend.runtime.array_boundary import check_no_subclass
 from wend.trace.aliasing.containers import aliases_of, unified
 from wend.trace.aliasing.passed_containers import PassedContainers, tracing_containers
 from wend.trace.control.container_states import ContainerStates
 from wend.trace.control.returned_containers import with_changes, with_nodes
 from wend.trace.recording import arguments as recorded
-from wend.trace.recording.arguments import LeafType, is_array_leaf, is_int64, leaf_type
+from wend.trace.recording.arguments import (
+    LeafType,
+    is_array_leaf,
+    is_int64,
+    leaf_type,
+    to_native_byte_order,
+)
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
 from wend.trace.trace_function import call_with
@@ -532,26 +536,6 @@ def _cure_of_unkeyed(value: Any, path: str) -> str:
     if not isinstance(value, np.ndarray) and shares_memory(value):
         return f"pass np.asarray({path}), which is traced; or bytes or a tuple of its items."
     return "pass arrays, numbers, or hashable values; lists and dicts of these."
-
-
-def to_native_byte_order(leaf: Any) -> Any:
-    """Return an array in native byte order; a copy is read-only, since the caller does not see it.
-
-    Raises:
-        TypeMismatchError: graphs do not support its dtype, or it has a mask.
-    """
-    if not isinstance(leaf, np.ndarray):
-        return leaf
-    check_no_subclass(leaf)
-    if is_supported(leaf.dtype):
-        return leaf
-    native_dtype = leaf.dtype.newbyteorder("=")
-    if not is_supported(native_dtype):
-        cure = "use numbers or bools; make strings and objects static arguments."
-        raise TypeMismatchError(explain(f"arrays of dtype {leaf.dtype} are not traced.", cure=cure))
-    copy = leaf.astype(native_dtype)
-    copy.flags.writeable = False
-    return copy
 
 
 def inspect_signature(fun: Callable[..., Any]) -> inspect.Signature | None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import explain
+from wend.base.errors import TypeMismatchError, explain
 from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import ListType, TensorType
-from wend.runtime.array_boundary import foreign_boundary
+from wend.runtime.array_boundary import check_no_subclass, foreign_boundary
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 
 
@@ -51,6 +51,41 @@ def is_array_leaf(x: Any) -> bool:
         return True
     boundary = foreign_boundary(x)
     return boundary is not None and is_supported(boundary.type_of(x).dtype)
+
+
+def to_native_byte_order(leaf: Any) -> Any:
+    """Return an array in native byte order; a copy is read-only, since the caller does not see it.
+
+    Raises:
+        TypeMismatchError: graphs do not support its dtype, or it has a mask.
+    """
+    if not isinstance(leaf, np.ndarray):
+        boundary = foreign_boundary(leaf)
+        if boundary is not None and not is_supported(boundary.type_of(leaf).dtype):
+            raise _not_traced(boundary.type_of(leaf).dtype)
+        return leaf
+    check_no_subclass(leaf)
+    if is_supported(leaf.dtype):
+        return leaf
+    native_dtype = leaf.dtype.newbyteorder("=")
+    if not is_supported(native_dtype):
+        raise _not_traced(leaf.dtype)
+    copy = leaf.astype(native_dtype)
+    copy.flags.writeable = False
+    return copy
+
+
+def _not_traced(dtype: np.dtype) -> Exception:
+    """Return the refusal of an array whose dtype graphs do not support."""
+    is_number_of_another_library = dtype.kind == "V" and dtype.names is None  # as bfloat16 is
+    return TypeMismatchError(
+        explain(
+            f"arrays of dtype {dtype} are not traced.",
+            cure="pass x.astype(np.float32)."
+            if is_number_of_another_library
+            else "use numbers or bools; make strings and objects static arguments.",
+        )
+    )
 
 
 # Classes of numbers whose values may become part of the key of a trace (D37)
