@@ -66,7 +66,7 @@ def keep_all(t: Transposer, loop: DifferentiatedLoop) -> LoopAdjoint:
     w = loop.parts
     transposed_before = transpose_before(t, w, loop.activity, loop.nonzero)
     transposed_after = transpose_after(t, w, loop.activity, loop.nonzero)
-    plan = plan_tape(w, transposed_before, transposed_after)
+    plan = plan_tape(w, transposed_before, transposed_after, t.read_only)
     forward = recording_loop(loop.node, plan, transposed_before, transposed_after)
     shapes = OuterShapes(w.source)
     before = BackwardRegion("before", transposed_before, w, shapes)

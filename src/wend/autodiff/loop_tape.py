@@ -7,7 +7,7 @@ are never recorded. A value that `after` receives was forwarded by `before`, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
@@ -51,7 +51,9 @@ class TapePlan:
     after_spilled: Sequence[Value] = ()
 
 
-def plan_tape(w: WhileParts, before: Transposed, after: Transposed) -> TapePlan:
+def plan_tape(
+    w: WhileParts, before: Transposed, after: Transposed, read_only: Container[Value] = ()
+) -> TapePlan:
     """Choose the records of a loop from what the transposes of its regions read."""
     counters = counters_of(w)
     forwarded = dict(zip(w.after_forwarded, w.forwarded, strict=True))
@@ -65,10 +67,10 @@ def plan_tape(w: WhileParts, before: Transposed, after: Transposed) -> TapePlan:
     before_available = {*w.before_invariants, *counters}
     after_available = {v for v, source in forwarded.items() if source in before_available}
     after_residuals = min_cut_residuals(
-        after_reads, {*w.after_invariants, *next_carries, *after_available}
+        after_reads, {*w.after_invariants, *next_carries, *after_available}, read_only
     )
     before_reads = [*before.reads(), *next_carries.values()]
-    before_residuals = set(min_cut_residuals(before_reads, before_available))
+    before_residuals = set(min_cut_residuals(before_reads, before_available, read_only))
 
     # A carry that `before` merely forwards is recorded by `after`, which runs once less.
     def is_recorded_by_before(value: Value) -> bool:
@@ -79,7 +81,7 @@ def plan_tape(w: WhileParts, before: Transposed, after: Transposed) -> TapePlan:
 
     from_before = [value for value in after_residuals if is_recorded_by_before(value)]
     needed = [*before_reads, *(forwarded[value] for value in from_before)]
-    before_records = min_cut_residuals(needed, before_available)
+    before_records = min_cut_residuals(needed, before_available, read_only)
     after_records = [value for value in after_residuals if value not in from_before]
     plan = TapePlan(counters, forwarded, next_carries, before_records, after_records)
     return _with_segments(plan) if w.applied in LEAVES_MEMORY else plan

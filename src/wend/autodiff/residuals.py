@@ -8,7 +8,7 @@ operations that are never recomputed) and the reads, as in Enzyme and PyTorch's 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from math import isfinite
 
 from wend.ir.graph import Node, Remark, Value
@@ -17,7 +17,9 @@ from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import backward_slice, operands_first
 from wend.ir.types import Dim, TensorType, Type
 from wend.ops import lists, parts, shaping
+from wend.ops.indexing import gather
 from wend.ops.shapes import size_of
+from wend.passes.in_bounds import in_bounds
 
 # The number of elements assumed for a size that is only known at run time.
 _ASSUMED_ELEMENTS = 1000
@@ -42,17 +44,20 @@ def is_recomputable(value: Value) -> bool:
     return node is not None and node.op.is_cheap and node.op.effect is Effect.NONE
 
 
-def min_cut_residuals(reads: Sequence[Value], available: set[Value]) -> list[Value]:
+def min_cut_residuals(
+    reads: Sequence[Value], available: set[Value], read_only: Container[Value] = ()
+) -> list[Value]:
     """Choose the values to keep so that every value read can be recomputed.
 
     Args:
         reads: the values that are needed.
         available: values that cost nothing to keep.
+        read_only: of these the arrays whose elements may be read again.
 
     Returns:
         The values to keep; `backward_slice` computes the others from them.
     """
-    residuals = _MinimumCut(reads, available).keep
+    residuals = _MinimumCut(reads, available, read_only).keep
     for value in reads:
         stored = {*residuals, *available}
         if value in stored or estimated_bytes(value.type) > _SCALAR_BYTES:
@@ -63,8 +68,13 @@ def min_cut_residuals(reads: Sequence[Value], available: set[Value]) -> list[Val
 
 
 def rematerialize(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[Node]:
-    """Return copies of forward nodes for a backward pass, marked as such; see `copy_nodes`."""
-    copies = copy_nodes(nodes, mapping)
+    """Return copies of forward nodes for a backward pass, marked as such; see `copy_nodes`.
+
+    Reads of elements cannot fail: they have not failed in the forward pass.
+    """
+    nodes = [*nodes]
+    reads = {node: [in_bounds(node, node.operands)] for node in nodes if node.op is gather}
+    copies = copy_nodes(nodes, mapping, reads)
     for copy in copies:
         copy.remark = Remark(is_rematerialized=True)
     return copies
@@ -125,10 +135,12 @@ class _MinimumCut:
     The cut nearest to the reads is taken, so that nothing is recomputed without gain.
     """
 
-    def __init__(self, reads: Sequence[Value], available: set[Value]) -> None:
+    def __init__(
+        self, reads: Sequence[Value], available: set[Value], read_only: Container[Value]
+    ) -> None:
         self.capacity: dict[object, dict[object, float]] = {}
         self.values: dict[Value, None] = {}
-        self.available = available
+        self.available, self.read_only = available, read_only
         self.costless = set(available)
         for value in operands_first(reads, _operands):
             if self._is_free(value):
@@ -156,6 +168,8 @@ class _MinimumCut:
         node = value.node
         if node is not None and node.op is lists.list_get:
             return node.operands[0] in self.costless
+        if node is not None and node.op is gather and node.operands[0] in self.read_only:
+            return self.costless.issuperset(node.operands)
         return is_recomputable(value)
 
     def _edge(self, start: object, end: object, capacity: float) -> None:

@@ -240,7 +240,7 @@ def _transpose_branch(
         for node in (*branch.nodes, *b.forward_shape_reads)
         if is_shape_read(node) and node.operands[0] in changed
     ]
-    cut = min_cut_residuals(reads, {*(available - changed), *sizes})
+    cut = min_cut_residuals(reads, {*(available - changed), *sizes}, t.read_only)
     residuals = [value for value in cut if value not in available]
     needed = backward_slice(reads, {*residuals, *available})
     others = [node for node in needed if not is_shape_read(node)]

@@ -17,10 +17,11 @@ from typing import Any, TypeAlias
 
 from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
+from wend.autodiff.read_only import read_only_arrays
 from wend.base.errors import MissingRuleError
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
 from wend.ir.types import MaybeType, without_maybe
 from wend.ops.creating import is_constant
@@ -64,17 +65,23 @@ RegionRule: TypeAlias = Callable[["Transposer", BackwardPass, Node, Sequence[Cot
 class Transposer:
     """Reverse mode over nodes; `region_rules` handle those that hold regions.
 
-    `known` memoizes the adjoints of called graphs; None: no memo.
+    Attributes:
+        region_rules: the rules of nodes with regions.
+        known: memoizes the adjoints of called graphs; None: no memo.
+        read_only: the params of regions that hold arrays whose elements may be read again.
     """
 
     def __init__(
-        self, region_rules: Mapping[Op, RegionRule], known: dict[Any, Any] | None = None
+        self,
+        region_rules: Mapping[Op, RegionRule],
+        known: dict[Any, Any] | None = None,
+        read_only: Set[Value] = frozenset(),
     ) -> None:
-        self.region_rules, self.known = region_rules, known
+        self.region_rules, self.known, self.read_only = region_rules, known, read_only
 
-    def with_cache(self) -> Transposer:
-        """Return a transposer for one derivation, in which each callee is transposed once."""
-        return Transposer(self.region_rules, {})
+    def for_graph(self, graph: Graph) -> Transposer:
+        """Return a transposer of one graph, in which each callee is transposed once."""
+        return Transposer(self.region_rules, {}, read_only_arrays(graph))
 
     def pull_back(self, bwd: BackwardPass, nodes: Sequence[Node]) -> None:
         """Move the cotangents of all results back to the operands."""

@@ -125,7 +125,7 @@ def _differentiate(
     seeds = [b.param(MaybeType(types[i]) if i in unknown else types[i]) for i in seeded]
     for i, seed in zip(seeded, seeds, strict=True):
         bwd.seed(graph.results[i], seed)
-    _transposer.with_cache().pull_back(bwd, graph.nodes)
+    _transposer.for_graph(graph).pull_back(bwd, graph.nodes)
     grads = {i: bwd.cts.get(graph.params[i]) for i in wrt}
     backward_results = [
         ct if unknown or as_linear_blocks else b.instantiate(ct, graph.params[i])
