@@ -45,6 +45,7 @@ from wend.passes.order_updates import order_updates
 from wend.passes.push_out import push_out
 from wend.passes.reassociate_minima import reassociate_minima
 from wend.passes.simplify_loops import simplify_loops
+from wend.passes.sink_fills import sink_fills
 from wend.passes.strip_mine_maps import strip_mine_maps
 from wend.passes.trim_loops import trim_loops
 from wend.passes.unshare_regions import unshare_regions
@@ -74,6 +75,7 @@ OPTIMIZE: Sequence[Transform] = (
     algebra,
     merge_ifs,
     factor_solves,
+    sink_fills,
     hoist,
     cse,
     join_factors,

@@ -1,0 +1,141 @@
+"""Arrays of one number, or that count, are computed where loops read their elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+from tests.helpers.graphs import traced
+from wend.backends.build import passes_of
+from wend.ir.graph import Graph
+from wend.ops import creating, shaping
+from wend.ops.control import WhileParts, while_
+from wend.passes.pipeline import run_passes
+
+N = 20
+
+
+def windows(x: Any, w: Any) -> Any:
+    """The trips of `i` run at once: they read elements of `x` at `i + k`."""
+    y = np.zeros(N)
+    for i in range(N):
+        s = 0.0
+        for k in range(5):
+            s += x[i + k] * w[k]
+        y[i] = s * s
+    return y
+
+
+def added_in_each_trip(x: Any, w: Any) -> Any:
+    ones, count = np.full(N, w[0]), np.arange(N)
+    y = x[:N]
+    for _ in range(30):
+        y = np.sin(y) + ones * count
+    return y
+
+
+def added_in_an_inner_loop(x: Any, w: Any) -> Any:
+    ones = np.full(N, w[0])
+    y = x[:N]
+    for _ in range(3):
+        for _ in range(4):
+            y = np.sin(y) + ones
+        y = y * ones
+    return y
+
+
+def read_by_position(x: Any, w: Any) -> Any:
+    """An array of many numbers is not made again in each trip for one of them."""
+    ones, y = np.full(5 * N, w[0]), x[0]
+    for k in range(N):
+        y = np.sin(y) + ones[k] * np.full(4 * N, w[1])[k]
+    return y
+
+
+def changed_in_place(x: Any, w: Any) -> Any:
+    ones = np.full(N, w[0])
+    for k in range(N):
+        ones[k] += x[k]
+    return ones
+
+
+def carried(x: Any, w: Any) -> Any:
+    start = np.full(N, w[0])
+    total = np.zeros(N)
+    for k in range(3):
+        y = start
+        for _ in range(4):
+            y = np.sin(y) + x[:N] * k
+        total = total + y + start
+    return total
+
+
+PROGRAMS = [
+    windows,
+    added_in_each_trip,
+    added_in_an_inner_loop,
+    read_by_position,
+    changed_in_place,
+    carried,
+]
+X, W = np.linspace(0.1, 2.0, N + 5), np.cos(np.arange(5.0))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values_and_gradients(program: Any, backend: str) -> None:
+    weights = np.sin(np.arange(np.size(program(X, W))))
+    with wend.config(backend=backend):
+        np.testing.assert_allclose(wend.function(program)(X, W), program(X, W), rtol=1e-13)
+        gradient = wend.function(wend.grad(lambda x: np.sum(weights * program(x, W))))
+        moved = np.sum(weights * program_along(program, X)) * 1e30
+        np.testing.assert_allclose(gradient(X) @ np.cos(X), moved, rtol=1e-11)
+
+
+def program_along(program: Any, x: Any) -> Any:
+    """Return the imaginary part of a program of NumPy for a complex step along cos(x)."""
+
+    class Numbers:
+        """NumPy with complex zeros, in which the program stores."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(np, name)
+
+        @staticmethod
+        def zeros(n: int) -> Any:
+            return np.zeros(n, complex)
+
+        @staticmethod
+        def full(n: int, x: Any) -> Any:
+            return np.full(n, x, complex)
+
+    names = {**program.__globals__, "np": Numbers()}
+    complex_program = type(program)(program.__code__, names)
+    return np.imag(complex_program(x + 1e-30j * np.cos(x), W))
+
+
+def loops(graph: Graph) -> list[WhileParts]:
+    return [WhileParts.of(node) for node in graph.walk() if node.op is while_]
+
+
+def fills(region: Graph) -> int:
+    """Return how many nodes of a region count, or repeat a number."""
+    return sum(node.op in (creating.iota, shaping.broadcast_to) for node in region.nodes)
+
+
+@pytest.mark.parametrize("program", [windows, added_in_each_trip, added_in_an_inner_loop])
+def test_loops_take_no_array_that_their_code_computes(program: Any) -> None:
+    graph = run_passes(traced(program, X, W), passes_of("native"))
+    inner = loops(graph)[-1]
+    made = (x.node.op for x in inner.invariants if x.node is not None)
+    assert not {creating.iota, shaping.broadcast_to}.intersection(made)
+    assert fills(inner.after) > 0
+
+
+@pytest.mark.parametrize("program", [read_by_position, changed_in_place])
+def test_arrays_that_are_read_by_position_stay_outside(program: Any) -> None:
+    graph = run_passes(traced(program, X, W), passes_of("native"))
+    assert [fills(loop.after) for loop in loops(graph)] == [0]
