@@ -144,9 +144,9 @@ def test_changes_by_inner_loops(program: Any, policy: Any) -> None:
 
 
 def test_copies_of_what_inner_loops_change() -> None:
-    """A trip of `quads` records 56 bytes, a trip of `sweeps` as much as a copy."""
+    """A trip of `quads` records 48 bytes, a trip of `sweeps` as much as a copy."""
     with wend.config(memory=wend.Every(10)):
-        with pytest.raises(wend.WendError, match='every 10 trips; with "keep" it is 56 bytes'):
+        with pytest.raises(wend.WendError, match='every 10 trips; with "keep" it is 48 bytes'):
             wend.grad(quads)(0.8, 9, 20)
         assert np.isfinite(wend.grad(sweeps)(0.8, 9, 20))
 
