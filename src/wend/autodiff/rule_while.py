@@ -252,7 +252,8 @@ def _append_backward(
     sums = [
         _instantiated(b, bwd.cts.take(w.invariants[j]), w.invariants[j]) for j in nonzero.invariants
     ]
-    trips = computed_trip_count(b, w)
+    # The count of a loop that stops at its limit of memory holds the test of that
+    trips = None if w.limit else computed_trip_count(b, w)
     carry = [adjoint.trips if trips is None else trips, *seeds, *sums]
     backward = b.while_(
         carry,

@@ -113,5 +113,5 @@ def _with_fills(loop: Node) -> Node:
         others = [x for x in region.params if x not in copies]
         results = tuple(mapping.get(x, x) for x in region.results)
         regions.append(Graph(region.name, (*others, *params), nodes, results))
-    rest = [x for k, x in enumerate(w.invariants) if k not in fills]
-    return copy_node(loop, [*w.carry, *rest, *numbers], regions)
+    unmoved = [x for k, x in enumerate(w.invariants) if k not in fills]
+    return copy_node(loop, [*w.carry, *unmoved, *numbers], regions)
