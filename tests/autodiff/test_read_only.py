@@ -1,4 +1,4 @@
-"""Loops record nothing that they read from arrays which do not change."""
+"""Loops record nothing that they read from arguments which do not change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def in_branches(x: Any, w: Any) -> Any:
 
 
 def computed_before(x: Any, w: Any) -> Any:
-    v, y = np.exp(w), 0.1
+    v, y = np.exp(w), 0.1  # not kept for the elements that are read
     for k in range(N):
         y = np.sin(y) * v[k, 1] + x[k]
     return y
@@ -80,8 +80,8 @@ def changed_in_the_loop(x: Any, w: Any) -> Any:
     return v.sum()
 
 
-READING = [elements, rows, nested, in_branches, computed_before, of_any_number_of_trips]
-CHANGING = [changed_between, changed_in_the_loop]
+READING = [elements, rows, nested, in_branches]
+CHANGING = [changed_between, changed_in_the_loop, computed_before, of_any_number_of_trips]
 
 
 def records(program: Callable[..., Any]) -> list[TensorType]:
@@ -131,9 +131,45 @@ def folded(x: Any) -> Any:
     return y
 
 
+def products(x: Any, w: Any, n: Any) -> Any:
+    s = 0.0
+    for k in range(n):
+        s += w * x[k]
+    return s
+
+
+def factors(x: Any, w: Any, n: Any) -> Any:
+    s = w
+    for k in range(n):
+        s = s * x[3 * k]
+    return s
+
+
+def in_the_rows(x: Any, w: Any, n: Any) -> Any:
+    s, rows = w, x.reshape(3, 2)
+    for k in range(n):
+        for j in range(2):
+            s = s + w * rows[k, j] if w > 0.0 else s * rows[k, j]
+    return s
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("program", [products, factors, in_the_rows])
+def test_reads_fail_where_the_value_is_not_asked_for(program: Any, backend: str) -> None:
+    """The first read that is out of range fails, though the derivative needs others alone."""
+    x = np.linspace(1.0, 2.0, 6)
+    with pytest.raises(IndexError) as of_python:
+        program(x, 0.5, 9)
+    with wend.config(backend=backend):
+        for form in (wend.grad, lambda f, argnums: wend.grad(wend.checkpoint(f), argnums=argnums)):
+            with pytest.raises(IndexError) as error:
+                wend.function(form(program, argnums=1))(x, 0.5, 9)
+            assert str(error.value) == str(of_python.value)
+
+
 def test_a_function_is_called_with_an_array_that_changes_too() -> None:
     def calls(x: Any) -> Any:
-        return folded(x) + folded(2.0 * x)
+        return folded(x) + 2.0 * folded(x)
 
     def calls_with_another(x: Any) -> Any:
         v, y = 1.0 * x, folded(x)

@@ -72,6 +72,17 @@ def slices(x):
 
 
 @program
+def slices_that_inner_loops_read(x):
+    y = np.zeros(x.shape[0] + 3)
+    for i in range(1, x.shape[0]):
+        t = x[i]
+        for k in range(3):
+            t = np.sin(t) + 0.1 * k * (y[i - 1 : i + 1] * y[i - 1 : i + 1]).sum()
+        y[i] = t
+    return (y * y).sum()
+
+
+@program
 def added_slices(x):
     y = np.zeros(x.shape[0] + 3)
     for i in range(x.shape[0]):

@@ -11,7 +11,7 @@ import wend
 from tests.helpers.graphs import traced
 from wend.backends.build import passes_of
 from wend.ir.graph import Graph
-from wend.ops import creating, shaping
+from wend.ops import creating, elementwise, shaping
 from wend.ops.control import WhileParts, while_
 from wend.passes.pipeline import run_passes
 
@@ -33,7 +33,7 @@ def added_in_each_trip(x: Any, w: Any) -> Any:
     ones, count = np.full(N, w[0]), np.arange(N)
     y = x[:N]
     for _ in range(30):
-        y = np.sin(y) + ones * count
+        y = np.sin(y) * ones + count
     return y
 
 
@@ -133,6 +133,25 @@ def test_loops_take_no_array_that_their_code_computes(program: Any) -> None:
     made = (x.node.op for x in invariants if x.node is not None)
     assert not {creating.iota, shaping.broadcast_to}.intersection(made)
     assert sum(fills(loop.after) for loop in loops(graph)) > 0
+
+
+def invariant(x: Any, w: Any) -> Any:
+    """What repeats a number here is a factor of what no trip changes."""
+    y, total = x[:N], 0.0
+    for k in range(N):
+        y = 0.5 * y + np.exp(-0.5 * x[:N])
+        total += (2.0 * x)[k] + (np.arange(N) * w[0])[k]
+    return y * total
+
+
+def test_what_reads_a_fill_leaves_the_loop() -> None:
+    graph = run_passes(traced(invariant, X, W), passes_of("native"))
+    (loop,) = loops(graph)
+    assert elementwise.exp not in loop.after.ops
+    # 0.5 * y and its sum with the exponential are what is left for arrays
+    arrays = [x for node in loop.after.nodes for x in node.results if x.tensor.shape == (N,)]
+    assert len(arrays) == 3
+    np.testing.assert_allclose(wend.function(invariant)(X, W), invariant(X, W), rtol=1e-13)
 
 
 @pytest.mark.parametrize("program", [read_by_position, changed_in_place])

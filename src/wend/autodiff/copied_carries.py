@@ -7,7 +7,7 @@ whole carry is a copy, as the next trip overwrites it: n² bytes for n trips.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 from wend.autodiff.residuals import estimated_bytes, estimated_size
 from wend.base.errors import NotDifferentiableError, explain
@@ -26,12 +26,12 @@ def updates_of_carries(node: Node) -> list[Node]:
     return [update for _, update in _updated_carries(WhileParts.of(node))]
 
 
-def changed_carries(w: WhileParts) -> Set[Value]:
+def changed_carries(w: WhileParts) -> set[Value]:
     """Return what `after` takes and changes in place."""
     return {source for source, _ in _updated_carries(w)}
 
 
-def changed_in_either(w: WhileParts) -> Set[Value]:
+def changed_in_either(w: WhileParts) -> set[Value]:
     """Return what `before` takes, and it or `after` changes in place."""
     changed, carries = changed_carries(w), set[Value]()
     for value, param in zip(w.forwarded, w.after_forwarded, strict=True):

@@ -24,12 +24,14 @@ class DifferentiatedLoop:
         active_operands: for each operand whether it depends on what is differentiated.
         activity: which of its values depend on what is differentiated.
         nonzero: which of its cotangents may be nonzero.
+        changing: the positions of the invariants that a loop around it changes in place.
     """
 
     node: Node
     active_operands: tuple[bool, ...]
     activity: RegionActivity
     nonzero: LoopCotangentActivity
+    changing: frozenset[int] = frozenset()
 
     @property
     def parts(self) -> WhileParts:
@@ -64,9 +66,10 @@ def keep_all(t: Transposer, loop: DifferentiatedLoop) -> LoopAdjoint:
     Every trip records the fewest bytes from which the backward loop can be run.
     """
     w = loop.parts
-    transposed_before = transpose_before(t, w, loop.activity, loop.nonzero)
-    transposed_after = transpose_after(t, w, loop.activity, loop.nonzero)
-    plan = plan_tape(w, transposed_before, transposed_after, t.read_only)
+    changing = loop.changing
+    transposed_before = transpose_before(t, w, loop.activity, loop.nonzero, changing=changing)
+    transposed_after = transpose_after(t, w, loop.activity, loop.nonzero, changing=changing)
+    plan = plan_tape(w, transposed_before, transposed_after, t.read_only, changing)
     forward = recording_loop(loop.node, plan, transposed_before, transposed_after)
     shapes = OuterShapes(w.source)
     before = BackwardRegion("before", transposed_before, w, shapes)

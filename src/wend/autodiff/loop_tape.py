@@ -7,9 +7,10 @@ are never recorded. A value that `after` receives was forwarded by `before`, and
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 
+from wend.autodiff.backward import is_shape_read
 from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
 from wend.autodiff.residuals import min_cut_residuals
 from wend.autodiff.tape_limit import limited
@@ -52,9 +53,21 @@ class TapePlan:
 
 
 def plan_tape(
-    w: WhileParts, before: Transposed, after: Transposed, read_only: Container[Value] = ()
+    w: WhileParts,
+    before: Transposed,
+    after: Transposed,
+    read_only: Container[Value] = (),
+    changing: Collection[int] = (),
 ) -> TapePlan:
-    """Choose the records of a loop from what the transposes of its regions read."""
+    """Choose the records of a loop from what the transposes of its regions read.
+
+    Args:
+        w: the loop.
+        before: the transpose of its first region.
+        after: that of its second region.
+        read_only: params that hold arrays whose elements may be read again.
+        changing: the positions of invariants of which parts are kept.
+    """
     counters = counters_of(w)
     forwarded = dict(zip(w.after_forwarded, w.forwarded, strict=True))
     carry_of = dict(zip(w.next_carry, w.before_carry, strict=True))
@@ -64,11 +77,14 @@ def plan_tape(
         for value in after_reads
         if value in carry_of and value.node is not None and not is_constant(value)
     }
-    before_available = {*w.before_invariants, *counters}
+    before_steady = _steady(before, w.before, w.before_invariants, changing)
+    before_available = {*before_steady, *counters}
     after_available = {v for v, source in forwarded.items() if source in before_available}
-    after_residuals = min_cut_residuals(
-        after_reads, {*w.after_invariants, *next_carries, *after_available}, read_only
+    after_steady = _steady(after, w.after, w.after_invariants, changing)
+    after_cut = min_cut_residuals(
+        after_reads, {*after_steady, *next_carries, *after_available}, read_only
     )
+    after_residuals = [value for value in after_cut if value not in w.after_invariants]
     before_reads = [*before.reads(), *next_carries.values()]
     before_residuals = set(min_cut_residuals(before_reads, before_available, read_only))
 
@@ -81,10 +97,23 @@ def plan_tape(
 
     from_before = [value for value in after_residuals if is_recorded_by_before(value)]
     needed = [*before_reads, *(forwarded[value] for value in from_before)]
-    before_records = min_cut_residuals(needed, before_available, read_only)
+    before_cut = min_cut_residuals(needed, before_available, read_only)
+    before_records = [value for value in before_cut if value not in w.before_invariants]
     after_records = [value for value in after_residuals if value not in from_before]
     plan = TapePlan(counters, forwarded, next_carries, before_records, after_records)
     return _with_segments(plan) if w.applied in LEAVES_MEMORY else plan
+
+
+def _steady(
+    transposed: Transposed, region: Graph, invariants: Sequence[Value], changing: Collection[int]
+) -> set[Value]:
+    """Return the invariants that cost nothing to keep, and the sizes of the others."""
+    changed = {invariants[k] for k in changing}
+    if not changed:
+        return {*invariants}
+    nodes = (*region.nodes, *transposed.b.forward_shape_reads)
+    sizes = {x.results[0] for x in nodes if is_shape_read(x) and x.operands[0] in changed}
+    return {*invariants} - changed | sizes
 
 
 def _with_segments(plan: TapePlan) -> TapePlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import or_
 from typing import Generic, TypeVar
@@ -95,6 +95,7 @@ def transpose_before(
     nonzero: LoopCotangentActivity,
     *,
     is_trial: bool = False,
+    changing: Iterable[int] = (),
 ) -> Transposed:
     """Map cotangents of what `before` forwards to those of the carry; sum those of invariants."""
     bwd = BackwardPass(
@@ -102,7 +103,7 @@ def transpose_before(
         Cotangents(),
         activity.regions[0],
         is_trial=is_trial,
-        changing=changed_in_either(w),
+        changing=changed_in_either(w).union(w.before_invariants[k] for k in changing),
     )
     sources = [w.forwarded[i] for i in nonzero.forwarded]
     receivers = [w.after_forwarded[i] for i in nonzero.forwarded]
@@ -119,6 +120,7 @@ def transpose_after(
     nonzero: LoopCotangentActivity,
     *,
     is_trial: bool = False,
+    changing: Iterable[int] = (),
 ) -> Transposed:
     """Map cotangents of the next carry to those of what `after` received; count one trip down."""
     bwd = BackwardPass(
@@ -126,7 +128,7 @@ def transpose_after(
         Cotangents(),
         activity.regions[1],
         is_trial=is_trial,
-        changing=changed_carries(w),
+        changing=changed_carries(w).union(w.after_invariants[k] for k in changing),
     )
     sources = [w.next_carry[i] for i in nonzero.carry]
     receivers = [w.before_carry[i] for i in nonzero.carry]

@@ -1,7 +1,7 @@
 """Arrays that a backward pass may read again, so that no loop records what it has read of them.
 
-These are computed outside of all loops, and nothing changes them in place: to keep one takes no
-copy, however often the loops run.
+They are arguments, which the caller keeps, and nothing changes them in place: to read one again
+takes no copy, however often the loops run.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from wend.ops.control import WhileParts, call, if_, while_
 
 
 def read_only_arrays(graph: Graph) -> set[Value]:
-    """Return the params of regions that hold arrays from around all loops that never change."""
+    """Return the params of regions that hold arguments of a graph which never change."""
     arrays = _ReadOnlyArrays()
-    own = {*graph.params, *(x for node in graph.nodes for x in node.results)}
-    arrays.visit(graph, own - arrays.changed(graph))
+    arrays.visit(graph, {*graph.params} - arrays.changed(graph))
     return arrays.read_only - arrays.others
 
 

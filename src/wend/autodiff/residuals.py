@@ -19,7 +19,7 @@ from wend.ir.types import Dim, TensorType, Type
 from wend.ops import lists, parts, shaping
 from wend.ops.indexing import gather
 from wend.ops.shapes import size_of
-from wend.passes.in_bounds import in_bounds
+from wend.passes.hoist import may_end_run
 
 # The number of elements assumed for a size that is only known at run time.
 _ASSUMED_ELEMENTS = 1000
@@ -52,7 +52,7 @@ def min_cut_residuals(
     Args:
         reads: the values that are needed.
         available: values that cost nothing to keep.
-        read_only: of these the arrays whose elements may be read again.
+        read_only: arrays whose elements may be read again, where they are available.
 
     Returns:
         The values to keep; `backward_slice` computes the others from them.
@@ -68,13 +68,8 @@ def min_cut_residuals(
 
 
 def rematerialize(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[Node]:
-    """Return copies of forward nodes for a backward pass, marked as such; see `copy_nodes`.
-
-    Reads of elements cannot fail: they have not failed in the forward pass.
-    """
-    nodes = [*nodes]
-    reads = {node: [in_bounds(node, node.operands)] for node in nodes if node.op is gather}
-    copies = copy_nodes(nodes, mapping, reads)
+    """Return copies of forward nodes for a backward pass, marked as such; see `copy_nodes`."""
+    copies = copy_nodes(nodes, mapping)
     for copy in copies:
         copy.remark = Remark(is_rematerialized=True)
     return copies
@@ -169,7 +164,8 @@ class _MinimumCut:
         if node is not None and node.op is lists.list_get:
             return node.operands[0] in self.costless
         if node is not None and node.op is gather and node.operands[0] in self.read_only:
-            return self.costless.issuperset(node.operands)
+            # One that may fail has to fail in the forward pass
+            return not may_end_run(node) and self.costless.issuperset(node.operands)
         return is_recomputable(value)
 
     def _edge(self, start: object, end: object, capacity: float) -> None:

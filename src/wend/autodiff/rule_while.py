@@ -17,6 +17,7 @@ from wend.autodiff.checkpoints import CheckpointSchedule
 from wend.autodiff.copied_carries import (
     check_copies,
     copied_bytes,
+    origin,
     pushed_types,
     trips_of_copy,
     updates_of_carries,
@@ -202,7 +203,7 @@ def _compared(
         return []
     active_operands = tuple(operand in bwd.active for operand in node.operands)
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
-    adjoint = _adjoint(t, node, active_operands, arrived)
+    adjoint = _adjoint(t, node, active_operands, arrived, _changing(bwd, node))
     return [] if adjoint is None else adjoint.forward_nodes
 
 
@@ -214,9 +215,9 @@ def _kept_adjoint(
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
     # The body of an enclosing loop is pulled back more than once.
     adjoints = {} if t.known is None else t.known
-    key = node, active_operands, arrived
+    key = node, active_operands, arrived, _changing(bwd, node)
     if key not in adjoints:
-        adjoints[key] = _adjoint(t, node, active_operands, arrived)
+        adjoints[key] = _adjoint(t, *key)
     adjoint: LoopAdjoint | None = adjoints[key]
     return adjoint
 
@@ -229,8 +230,18 @@ def _pull_back_kept(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
         _append_backward(bwd, node, cts, adjoint)
 
 
+def _changing(bwd: BackwardPass, node: Node) -> frozenset[int]:
+    """Return the positions of the invariants of a loop that a loop around it changes in place."""
+    invariants = enumerate(WhileParts.of(node).invariants)
+    return frozenset(k for k, x in invariants if origin(x) in bwd.changing)
+
+
 def _adjoint(
-    t: Transposer, node: Node, active_operands: tuple[bool, ...], arrived: frozenset[int]
+    t: Transposer,
+    node: Node,
+    active_operands: tuple[bool, ...],
+    arrived: frozenset[int],
+    changing: frozenset[int],
 ) -> LoopAdjoint | None:
     """Return the backward loop; None where every cotangent is zero."""
     w = WhileParts.of(node)
@@ -240,7 +251,7 @@ def _adjoint(
     nonzero = _nonzero(node, key, lambda: cotangent_activity(t, node, activity, seeded))
     if not nonzero.forwarded:
         return None
-    loop = DifferentiatedLoop(node, active_operands, activity, nonzero)
+    loop = DifferentiatedLoop(node, active_operands, activity, nonzero, changing)
     return keep_all(t, loop)
 
 

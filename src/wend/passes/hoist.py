@@ -23,7 +23,6 @@ from wend.ops.control import WhileParts, call, if_, while_
 from wend.ops.loop_counters import trip_count
 from wend.passes.dce import dce
 from wend.passes.fold import fold
-from wend.passes.sink_fills import fills_read_by_element
 
 _MAX_GUARD_NODES = 30  # of a test that is evaluated once more
 _Part: TypeAlias = tuple[Graph, Sequence[Value], Sequence[Value]]
@@ -239,10 +238,9 @@ def _hoistable(region: Graph, invariants: Sequence[Value]) -> list[Value]:
     """Return the invariant values of a region that its variant nodes or its results read."""
     constant = {v for node in region.nodes if node.op is creating.constant for v in node.results}
     invariant = {*invariants, *constant}
-    variant, fills = [], fills_read_by_element(region)
+    variant = []
     for node in region.nodes:
-        is_fill = not fills.isdisjoint(node.results)
-        if _is_speculatable(node) and invariant.issuperset(node.operands) and not is_fill:
+        if _is_speculatable(node) and invariant.issuperset(node.operands):
             invariant.update(node.results)
         else:
             variant.append(node)

@@ -75,7 +75,6 @@ OPTIMIZE: Sequence[Transform] = (
     algebra,
     merge_ifs,
     factor_solves,
-    sink_fills,
     hoist,
     cse,
     join_factors,
@@ -97,7 +96,7 @@ REORDERS_SUMS: Sequence[Transform] = (distribute_loops, strip_mine_maps, batch_m
 
 
 def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
-    """Return the passes for a backend that runs chunks, and lanes in registers.
+    """Return the passes for a backend that runs chunks, lanes in registers, and fused code.
 
     Args:
         of_maps: what the backend does to maps, so that more of them run in lanes.
@@ -106,6 +105,7 @@ def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
         distribute_loops: (distribute_loops_to_lanes,),
         batch_maps: (*of_maps, lower_maybes, chunk_maps, batch_maps_around_lanes),
         lower_parallel_maps: (lower_maps_without_lanes,),
+        order_updates: (sink_fills, order_updates),
     }
     return tuple(part for x in OPTIMIZE for part in in_chunks.get(x, (x,)))
 

@@ -1,8 +1,9 @@
 """Arrays of one number, and of 0, 1, 2, …, are computed by the loops that read their elements.
 
 A loop that reads an array which repeats a number, or counts, would load what its own code computes
-in registers. Such arrays move into loops, down to the operations that read them element by element,
-and `hoist` leaves them there (rematerialization: Briggs, Cooper and Torczon, 1992).
+in registers, and would not know that it reads at neighbouring positions. Such arrays, which `hoist`
+has taken out of loops, move back to the operations that read them element by element
+(rematerialization: Briggs, Cooper and Torczon, 1992).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from wend.ir.rewrite import copy_node, copy_nodes, rewrite_nodes, with_operands
 from wend.ops import creating, shaping
 from wend.ops.control import WhileParts, while_
 from wend.ops.indexing import gather
+from wend.passes.dce import dce
 from wend.passes.lane_maps import is_elementwise
 
 _FILLS = creating.iota, shaping.broadcast_to
@@ -32,14 +34,8 @@ def sink_fills(graph: Graph) -> Graph:
         nodes.append(with_operands(copy, copy.operands, [sink_fills(x) for x in copy.regions]))
         return nodes[-1].results
 
-    return rewrite_nodes(graph, sink)
-
-
-def fills_read_by_element(region: Graph) -> set[Value]:
-    """Return the arrays of a number, or that count, of which a region reads elements alone."""
-    fills = [x for node in region.nodes if _is_fill(node) for x in node.results]
-    readers = _readers(region) if fills else {}
-    return {x for x in fills if _is_read_by_element(x, region, readers)}
+    sunk = rewrite_nodes(graph, sink)
+    return graph if sunk is graph else dce(sunk)
 
 
 def _is_fill(node: Node) -> bool:
@@ -58,15 +54,16 @@ def _readers(region: Graph) -> Mapping[Value, Sequence[Node]]:
 
 
 def _is_read_by_element(
-    value: Value, region: Graph, readers: Mapping[Value, Sequence[Node]], *, in_loops: bool = False
+    value: Value, region: Graph, readers: Mapping[Value, Sequence[Node]]
 ) -> bool:
     """Return whether an array is read by element, also where loops of the region take it."""
     if value in region.results:
         return False
     for node in readers.get(value, ()):
-        if node.op is while_ and in_loops:
+        if node.op is while_:
             w = WhileParts.of(node)
-            if value in w.carry or not all(_is_sinkable(w, k) for k in _positions(w, value)):
+            positions = [k for k, x in enumerate(w.invariants) if x is value]
+            if value in w.carry or not all(_is_sinkable(w, k) for k in positions):
                 return False
         elif node.op is gather:
             if node.operands[0] is value:
@@ -76,17 +73,10 @@ def _is_read_by_element(
     return True
 
 
-def _positions(w: WhileParts, value: Value) -> list[int]:
-    return [k for k, x in enumerate(w.invariants) if x is value]
-
-
 def _is_sinkable(w: WhileParts, k: int) -> bool:
     """Return whether both regions of a loop read an invariant by element."""
     params = (w.before, w.before_invariants[k]), (w.after, w.after_invariants[k])
-    return all(
-        _is_read_by_element(param, region, _readers(region), in_loops=True)
-        for region, param in params
-    )
+    return all(_is_read_by_element(param, region, _readers(region)) for region, param in params)
 
 
 def _with_fills(loop: Node) -> Node:
@@ -99,11 +89,11 @@ def _with_fills(loop: Node) -> Node:
     }
     if not fills:
         return loop
-    numbers = [x for node in fills.values() for x in node.operands]
+    numbers = list(dict.fromkeys(x for node in fills.values() for x in node.operands))
     regions = []
     for region, invariants in ((w.before, w.before_invariants), (w.after, w.after_invariants)):
         params = [Value(x.type) for x in numbers]
-        inner = dict(zip(numbers, params, strict=False))
+        inner = dict(zip(numbers, params, strict=True))
         copies = {
             invariants[k]: copy_node(node, [inner[x] for x in node.operands])
             for k, node in fills.items()
