@@ -32,7 +32,6 @@ from wend.autodiff.rule_spill import pull_back_spilled
 from wend.autodiff.strip_mine import strip_mined
 from wend.autodiff.thin import ThinSchedule
 from wend.autodiff.transpose import BackwardPass, Transposer
-from wend.autodiff.trip_counts import computed_trip_count
 from wend.base.memory import Checkpoints, Every, Memory, parsed
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
@@ -264,8 +263,8 @@ def _append_backward(
         _instantiated(b, bwd.cts.take(w.invariants[j]), w.invariants[j]) for j in nonzero.invariants
     ]
     # The count of a loop that stops at its limit of memory holds the test of that
-    trips = None if w.limit else computed_trip_count(b, w)
-    carry = [adjoint.trips if trips is None else trips, *seeds, *sums]
+    known = None if w.limit else trip_count(w)
+    carry = [b.integer(known) if isinstance(known, int) else adjoint.trips, *seeds, *sums]
     backward = b.while_(
         carry,
         adjoint.outer,
