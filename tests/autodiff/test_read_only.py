@@ -167,6 +167,19 @@ def test_reads_fail_where_the_value_is_not_asked_for(program: Any, backend: str)
             assert str(error.value) == str(of_python.value)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_loops_that_make_no_trip_read_nothing(backend: str) -> None:
+    def program(x: Any, k: Any, n: Any) -> Any:
+        s = 1.0
+        for _ in range(n):
+            s = s * np.sin(x[k]) * np.exp(-s)
+        return s
+
+    with wend.config(backend=backend):
+        slope = wend.function(wend.grad(program))
+        np.testing.assert_array_equal(slope(X, 10**7, 0), np.zeros(N))
+
+
 def test_a_function_is_called_with_an_array_that_changes_too() -> None:
     def calls(x: Any) -> Any:
         return folded(x) + 2.0 * folded(x)

@@ -427,7 +427,7 @@ def _call_higher_order(fun: Any, name: str, /, *args: Any, **kwargs: Any) -> Any
     args = tuple(call(x) if k == position and callable(x) else x for k, x in enumerate(args))
     for keyword in {"key", "func"} & kwargs.keys():
         if callable(kwargs[keyword]):
-            kwargs[keyword] = call(kwargs[keyword])
+            kwargs[keyword] = call(grown_lists.checked_key(kwargs[keyword], args))
     return fun(*args, **kwargs)
 
 

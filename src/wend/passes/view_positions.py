@@ -75,7 +75,9 @@ class ViewPositions:
         dims = position.value.tensor.dims
         if not dims:
             value = self._checked_number(position, position.value)
-        elif not isinstance(size, int) and isinstance(dims[0], int) and dims[0] <= _MAX_POSITIONS:
+        elif (
+            not isinstance(size, int) and isinstance(dims[0], int) and 0 < dims[0] <= _MAX_POSITIONS
+        ):
             numbers = [b.gather(position.value, b.integer(k)) for k in range(dims[0])]
             checked = [self._checked_number(position, x) for x in numbers]
             value = b.concat(*(b.reshape(x, (1,)) for x in checked), axis=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,33 @@ def test_what_has_no_order_is_refused() -> None:
 
     with pytest.raises(wend.WendError, match="ordered by"):
         wend.function(f)(np.ones(80))
+
+
+USES = {
+    "sort": lambda items, key: items.sort(key=key),
+    "sorted": lambda items, key: sorted(items, key=key),
+    "max": lambda items, key: max(items, key=key),
+    "nsmallest": lambda items, key: heapq.nsmallest(2, items, key=key),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_keys_that_change_something_are_refused(use: str) -> None:
+    """They are computed once for all items."""
+
+    def fun(xs):
+        items, count = [], 0
+        for k, x in enumerate(xs):
+            if x > 0.0:
+                items.append((x, 1.0 * k))
+
+        def key(item):
+            nonlocal count
+            count += 1
+            return item[0]
+
+        USES[use](items, key)
+        return count
+
+    with pytest.raises(wend.WendError, match="its key changes something"):
+        wend.function(fun)(np.array([3.0, -1.0, 2.0]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dis import get_instructions
 from typing import Any
 
 from wend.base import trees
@@ -53,6 +54,27 @@ def _keys(grown: TensorList, items: Any, key: Callable[[Any], Any]) -> list[Any]
     return [*scan.map(of_row, tuple(items))]
 
 
+_STORES = ("STORE_GLOBAL", "STORE_DEREF", "STORE_SUBSCR", "STORE_ATTR")
+
+
+def checked_key(key: Any, args: Sequence[Any]) -> Any:
+    """Return a key, unless it changes something, and the number of items only the run knows.
+
+    Its loop carries nothing from one item to the next.
+
+    Raises:
+        ListError: it assigns to an item, an attribute or a variable of another function.
+    """
+    code = getattr(key, "__code__", None)
+    if code is None or not any(isinstance(x, TensorList) for x in args):
+        return key
+    if any(
+        x.opname in _STORES and x.argval not in code.co_cellvars for x in get_instructions(code)
+    ):
+        raise _refusal("its key changes something, and would be called once for all items.")
+    return key
+
+
 def _text_of_empty(name: str) -> str:
     try:
         {"min": min, "max": max}[name](())
@@ -61,11 +83,12 @@ def _text_of_empty(name: str) -> str:
     raise AssertionError
 
 
-def _refusal() -> ListError:
+def _refusal(cause: str | None = None) -> ListError:
     return ListError(
         explain(
             "a list that grows in a loop or branch that is recorded has no numbers, or tuples of "
             f"numbers, to be ordered by{at(user_source())}.",
+            cause,
             cure="sort a list of numbers, or by them: sorted(items, key=lambda item: item[0]).",
         )
     )

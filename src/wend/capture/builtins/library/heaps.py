@@ -9,7 +9,7 @@ from typing import Any
 from wend.base import trees
 from wend.base.context_values import scoped
 from wend.capture.builtins.builtins import sorted_of, stack_if_list
-from wend.capture.builtins.grown_lists import has_parts, sorted_list
+from wend.capture.builtins.grown_lists import checked_key, has_parts, sorted_list
 from wend.capture.builtins.library.heap_functions import CAPTURED, refill
 from wend.capture.stage.item_comparisons import holds_staged
 from wend.capture.state import operands
@@ -71,6 +71,7 @@ def _extremes(original: Call, *, reverse: bool) -> Call:
         items: Any = iterable if has_parts(iterable) else stack_if_list(iterable)
         items = items if isinstance(items, (Staged, TensorList, list, tuple)) else [*items]
         if has_parts(items):
+            key = checked_key(key, [items])
             return sorted_list(items, key, reverse=reverse)[: max(n, 0)]
         if not _is_traced(items) and (key is None or not any(map(_is_traced, map(key, items)))):
             return original(n, items, key)
