@@ -256,7 +256,6 @@ class StagedIf:
                 }
                 if is_mergeable(end.returned):
                     end.instances[-1] = copied(end.returned)
-                end.returned = copy_containers(end.returned)
             finally:
                 self.state.undo(self.start)
                 changed = discovery.undo(log)
