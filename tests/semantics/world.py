@@ -219,7 +219,23 @@ def _agrees(found: Any, wanted: Any) -> bool:
         return found.kind in kinds and found.value == wanted.value
     if isinstance(wanted, (list, tuple)):
         return type(found) is type(wanted) and _all_agree(found, wanted)
+    if isinstance(found, str) and isinstance(wanted, str):
+        return found == wanted or _fails_around(found, wanted)
     return bool(found == wanted)
+
+
+_LINE = re.compile(r"(?s)(.*) at (\d+|\?)")
+
+
+def _fails_around(found: str, wanted: str) -> bool:
+    """Return whether an error is that of Python, told of the statement around it, or of no line.
+
+    So it is where nothing uses the value of the operation that fails.
+    """
+    parts, wanted_parts = _LINE.fullmatch(found), _LINE.fullmatch(wanted)
+    if parts is None or wanted_parts is None or parts[1] != wanted_parts[1]:
+        return False
+    return parts[2] == "?" or (wanted_parts[2] != "?" and int(parts[2]) <= int(wanted_parts[2]))
 
 
 def _all_agree(found: Sequence[Any], wanted: Sequence[Any]) -> bool:
