@@ -432,7 +432,6 @@ CASES = {
         invariants_do_not_fit,
     ],
     StructureError: [
-        returned_on_one_path,
         carry_missing_key,
         carry_extra_key,
         carry_arity,
@@ -504,7 +503,16 @@ CASES = {
         leaked_carry,
         leaked_across_branches,
     ],
-    ConcreteValueError: [truth, number, integer, as_index, as_range, as_array, long_list],
+    ConcreteValueError: [
+        truth,
+        number,
+        integer,
+        as_index,
+        as_range,
+        as_array,
+        long_list,
+        returned_on_one_path,
+    ],
     NotDifferentiableError: [
         grad_of_integers,
         grad_of_bool,
