@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import wend
+from tests.helpers.counted_calls import count_calls
 from tests.helpers.graphs import traced
 from wend.ir.graph import Graph
 from wend.ops import indexing, updating
@@ -272,18 +272,8 @@ def calls_of_the_pass(count: int) -> int:
                 y[k + 1] = np.sin(y[k])
         return np.sum(np.stack(ys))
 
-    graph, calls = mark_in_bounds(traced(program, 0.5)), 0
-
-    def profile(frame: Any, event: str, arg: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        forwarded = forward_stores(graph)
-    finally:
-        sys.setprofile(before)
+    graph = mark_in_bounds(traced(program, 0.5))
+    forwarded, calls = count_calls(forward_stores, graph)
     assert [reads(loop) for loop in loops(forwarded)] == [0]
     return calls
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import wend
+from tests.helpers.counted_calls import count_calls
 from tests.helpers.graphs import traced
 from wend.ir.graph import Graph
 from wend.ops import elementwise
@@ -128,18 +128,9 @@ def work(count: int) -> int:
             values = [min(values[k], values[k - 1], x[k]) for k in range(count)]
         return sum(values)
 
-    graph, calls = traced(program, np.arange(count)), 0
-
-    def profile(frame: Any, event: str, arg: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        assert reassociate_minima(graph) is not graph
-    finally:
-        sys.setprofile(before)
+    graph = traced(program, np.arange(count))
+    reassociated, calls = count_calls(reassociate_minima, graph)
+    assert reassociated is not graph
     return calls
 
 
