@@ -132,7 +132,8 @@ def _difference(
             return Difference("refused", way, step, str(wanted[0]), value)
         raw = kind == "raised" and wanted[0][0] != "raised"
         for part, other in zip(outcome, wanted, strict=True):
-            if not _agrees(part, other):
+            is_dead = program.name.startswith("dead_")  # what fails has a value that nothing uses
+            if not _agrees(part, other) and not (is_dead and _fails_around(part, other)):
                 return Difference("raw" if raw else "different", way, step, str(other), str(part))
     return None
 
@@ -219,20 +220,17 @@ def _agrees(found: Any, wanted: Any) -> bool:
         return found.kind in kinds and found.value == wanted.value
     if isinstance(wanted, (list, tuple)):
         return type(found) is type(wanted) and _all_agree(found, wanted)
-    if isinstance(found, str) and isinstance(wanted, str):
-        return found == wanted or _fails_around(found, wanted)
     return bool(found == wanted)
 
 
 _LINE = re.compile(r"(?s)(.*) at (\d+|\?)")
 
 
-def _fails_around(found: str, wanted: str) -> bool:
-    """Return whether an error is that of Python, told of the statement around it, or of no line.
-
-    So it is where nothing uses the value of the operation that fails.
-    """
-    parts, wanted_parts = _LINE.fullmatch(found), _LINE.fullmatch(wanted)
+def _fails_around(found: Any, wanted: Any) -> bool:
+    """Return whether an error is that of Python, told of the statement around it, or of no line."""
+    if found[0] != "raised" or wanted[0] != "raised":
+        return False
+    parts, wanted_parts = _LINE.fullmatch(found[1]), _LINE.fullmatch(wanted[1])
     if parts is None or wanted_parts is None or parts[1] != wanted_parts[1]:
         return False
     return parts[2] == "?" or (wanted_parts[2] != "?" and int(parts[2]) <= int(wanted_parts[2]))
