@@ -51,7 +51,7 @@ def test_shapes_that_turn_out_not_to_fit_are_told_as_numpy_does() -> None:
         product(np.ones((2, 3)), np.ones((2, 3)))
     assert len(caught.value.__notes__) == 1
     assert "dot_general at test_program.py" in caught.value.__notes__[0]
-    with pytest.raises(ValueError, match=r"broadcast together with shapes \(2, 3\) \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"broadcast together with shapes \(2,3\) \(2,2\)"):
         total(np.ones((2, 3)), np.ones((2, 2)))
 
 
