@@ -103,10 +103,10 @@ def unary(name: str, x: Any) -> Any:
 
 def position(key: Any) -> Any:
     """Return the key of a sequence or array with the integers that users' objects stand for."""
+    if isinstance(key, slice):  # a plain kind, whose parts may be of users' classes
+        return slice(*map(position, (key.start, key.stop, key.step)))
     if type(key) in _PLAIN_KINDS:
         return key
-    if isinstance(key, slice):
-        return slice(*map(position, (key.start, key.stop, key.step)))
     return operator.index(ask(key, "__index__")) if defines(key, "__index__") else key
 
 
