@@ -39,8 +39,9 @@ import math
 import numpy as np
 """
 _NUMBERS = count()
-_PROGRAM = re.compile(r"<program_\d+>")
-_PLACE = re.compile(r" at <program_\d+>:(\d+)")
+_FILE = r"<(?:program_\d+|string)>"  # of the program, or of what it gives to `exec` without a name
+_PROGRAM = re.compile(_FILE)
+_PLACE = re.compile(rf" at {_FILE}:(\d+)")
 _ADDED_PLACE = re.compile(r" ?(at <program_\d+>:\d+)?\.?$")
 Decorator = Callable[[Any], Any]
 _SIGNIFICANT = 11  # digits that are compared: sums may be taken in another order

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.attributes import attribute, get_attribute, has_attribute
 from wend.capture.builtins.builtins import is_instance
+from wend.capture.calls import call
 from wend.eager.dispatch import Staged
 from wend.trace.control.tensor_list import TensorList
 
@@ -91,15 +92,35 @@ _DICT_OPERATORS = ("__contains__", "__getitem__", "__iter__", "__missing__")
 def items_by_get(subject: Any) -> Any:
     """Return a mapping whose `in` and `[]` find what `get`, which a mapping pattern asks, finds."""
     kind = type(subject)
-    if not isinstance(subject, dict) or kind is dict or kind.get is not dict.get:
+    if kind is dict:
+        return subject
+    if kind.get not in (dict.get, Mapping.get):
+        return _ByGet(subject)
+    if not isinstance(subject, dict):
         return subject
     is_plain = all(getattr(kind, x, None) is getattr(dict, x, None) for x in _DICT_OPERATORS)
     return subject if is_plain else dict(dict.items(subject))
 
 
+class _ByGet:
+    """A mapping whose `in` and `[]` ask the `get` of another, a method of the user's."""
+
+    def __init__(self, mapping: Mapping[Any, Any]) -> None:
+        self._get = call(attribute(mapping, "get"))
+
+    def __contains__(self, key: Any) -> bool:
+        return self[key] is not _MISSING
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._get(key, _MISSING)
+
+
+_MISSING = object()
+
+
 def other_items(subject: Any, keys: Sequence[Any]) -> dict[Any, Any]:
     """Return what `**others` of a mapping pattern binds."""
-    items = items_by_get(subject)
+    items = subject if isinstance(items_by_get(subject), _ByGet) else items_by_get(subject)
     return {key: items[key] for key in items if key not in keys}
 
 

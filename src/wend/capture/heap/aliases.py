@@ -26,9 +26,8 @@ def refuse_others(old: list[Any], new: TensorList, label: str, where: str) -> No
         return value is old
 
     passed = passed_containers()
-    if passed is not None and passed.holds(old):
-        passed.promoted[id(old)] = new
-    elif _is_held_by_caller(is_old):
+    by_caller = passed if passed is not None and passed.holds(old) else None
+    if by_caller is None and _is_held_by_caller(is_old):
         raise StructureError(
             explain(
                 f"{where}: `{label}` is an argument, which grows there: the caller would not "
@@ -44,6 +43,8 @@ def refuse_others(old: list[Any], new: TensorList, label: str, where: str) -> No
         raise StructureError(
             explain(f"{where}: `{name}`{of} {same} `{label}`, which grows there.", cure=f"{cure}.")
         )
+    if by_caller is not None:
+        by_caller.promoted[id(old)] = new
 
 
 def find_holder(predicate: Predicate, excluding: Any = None) -> str | None:

@@ -126,7 +126,7 @@ def enter_region(originals: Row, copies: Row) -> None:
     for original, copy in zip(originals, copies, strict=False):
         if copy is original:
             continue
-        for new, old in _paired_containers(copy, original):
+        for new, old in paired_containers(copy, original):
             if new is not old:
                 phis.add_alias(new, old, next(phis.merge_ids))
                 phis.copied_from[id(new)] = id(old)
@@ -146,8 +146,8 @@ def check_guards(copies: Row, ends: Row) -> None:
     if phis is None or not phis.guarded:
         return
     for copy, end in zip(copies, ends, strict=False):
-        remaining = {id(old): phis.resolve(new) for new, old in _paired_containers(end, copy)}
-        for part, _ in _paired_containers(copy, copy):
+        remaining = {id(old): phis.resolve(new) for new, old in paired_containers(end, copy)}
+        for part, _ in paired_containers(copy, copy):
             if id(part) in phis.guarded and remaining.get(id(part)) != phis.resolve(part):
                 raise _unknown_identity("a comparison or key in a loop")
 
@@ -171,7 +171,7 @@ def merge_paths(
     for k, result in enumerate(results):
         result_sources: dict[int, _Sources] = {}
         for option_index, row in enumerate(options):
-            for new, old in _paired_containers(result, row[k]):
+            for new, old in paired_containers(result, row[k]):
                 container_sources = result_sources.setdefault(id(new), (new, [None] * len(options)))
                 source_id = phis.resolve(old)
                 if listed is not None and listed.is_known(source_id):
@@ -288,7 +288,7 @@ def any_mutated(*values: Any) -> bool:
     phis = _phis.get()
     if phis is None:
         return False
-    parts = [container for value in values for container, _ in _paired_containers(value, value)]
+    parts = [container for value in values for container, _ in paired_containers(value, value)]
     return any(id(container) in phis.mutated for container in parts)
 
 
@@ -306,7 +306,7 @@ def check_mutation(value: Any, label: str = "") -> None:
     if phis is None or not any_phis():
         return
     check_listed(value, label)
-    for container, _ in _paired_containers(value, value):
+    for container, _ in paired_containers(value, value):
         if id(container) not in phis.containers:
             continue
         phis.mutated.update(phis.copies_of(container))
@@ -543,12 +543,12 @@ def _has_identity(value: Any) -> bool:
     return isinstance(value, CONTAINER_TYPES) or is_replaceable(value)
 
 
-def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
+def paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the containers in a value with those at the same position of another value."""
-    if type(new) in CONTAINER_TYPES and type(old) in CONTAINER_TYPES:
-        yield new, old
     if type(new) is not type(old):
         return
+    if isinstance(new, CONTAINER_TYPES):
+        yield new, old
     if is_replaceable(new):
         yield new, old
         # An object of an ordinary class may be large, or hold itself. Only the copies that regions
@@ -556,10 +556,12 @@ def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
         if is_unregistered(new) or new is not old or _is_phi(new):
             parts = dict(attributes_of(old))
             for name, part in attributes_of(new):
-                yield from _paired_containers(part, parts.get(name))
-    if type(new) in (list, tuple, deque):
-        for new_item, old_item in zip(new, old, strict=False):
-            yield from _paired_containers(new_item, old_item)
-    elif type(new) is dict:
-        for key in new.keys() & old.keys():
-            yield from _paired_containers(new[key], old[key])
+                yield from paired_containers(part, parts.get(name))
+    if isinstance(new, dict):
+        for key in dict.keys(new) & dict.keys(old):
+            yield from paired_containers(dict.__getitem__(new, key), dict.__getitem__(old, key))
+    sequence = next((kind for kind in (list, tuple, deque) if isinstance(new, kind)), None)
+    if sequence is not None:
+        items = zip(sequence.__iter__(new), sequence.__iter__(old), strict=False)
+        for new_item, old_item in items:
+            yield from paired_containers(new_item, old_item)

@@ -53,7 +53,18 @@ def _conjunction(tests: list[ast.expr]) -> ast.expr:
 
 
 def _tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
-    """Yield the tests that a pattern stands for, in order; none if it always matches."""
+    """Yield the tests that a pattern stands for, in order; none if it always matches.
+
+    They stand where the pattern does, so an error in one is told of its line.
+    """
+    for test in _own_tests(pattern, subject):
+        yield test if hasattr(test, "lineno") else ast.copy_location(test, pattern)
+    for inner, part in _subpatterns(pattern, subject):
+        yield from _tests(inner, part)
+
+
+def _own_tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
+    """Yield the tests of a pattern, without those of the patterns inside it."""
     match pattern:
         case ast.MatchValue(value=value):
             yield ast.Compare(cloned(subject), [ast.Eq()], [value])
@@ -77,8 +88,6 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
             for key in keys:
                 items = runtime("items_by_get", cloned(subject))
                 yield ast.Compare(cloned(key), [ast.In()], [items])
-    for inner, part in _subpatterns(pattern, subject):
-        yield from _tests(inner, part)
 
 
 def _bindings(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.stmt]:

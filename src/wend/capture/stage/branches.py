@@ -29,6 +29,7 @@ from wend.capture.state.merged_instances import copied, is_mergeable
 from wend.capture.state.optional_value import OptionalValue, merged_optional, narrowed
 from wend.capture.state.paths import check_recursion, decided
 from wend.capture.state.state import Discovery, State, is_carried, is_same
+from wend.capture.state.unbound_attributes import merge_paths
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
 from wend.eager.promotion import as_array, tensor_type
 from wend.numpy.elementwise import logical_not
@@ -134,7 +135,8 @@ class _ArmEnd:
         entered: what the state held at its start.
         left: what it held at the end.
         values: that, with copies of containers.
-        returned: what it returned.
+        result: what it returned.
+        returned: that, with copies of containers.
         instances: copies of the instances among the values, by position, and of what it returned.
         raises: whether it ended with an exception.
         alternatives: what it may raise for a handler of captured code.
@@ -144,6 +146,7 @@ class _ArmEnd:
     entered: list[Any] = field(default_factory=list)
     left: list[Any] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
+    result: Any = None
     returned: Any = None
     instances: dict[int, Any] = field(default_factory=dict)
     raises: bool = False
@@ -236,7 +239,7 @@ class StagedIf:
                     raises.in_region(region) as extent,
                 ):
                     try:
-                        end.returned = arm()
+                        end.result = arm()
                     except BaseException as error:
                         if refusals.is_refusal(error) or not is_raised(error, handled):
                             raise
@@ -245,17 +248,18 @@ class StagedIf:
                     else:
                         if extent.rests:
                             locations = [location for location, _ in log.values()]
-                            end.returned, end.alternatives = close_rests(
-                                extent, self.state, locations, end.returned
+                            end.result, end.alternatives = close_rests(
+                                extent, self.state, locations, end.result
                             )
                 nested_after = self.state.nested_containers()
                 end.left = self.state.get()
                 end.values = [copy_containers(value) for value in end.left]
+                end.returned = copy_containers(end.result)
                 end.instances = {
                     k: copied(value) for k, value in enumerate(end.left) if is_mergeable(value)
                 }
-                if is_mergeable(end.returned):
-                    end.instances[-1] = copied(end.returned)
+                if is_mergeable(end.result):
+                    end.instances[-1] = copied(end.result)
             finally:
                 self.state.undo(self.start)
                 changed = discovery.undo(log)
@@ -325,10 +329,10 @@ class StagedIf:
         self.state.restore(results)
         record_merge(*self.joined, self.outer)
         options = [
-            [*(left[k] for k in carried), value]
-            for left, value in zip(self.left, returned, strict=True)
+            [*(left[k] for k in carried), end.result]
+            for left, end in zip(self.left, self.ends, strict=True)
         ]
-        container_phis.merge_paths([*values[: len(carried)], values[-1]], options, self.outer)
+        merge_paths([*values[: len(carried)], values[-1]], options, self.outer)
         for (raised, leaves), value in zip(alternatives, values[len(carried) :], strict=False):
             flag, *arrays = value
             by_id = dict(zip(leaves, arrays, strict=True))

@@ -36,6 +36,7 @@ from wend.capture.state.special_methods import iterated, owner_of
 from wend.capture.state.state import State, holds_staged
 from wend.capture.state.traced_index import python_may_run
 from wend.eager.dispatch import Staged
+from wend.trace.aliasing.passed_containers import saved_promotions
 from wend.trace.arrays.decided_integers import marked
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.tracer import Tracer
@@ -385,6 +386,7 @@ class StagingAttempt:
         self.start = state.get()
         self.effects = outer.effects()
         self._restore_made = made_objects.saved()
+        self._restore_promotions = saved_promotions()
         self.reasons = unbound.reasons()
         self._start_count = len(outer.b.nodes)
         self._rests = raises.mark()
@@ -404,6 +406,7 @@ class StagingAttempt:
         raises.reinstate(self._rests)
         self.outer.restore_effects(self.effects)
         self._restore_made()
+        self._restore_promotions()
         unbound.restore_reasons(self.reasons)
         self.state.undo([*self.start, *self.state.get()[len(self.start) :]])
         for location, old in reversed(self.log.values()):
@@ -437,7 +440,7 @@ class StagingAttempt:
     def try_stage_from_start(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
         """Record the loop with its first iterations, or continue from the current state."""
         values, effects, rests = self.state.get(), self.outer.effects(), raises.mark()
-        restore_made = made_objects.saved()
+        restore_made, restore_promotions = made_objects.saved(), saved_promotions()
         heap_values = [(location, location.read()) for location, _ in self.log.values()]
         self.rewind()
         if self.try_stage(test, body, always=always):
@@ -449,6 +452,7 @@ class StagingAttempt:
             location.write(value)
         self.outer.restore_effects(effects)
         restore_made()
+        restore_promotions()
         raises.reinstate(rests)
         return False
 

@@ -235,7 +235,7 @@ class StagedLoop:
         for k, value in zip(self.carried, self.before_params, strict=True):
             values[k] = value
         self.set_before = self.state.set(values)
-        container_phis.enter_region(self._rebindable(self.start), self.set_before)
+        unbound_attributes.enter_region(self._rebindable(self.start), self.set_before)
         scope = inner_loops_keep()
         with self.before.active(), scope, raises.in_region(self.before) as extent:
             for slot in self.slots:
@@ -274,7 +274,7 @@ class StagedLoop:
         for k, value in zip(self.forwarded, self.after_params, strict=True):
             values[k] = value
         self.set_after = self.state.set(values)
-        container_phis.enter_region(self._rebindable(self.left_before), self.set_after)
+        unbound_attributes.enter_region(self._rebindable(self.left_before), self.set_after)
         nested_before = self.state.nested_containers()
         scope = inner_loops_keep()
         with self.after.active(), scope, raises.in_region(self.after) as extent:
@@ -488,7 +488,7 @@ class StagedLoop:
             for row in (self.start, self.left_before, self.left_after)
         ]
         results = [values[k] for k in indices]
-        container_phis.merge_paths(results, options, self.outer, repeats=True)
+        unbound_attributes.merge_paths(results, options, self.outer, repeats=True)
         for k in indices:
             if container_phis.any_mutated(self.set_before[k], self.set_after[k]):
                 container_phis.check_mutation(values[k], self.state.names[k])

@@ -13,7 +13,6 @@ from wend.base import trees
 from wend.base.errors import StructureError, explain
 from wend.base.keys import is_equal
 from wend.base.source import at, user_source
-from wend.capture.heap import container_phis
 from wend.capture.heap.containers import (
     NestedContainers,
     copy_containers,
@@ -244,7 +243,7 @@ class State:
         copies = self.copied(values)
         self.restore(copies)
         originals = [None if self.is_contents(k) else value for k, value in enumerate(values)]
-        container_phis.enter_region(originals, copies)
+        unbound_attributes.enter_region(originals, copies)
         return copies
 
     def nested_containers(self) -> list[tuple[Contents, NestedContainers]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MemberDescriptorType
@@ -21,6 +21,7 @@ from wend.base.errors import explain
 from wend.base.instances import is_replaceable
 from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
+from wend.capture.heap import container_phis
 from wend.capture.heap.locations import (
     UNBOUND,
     Attribute,
@@ -37,6 +38,7 @@ from wend.capture.heap.partial_attributes import (
 from wend.capture.heap.places import instance_variables
 from wend.capture.state.unbound import UnboundError
 from wend.eager.dispatch import Staged
+from wend.trace.recording.recording import Recording
 
 _Key = tuple[int, str]
 _ALL = ""  # in place of a name: all attributes of an object
@@ -81,6 +83,37 @@ def _has_other_value(owner: Any, name: str) -> bool:
     held = inspect.getattr_static(type(owner), name, UNBOUND)
     no_values = type(UNBOUND), MemberDescriptorType, functools.cached_property
     return not isinstance(held, no_values)
+
+
+def enter_region(originals: Sequence[Any], copies: Sequence[Any]) -> None:
+    """Record what a region's variables hold in place of their previous values."""
+    container_phis.enter_region(originals, copies)
+    _inherit(copies, originals)
+
+
+def merge_paths(
+    results: Sequence[Any],
+    options: Sequence[Sequence[Any]],
+    outer: Recording,
+    *,
+    repeats: bool = False,
+) -> None:
+    """Record what the results of a branch or loop may be (`container_phis.merge_paths`)."""
+    container_phis.merge_paths(results, options, outer, repeats=repeats)
+    _inherit(results, *options)
+
+
+def _inherit(results: Sequence[Any], *options: Sequence[Any]) -> None:
+    """Note of the objects in results what is noted of those that they may be, by position."""
+    attributes = _attributes.get()
+    if attributes is None or not attributes.unbound:
+        return
+    for result, *row in zip(results, *options, strict=False):
+        for option in row:
+            for new, old in container_phis.paired_containers(result, option):
+                for (key, name), (_, where, cure) in [*attributes.unbound.items()]:
+                    if key == id(old):
+                        attributes.unbound.setdefault((id(new), name), (new, where, cure))
 
 
 def is_maybe_bound(location: Attribute) -> bool:

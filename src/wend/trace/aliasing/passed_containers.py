@@ -6,7 +6,7 @@ A trace works on containers of its own. What it leaves in them is part of its re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -82,6 +82,19 @@ def note_comparison(a: Any, b: Any) -> None:
     passed = _tracing.get()
     if passed is not None and passed.holds(a) and passed.holds(b):
         passed.is_compared = True
+
+
+def saved_promotions() -> Callable[[], None]:
+    """Return what restores the lists that have become traced ones until now."""
+    passed = _tracing.get()
+    if passed is None:
+        return lambda: None
+    promoted = {**passed.promoted}
+
+    def restore() -> None:
+        passed.promoted = {**promoted}
+
+    return restore
 
 
 def forget_promotion(container: Any) -> None:
