@@ -10,7 +10,7 @@ import itertools
 import math
 import operator
 import types
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +73,11 @@ def _range_as_array(x: Any) -> Any:
     return x.as_array() if isinstance(x, TracedRange) else x
 
 
+def _deque_as_list(x: Any) -> Any:
+    """Return a deque of traced values, which to NumPy is a sequence, as a list."""
+    return list(x) if isinstance(x, deque) and any_staged(x) else x
+
+
 def _stack(xs: TensorList, axis: int = 0, **kwargs: Any) -> Any:
     """Return `np.stack(xs, axis)`."""
     joined = xs.as_array()
@@ -122,6 +127,7 @@ def _dispatch_on_any(
     kinds = (TensorList, TracedRange) if is_of_numpy else TensorList
 
     def run(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(_deque_as_list, args)) if is_of_numpy else args
         operands = (*args, *kwargs.values())
         is_staged = any_staged(operands) or any(isinstance(arg, kinds) for arg in operands)
         return staged(*args, **kwargs) if is_staged else adopt_result(original(*args, **kwargs))
@@ -407,7 +413,7 @@ def _is_array_function(fun: Any) -> bool:
 
 def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call an array function with traced lists, and lists of traced values, as arrays."""
-    args = tuple(_range_as_array(arg) for arg in args)
+    args = tuple(_range_as_array(_deque_as_list(arg)) for arg in args)
     args = tuple(arg.as_array() if isinstance(arg, TensorList) else arg for arg in args)
     if any(map(has_staged_items, (*args, *kwargs.values()))):
         are_arrays = _array_parameters(fun, len(args))

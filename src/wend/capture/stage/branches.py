@@ -555,9 +555,8 @@ def _share_identical_results(results: list[Any], options: Sequence[Sequence[Any]
 
 
 def _return_cure(returned: Sequence[Any]) -> str:
-    if any(value is None for value in returned):
-        return "return a value on both paths."
-    return "return arrays of the same structure on both paths."
+    what = "a value" if any(value is None for value in returned) else "arrays of the same structure"
+    return f"return {what} on both paths."
 
 
 def _keys(value: dict[Any, Any]) -> str:
@@ -571,6 +570,10 @@ def _cure_of(pair: Sequence[Any], alternative: str = "") -> str:
             "a length may depend on a traced test only by append and pop() of a list: use one, and "
             "count the items that are taken from its start."
         )
+    if all(isinstance(value, dict) for value in pair):
+        return "a list that grows there needs a variable of its own: put it into the dict later."
+    if all(isinstance(value, str) for value in pair):
+        return "number the texts, and print them by a tuple: LOW, HIGH = 0, 1."
     if all(map(callable, pair)):
         return "call it on both paths: `g(x) if test else h(x)`."
     if any(value is None for value in pair) and any(map(is_carried, pair)):
@@ -590,11 +593,8 @@ def _describe(value: Any) -> str:
         return f"{_describe(value.value)}, or None"
     if is_carried(value):
         (leaf, *others) = trees.flatten(value)[0] or [None]
-        is_array = leaf is value and not others
-        return (
-            str(tensor_type(leaf))
-            if is_array
-            else f"a {type(value).__name__} of {len(value)} items"
-        )
+        if leaf is value and not others:
+            return str(tensor_type(leaf))
+        return f"a {type(value).__name__} of {len(value)} items"
     name = getattr(value, "__name__", None)
     return f"{value!r:.40}" if name is None else f"`{name}`"

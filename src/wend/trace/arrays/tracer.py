@@ -251,7 +251,9 @@ class Tracer(Operators, Methods, InPlaceMethods):
         if (value := decided_integer(self)) is not None:
             return np.array(value, dtype or self.type.dtype)
         error = self._concrete_error(
-            "a NumPy array", "use functions of wend.numpy, which take traced arrays as well."
+            "a NumPy array",
+            "use functions of wend.numpy, which take traced arrays as well; what it does not have, "
+            "compute in wend.py_function(…).",
         )
         raise marked(error, self)
 

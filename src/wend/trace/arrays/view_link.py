@@ -17,7 +17,10 @@ from wend.trace.arrays.view_transforms import ViewTransform, is_repeated
 if TYPE_CHECKING:
     from wend.trace.arrays.tracer import Tracer
 
-CURE_OF_ALIASES = "make it an array of its own: y = np.where(test, x, z), or y = y.copy() before."
+CURE_OF_ALIASES = (
+    "make them arrays of their own: y = np.where(test, x, z), or copy both before: "
+    "x, y = x.copy(), y.copy()."
+)
 A = TypeVar("A", bound="ViewLink")
 
 

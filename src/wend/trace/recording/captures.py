@@ -59,7 +59,8 @@ class Captures:
                 explain(
                     f"an array that was made outside the function, {tracer.type}, is changed in "
                     f"place{at(user_source())}.",
-                    cure="pass it as an argument, or change a copy: x = x.copy() before.",
+                    cure="pass it as an argument, in a dataclass if it is an attribute; keep it in "
+                    "a wend.Variable; or change a copy: x = x.copy() before.",
                 )
             )
 
