@@ -37,7 +37,7 @@ from wend.trace.aliasing.rebuilt_containers import (
     rebuilt,
     restore_all,
 )
-from wend.trace.arrays.concrete_array import ConcreteTracedArray
+from wend.trace.arrays.concrete_array import CURE_OF_OUTSIDE, ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.frames import changed_arguments
@@ -527,7 +527,7 @@ def _write(outer: Recording, leaf: Any, value: Value) -> None:
             explain(
                 "a function that changes its argument in place was given an array that is a "
                 "constant of this trace.",
-                cure="pass it as an argument, or change a copy: x = x.copy() before.",
+                cure=CURE_OF_OUTSIDE,
             )
         )
     leaf.replace(contents)

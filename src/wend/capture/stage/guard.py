@@ -32,6 +32,7 @@ from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.optional_value import settle
 from wend.capture.state.paths import keep_deciding_test
 from wend.eager.dispatch import Staged
+from wend.trace.arrays.concrete_array import CURE_OF_OUTSIDE
 from wend.trace.recording.recording import current
 from wend.trace.recording.run_errors import escaped
 from wend.trace.state.raised_errors import carried_errors, is_noted
@@ -105,7 +106,7 @@ def _array_store_error(error: ValueError) -> TypeMismatchError:
         explain(
             f"a traced number is put{at(raised_at(error))} into a concrete array that is held "
             "elsewhere, or was made outside the function.",
-            cure="pass it as an argument, or change a copy: x = x.copy() before.",
+            cure=CURE_OF_OUTSIDE,
         )
     )
 

@@ -561,6 +561,12 @@ def demote(array: PromotedArray) -> None:
         root.become(None)
 
 
+CURE_OF_OUTSIDE = (
+    "pass it as an argument, in a dataclass if it is an attribute; keep it in a wend.Variable; or "
+    "change a copy: x = x.copy() before."
+)
+
+
 def promotion_error(array: Any) -> TypeMismatchError:
     """Return the error for an array that would change at run time but cannot be promoted."""
     type = TensorType(_plain(array).dtype, _plain(array).shape)
@@ -568,7 +574,7 @@ def promotion_error(array: Any) -> TypeMismatchError:
         explain(
             f"a concrete array, {type}, is changed{at(user_source())} by values that are known "
             "only at run time, and it is held elsewhere, or was made outside the function.",
-            cure="pass it as an argument, or change a copy: x = x.copy() before.",
+            cure=CURE_OF_OUTSIDE,
         )
     )
 

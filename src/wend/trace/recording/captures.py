@@ -15,7 +15,7 @@ from wend.ir.types import TensorType, Type
 from wend.ops.build import Build
 from wend.runtime.array_boundary import boundary_of, check_no_subclass, to_host
 from wend.trace.arrays.captured_reads import CapturedArrayReads
-from wend.trace.arrays.concrete_array import ConcreteTracedArray
+from wend.trace.arrays.concrete_array import CURE_OF_OUTSIDE, ConcreteTracedArray
 from wend.trace.recording.frozen_captures import FrozenCaptures
 
 
@@ -59,8 +59,7 @@ class Captures:
                 explain(
                     f"an array that was made outside the function, {tracer.type}, is changed in "
                     f"place{at(user_source())}.",
-                    cure="pass it as an argument, in a dataclass if it is an attribute; keep it in "
-                    "a wend.Variable; or change a copy: x = x.copy() before.",
+                    cure=CURE_OF_OUTSIDE,
                 )
             )
 
