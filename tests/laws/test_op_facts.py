@@ -28,6 +28,7 @@ PATTERNS = {
     "backends.native.analysis.list_ownership._RETURNS_OWNED": "what makes a list of its own",
     "backends.native.analysis.list_uses.READS": "the uses of a list that need no class",
     "backends.native.codegen.lowering._ANY_ARRAY": "whose emitters take arrays of any layout",
+    "backends.native.codegen.lowering._READERS": "whose emitters read a complex number in place",
     "backends.native.emit.array.reducing._DECIDING_BYTES": "reductions that end early",
     "backends.native.emit.array.reducing._ROW_EXTREMES": "the instructions of a row's extremes",
     "backends.native.emit.control.align_operands._LAYOUT_OPS": "what the predicate looks through",
@@ -70,6 +71,7 @@ PATTERNS = {
     "passes.reassociate_minima._LESS": "comparisons by which a minimum is selected",
     "passes.reassociate_minima._MORE": "comparisons by which a maximum is selected",
     "passes.sink_fills._FILLS": "what repeats a number, or counts",
+    "passes.unroll_loops._ARITHMETIC": "what makes positions of the numbers of trips",
     "passes.specialize_zeros._ZERO_OPS": "whose presence means that there is something to decide",
     "pictures.words._TAPE_OPS": "what a picture calls the tape",
 }

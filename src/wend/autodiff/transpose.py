@@ -24,7 +24,10 @@ from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
 from wend.ir.types import MaybeType, without_maybe
-from wend.ops.creating import is_constant
+from wend.ops import indexing, shaping, updating
+from wend.ops.build import Build
+from wend.ops.creating import is_constant, is_zeros
+from wend.ops.loop_counters import are_equal_integers
 
 # Operations that forward an operand that may be Zero unchanged.
 
@@ -171,8 +174,47 @@ class Transposer:
             if rule.accumulate is None or isinstance(accumulated, Zero):
                 bwd.cts.add(b, operand, rule.transpose(b, node, ct, index))
             else:
-                instantiated = b.instantiate(accumulated, operand)
-                bwd.cts.set(operand, rule.accumulate(b, node, ct, index, instantiated))
+                into = b.instantiate(accumulated, operand)
+                replaced = _stored_over_zeros(b, node, ct, into)
+                bwd.cts.set(operand, replaced or rule.accumulate(b, node, ct, index, into))
+
+
+# Reads by position, and the stores whose adjoints put zeros where they read
+_STORES: Mapping[Op, Op] = {
+    shaping.slice_: updating.set_slice,
+    indexing.gather: updating.scatter_set,
+}
+
+
+def _stored_over_zeros(b: Build, node: Node, ct: Value, into: Value) -> Value | None:
+    """Return `into` plus the cotangent of what a node reads, if `into` has zeros there.
+
+    `x[s] += y` reads what it replaces: its adjoint puts zeros into the cotangent of x and adds to
+    them, which comes to the cotangent itself. None: there may be other numbers.
+    """
+    put = into.node
+    if put is None or _STORES.get(node.op) is not put.op:
+        return None
+    if not _are_at_one_place(node, put) or not is_zeros(put.operands[1]):
+        return None
+    whole, read = put.operands[0], ct.node
+    is_read = read is not None and read.op is node.op and read.operands[0] is whole
+    if is_read and _are_at_one_place(read, put):
+        return whole
+    return b.emit(put.op, whole, ct, *put.operands[2:], **put.attrs)
+
+
+def _are_at_one_place(read: Node | None, put: Node) -> bool:
+    """Return whether a read and a store are of the same slices, or the same element or row."""
+    if read is None:
+        return False
+    positions = read.operands[1:]
+    if any(x.tensor.dims for x in positions):  # they may repeat
+        return False
+    if read.attrs.get("slices") != put.attrs.get("slices"):
+        return False
+    others = put.operands[2:]
+    return len(positions) == len(others) and all(map(are_equal_integers, positions, others))
 
 
 def _value(ct: Cotangent) -> Value:

@@ -12,6 +12,7 @@ from wend.ir.dtypes import INTEGERS, is_supported, unsupported
 from wend.ir.graph import Value
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type, fresh
+from wend.ops import shaping
 from wend.ops.shapes import check_dtype, check_same, check_scalar_index, tensor_of
 
 
@@ -97,3 +98,11 @@ from_elements = Op(
 def is_constant(value: Value) -> bool:
     """Return whether a value is a constant of its graph."""
     return value.node is not None and value.node.op is constant
+
+
+def is_zeros(value: Value) -> bool:
+    """Return whether a value is an array that is zero in every run."""
+    node = value.node
+    if node is not None and node.op is shaping.broadcast_to:
+        return is_zeros(node.operands[0])
+    return node is not None and node.op is constant and not np.any(node.attrs["value"])

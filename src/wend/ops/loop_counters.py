@@ -149,3 +149,9 @@ def as_integer(value: Value) -> int | None:
     if value.node is None or not is_constant(value) or value.type != _SCALAR:
         return None
     return int(value.node.attrs["value"])
+
+
+def are_equal_integers(x: Value, y: Value) -> bool:
+    """Return whether two values are one, or equal 64-bit constants."""
+    number = as_integer(x)
+    return x is y or (number is not None and number == as_integer(y))

@@ -48,6 +48,7 @@ from wend.passes.simplify_loops import simplify_loops
 from wend.passes.sink_fills import sink_fills
 from wend.passes.strip_mine_maps import strip_mine_maps
 from wend.passes.trim_loops import trim_loops
+from wend.passes.unroll_loops import unroll_loops
 from wend.passes.unshare_regions import unshare_regions
 
 Transform: TypeAlias = Callable[[Graph], Graph]
@@ -102,6 +103,7 @@ def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
         of_maps: what the backend does to maps, so that more of them run in lanes.
     """
     in_chunks: Mapping[Transform, Sequence[Transform]] = {
+        fold_views: (unroll_loops, fold_views),
         distribute_loops: (distribute_loops_to_lanes,),
         batch_maps: (*of_maps, lower_maybes, chunk_maps, batch_maps_around_lanes),
         lower_parallel_maps: (lower_maps_without_lanes,),
@@ -115,7 +117,7 @@ def before_differentiating(graph: Graph) -> Graph:
 
     What they read is not what the trips before stored: that is carried.
     """
-    folded = fold_views_for_adjoints(graph)
+    folded = fold_views_for_adjoints(unroll_loops(graph))
     return factor_solves_once(forward_stores(merge_stores(mark_in_bounds(folded))))
 
 

@@ -14,7 +14,7 @@ from wend.ir.types import Dim, TensorType
 from wend.ops import contracting, elementwise, shaping
 from wend.ops.build import Axes, Build
 from wend.ops.control import WhileParts
-from wend.ops.creating import is_constant
+from wend.ops.creating import is_constant, is_zeros
 from wend.passes.loop_sequences import Sequences
 
 # A product of as many rows runs at the speed of a larger one (measured; AMD EPYC, OpenBLAS 0.3.31:
@@ -119,7 +119,7 @@ class SumsOfProducts:
         for sum in self.sums:
             position = w.forwarded.index(w.before_carry[sum.position])
             start = finished[position] if sum.others else w.carry[sum.position]
-            total = None if _is_zero(start) else start
+            total = None if is_zeros(start) else start
             for product in sum.products:
                 summed = product.of_all_trips(b, *self._rows(b, product, stacks))
                 if summed.node is not None:
@@ -368,8 +368,3 @@ def _scaled(b: Build, total: Value, product: _SummedProduct, outer: Mapping[Valu
         (total,) = copy.results
         mapping[node.results[0]] = total
     return total
-
-
-def _is_zero(value: Value) -> bool:
-    node = value.node
-    return node is not None and is_constant(value) and not node.attrs["value"].any()

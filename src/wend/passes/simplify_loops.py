@@ -13,7 +13,6 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import (
     copy_node,
     copy_nodes,
-    inline,
     rebuild_graph,
     rewrite_nodes,
     with_operands,
@@ -22,8 +21,9 @@ from wend.ir.types import symbols
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.ops.creating import is_constant
-from wend.ops.loop_counters import as_integer, known_values
+from wend.ops.loop_counters import are_equal_integers, known_values
 from wend.passes.congruence import are_congruent
+from wend.passes.unroll_loops import append_trips
 
 
 def simplify_loops(graph: Graph) -> Graph:
@@ -41,7 +41,7 @@ def simplify_loops(graph: Graph) -> Graph:
         values = known_values(w)
         trips = len(next(iter(values.values()))) if values else None
         if trips is not None and trips < 2 and not (w.before.effects() or w.after.effects()):
-            results = [*_unrolled(nodes, w, trips)]
+            results = [*append_trips(nodes, w, trips)]
         else:
             copy = _with_constants(_merge_equal_carries(copy, w))
             nodes.append(copy)
@@ -56,15 +56,6 @@ def simplify_loops(graph: Graph) -> Graph:
         return results
 
     return rewrite_nodes(graph, simplify)
-
-
-def _unrolled(nodes: list[Node], w: WhileParts, trips: int) -> Sequence[Value]:
-    """Append the regions of a loop as often as they run; return its results."""
-    _, *forwarded = inline(w.before, (*w.carry, *w.invariants), nodes)
-    for _ in range(trips):
-        carry = inline(w.after, (*forwarded, *w.invariants), nodes)
-        _, *forwarded = inline(w.before, (*carry, *w.invariants), nodes)
-    return forwarded
 
 
 def _with_constants(node: Node) -> Node:
@@ -128,14 +119,9 @@ def _are_equal_carries(w: WhileParts, i: int, j: int) -> bool:
         return False
     if first not in w.forwarded or second not in w.forwarded:
         return False
-    if not _are_equal_starts(w.carry[i], w.carry[j]):
+    if not are_equal_integers(w.carry[i], w.carry[j]):
         return False
     pairs = {
         w.after_forwarded[w.forwarded.index(first)]: w.after_forwarded[w.forwarded.index(second)]
     }
     return are_congruent(w.next_carry[i], w.next_carry[j], pairs)
-
-
-def _are_equal_starts(x: Value, y: Value) -> bool:
-    number = as_integer(x)
-    return x is y or (number is not None and number == as_integer(y))

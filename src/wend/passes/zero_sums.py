@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from wend.base.zero import Zero
 from wend.ir.graph import Node, Value
 from wend.ir.rewrite import copy_node
 from wend.ir.types import MaybeType, TensorType
-from wend.ops import creating, elementwise, lists, maybe, shaping
+from wend.ops import elementwise, lists, maybe, shaping
 from wend.ops.build import Build
+from wend.ops.creating import is_zeros
 from wend.passes.zero_interpreter import Specializer, State, values_of
 
 
@@ -93,11 +92,5 @@ def _updates_of_zeros(value: Value) -> list[Node]:
 
 
 def _is_zeros(value: Value) -> bool:
-    """Return whether every element is zero in every run."""
-    node = value.node
-    if node is None:
-        return False
-    if node.op is shaping.broadcast_to:
-        return _is_zeros(node.operands[0])
-    is_constant = node.op is creating.constant and not np.any(node.attrs["value"])
-    return is_constant or node.op is lists.list_zeros
+    """Return whether every element, of an array or a list, is zero in every run."""
+    return is_zeros(value) or (value.node is not None and value.node.op is lists.list_zeros)

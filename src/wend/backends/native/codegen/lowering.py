@@ -23,6 +23,7 @@ from wend.backends.native.codegen.safepoints import Safepoints
 from wend.backends.native.codegen.traps import BAD_SHAPE, FrameState, Traps
 from wend.backends.native.target.metadata import LoopMetadata
 from wend.backends.native.target.sizes import SizeArithmetic
+from wend.backends.native.target.small_arrays import is_complex_number
 from wend.backends.native.target.value_layout import (
     Registers,
     UnknownTypeError,
@@ -33,7 +34,7 @@ from wend.backends.native.target.writer import Writer
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, Type
-from wend.ops import elementwise, lists, maybe
+from wend.ops import elementwise, indexing, lists, maybe, updating
 from wend.ops.frame_states import last_needs
 
 # An emitter maps the registers of the operands to those of each result. If it returns
@@ -42,6 +43,12 @@ Emit: TypeAlias = Callable[["Lowering", Node, Sequence[Registers]], Any]
 
 # Operations that pass arrays through unchanged, whatever their rank
 _ANY_ARRAY = {lists.list_push, lists.list_pop, lists.list_get, lists.list_set, maybe.present}
+
+# Operations that read complex numbers, and whose results are not views of them
+_READERS = {
+    *(elementwise.real, elementwise.imag, elementwise.complex_abs),
+    *(updating.scatter_set, indexing.scatter_add),
+}
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -268,8 +275,19 @@ class Lowering:
         return Array(f"@const{len(self.constants) - 1}", array.dtype, dims)
 
     def new_result(self, node: Node, dims: Sequence[str], index: int = 0) -> Array:
-        """Allocate an array for a result of a node."""
-        return self.arrays.new(node.results[index].tensor.dtype, dims)
+        """Allocate an array for a result of a node; a complex number may lie on the stack."""
+        result, dtype = node.results[index], node.results[index].tensor.dtype
+        if not self._is_read_in_place(result):
+            return self.arrays.new(dtype, dims)
+        self.refcounts.mark_foreign(result)
+        return Array(self.w.allocate(f"[{dtype.itemsize} x i8], align 16"), dtype, ())
+
+    def _is_read_in_place(self, value: Value) -> bool:
+        """Return whether a value is a complex number, of which nothing keeps the address."""
+        if not is_complex_number(value.type) or self.last_uses is None:
+            return False
+        users = self.last_uses.users(value)
+        return not self.last_uses.is_result(value) and all(x.op in _READERS for x in users)
 
     def array_result(self, node: Node, array: Array, index: int = 0) -> Registers:
         """Return the registers of a result that is an array."""

@@ -63,8 +63,22 @@ def test_powers_are_within_two_ulp(exponent: float, dtype: Any) -> None:
 
 @pytest.mark.parametrize("exponent", EXPONENTS)
 def test_powers_call_no_pow(exponent: float) -> None:
-    for size in (5, 9, 100):
+    for size in (1, 5, 9, 100):
         assert "@wend.pow" not in text_of(power(exponent), np.ones(size))
+    assert "@pow(" not in text_of(power(exponent), 1.5)
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+def test_numbers_are_as_arrays(exponent: float) -> None:
+    def each(x: Any) -> Any:
+        powers = np.zeros(len(x))
+        for k in range(len(x)):
+            powers[k] = x[k] ** exponent
+        return powers
+
+    np.testing.assert_array_equal(
+        wend.function(each)(SAMPLES), wend.function(power(exponent))(SAMPLES)
+    )
 
 
 def test_other_exponents_call_pow() -> None:

@@ -118,10 +118,12 @@ def sincos_pair(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit x ** y."""
-    if not _has_at_most(node, MAX_SCALAR_MATH_ELEMENTS):
+    is_array = not _has_at_most(node, MAX_SCALAR_MATH_ELEMENTS)
+    if is_array or kind.dtype == FLOAT64:
         known = known_power(low.w, kind, x, y)
         if known is not None:
             return known
+    if is_array:
         power = low.calls.vectorizable("pow", kind, x, y)
     elif kind.dtype == FLOAT64:
         power = low.calls.from_libm("pow", x, y)
