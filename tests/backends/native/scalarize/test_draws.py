@@ -9,8 +9,10 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.special
+from tests.helpers.graphs import traced
 
 import wend
+from wend.backends.native.backend import BACKEND
 from wend.passes import lane_maps
 
 COUNT = 100
@@ -134,3 +136,29 @@ def test_quantiles_of_a_vector_are_those_of_scipy() -> None:
     np.testing.assert_array_equal(vmapped(xs), scipy.special.ndtri(xs))
     singles = xs.astype(np.float32)
     np.testing.assert_array_equal(wend.vmap(quantile)(singles), scipy.special.ndtri(singles))
+
+
+def draws_of_trips(count: int) -> Callable[..., Any]:
+    """A loop that draws a key and `count` pairs of words a trip."""
+
+    def program(key: Any, steps: Any) -> Any:
+        total = np.uint64(0)
+        for k in range(steps):
+            key, other = wend.random.split(key)
+            for n in wend.unroll(range(count)):
+                total = total ^ wend.random.bits(wend.random.fold_in(other, n), (2,))[k % 2]
+        return total, key
+
+    return program
+
+
+@pytest.mark.parametrize(("count", "calls"), [(1, False), (2, False), (20, True)])
+def test_loops_draw_few_words_in_registers(count: int, calls: bool) -> None:
+    program = draws_of_trips(count)
+    graph = traced(program, KEYS[0], 3, optimize=True)
+    assert ("call void @wend.philox" in BACKEND.text(graph)) is calls
+    for steps in (0, 1, 6):
+        with wend.config(backend="numpy"):
+            expected = wend.function(program)(KEYS[0], steps)
+        for found, number in zip(wend.function(program)(KEYS[0], steps), expected, strict=True):
+            np.testing.assert_array_equal(found, number)

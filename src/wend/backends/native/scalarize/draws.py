@@ -5,7 +5,7 @@ The rounds are those of `rt/philox.py`, which writes words to memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wend.backends.native.rt.philox import MULTIPLIERS, ROUNDS, WEYL
 from wend.backends.native.target.small_arrays import size
@@ -13,10 +13,13 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import rewrite_nodes, with_operands
 from wend.ops import elementwise
 from wend.ops.build import Build
+from wend.ops.control import while_
 from wend.ops.random import UINT64, random_bits
 
 # The most words that are drawn in registers: two blocks of the cipher
-_MAX_WORDS = 8
+_MAX_WORDS, _WORDS_OF_BLOCK = 8, 4
+# The most blocks of loops that become arithmetic, 140 operations each
+_MAX_BLOCKS = 8
 
 
 def expand_draws(graph: Graph) -> Graph:
@@ -26,7 +29,7 @@ def expand_draws(graph: Graph) -> Graph:
     b = Build(graph.name)
 
     def expand(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        if node.op is random_bits and _is_short(node):
+        if _is_short(node):
             b.nodes, b.source = nodes, node.source
             return [_draw(b, node, *operands[:2])]
         nodes.append(with_operands(node, operands, list(map(expand_draws, node.regions))))
@@ -35,7 +38,36 @@ def expand_draws(graph: Graph) -> Graph:
     return rewrite_nodes(graph, expand)
 
 
+def expand_draws_in_loops(graph: Graph) -> Graph:
+    """Write the short draws of loops as arithmetic, if they are few: a trip waits for its key."""
+    if random_bits not in graph.ops:
+        return graph
+    words = (size(node.results[0].type) for node in _short_draws(graph))
+    blocks = sum(-(-count // _WORDS_OF_BLOCK) for count in words)
+    return _expanded_in_loops(graph) if 0 < blocks <= _MAX_BLOCKS else graph
+
+
+def _expanded_in_loops(graph: Graph) -> Graph:
+    def expand(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        inner = expand_draws if node.op is while_ else _expanded_in_loops
+        nodes.append(with_operands(node, operands, list(map(inner, node.regions))))
+        return nodes[-1].results
+
+    return rewrite_nodes(graph, expand)
+
+
+def _short_draws(graph: Graph, *, is_in_loop: bool = False) -> Iterator[Node]:
+    """Yield the short draws in loops."""
+    for node in graph.nodes:
+        if is_in_loop and _is_short(node):
+            yield node
+        for region in node.regions:
+            yield from _short_draws(region, is_in_loop=is_in_loop or node.op is while_)
+
+
 def _is_short(node: Node) -> bool:
+    if node.op is not random_bits:
+        return False
     type = node.results[0].tensor
     return type.is_static and 0 < size(type) <= _MAX_WORDS
 

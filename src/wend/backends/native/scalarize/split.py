@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
+from wend.backends.native.scalarize.draws import expand_draws_in_loops
 from wend.backends.native.scalarize.plan import SplitPlan, forms
 from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.scalarize.table import rule_of
@@ -39,7 +40,7 @@ _MAX_ELEMENTS_TRIED = (MAX_SCALARIZED_ELEMENTS, 9, 4, 2)
 
 def scalarize_small_arrays(graph: Graph) -> Graph:
     """Do operations on small arrays on their elements, and clean up."""
-    split = split_arrays(graph)
+    split = split_arrays(expand_draws_in_loops(graph))
     return graph if split is graph else run_passes(split, (algebra, hoist, cse, dce))
 
 
