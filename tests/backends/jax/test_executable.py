@@ -63,7 +63,8 @@ def test_arrays_that_no_program_can_take_are_told(golden: Golden) -> None:
     deleted = jnp.ones(3)
     deleted.delete()
     texts = []
-    for step in (deleted, jnp.ones(3, jnp.bfloat16), np.asarray(jnp.ones(3, jnp.int4))):
+    narrow = jnp.ones(3, jnp.bfloat16), np.asarray(jnp.ones(3, jnp.int4))
+    for step in (deleted, *narrow, jax.random.key(0)):
         for fun in (walk, wend.grad(lambda x, step: np.sum(walk(x, step)))):
             with pytest.raises((TypeError, RuntimeError)) as caught:
                 fun(jnp.ones(3), step)

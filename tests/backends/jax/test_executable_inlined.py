@@ -150,6 +150,27 @@ def test_checkpoints_bound_what_is_kept_of_any_loop() -> None:
             np.testing.assert_allclose(found, expected(wend.grad(fun)), rtol=1e-9)
 
 
+@pytest.mark.parametrize("memory", ["keep", "thin", "recompute", wend.Every(4)], ids=str)
+def test_a_tape_without_a_bound_is_refused_whatever_the_policy(memory: Any) -> None:
+    slope = jax.grad(on_jax(free))
+    with wend.config(memory=memory):
+        for run in slope, jax.grad(slope):
+            with pytest.raises(
+                UnsupportedError, match=r"To fix it: bound the(.|\n)*Checkpoints\(n"
+            ):
+                jax.jit(run)(4.0)
+
+
+def test_second_gradients_under_checkpoints_are_refused_with_the_cure() -> None:
+    with wend.config(memory=wend.Checkpoints(3)):
+        with pytest.raises(
+            UnsupportedError, match=r'and leave (.|\n)*"keep"(.|\n)*first gradients'
+        ):
+            jax.jit(jax.grad(jax.grad(on_jax(limited))))(4.0)
+    second = jax.jit(jax.grad(jax.grad(on_jax(limited))))  # as the cure says
+    np.testing.assert_allclose(second(4.0), -0.03125, rtol=1e-9)
+
+
 def checked(a: Any) -> Any:
     if a < 0:
         raise ValueError(f"negative: {a}")

@@ -112,15 +112,14 @@ def test_maps_in_maps_and_loops(fun: Callable[..., Any]) -> None:
     check(wend.value_and_grad(repeated), np.linspace(0.5, 4.0, 6).reshape(2, 3))
 
 
+TRIPS, INNER_TRIPS = np.array([0, 1, 16, 17, 5, 3]), np.array([33, 0, 16, 1, 2, 4])
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("fun", SHAPES)
 @pytest.mark.usefixtures("little_room")
 def test_elements_make_trips_of_their_own_at_each_level(fun: Callable[..., Any]) -> None:
-    x, n, m = (
-        np.linspace(0.3, 0.5, 6),
-        np.array([0, 1, 16, 17, 5, 3]),
-        np.array([33, 0, 16, 1, 2, 4]),
-    )
+    x, n, m = np.linspace(0.3, 0.5, 6), TRIPS, INNER_TRIPS
     slope = wend.value_and_grad(fun)
     with wend.config(backend="native"):
         expected = [slope(*row) for row in zip(x, n, m, strict=True)]
@@ -255,11 +254,18 @@ def test_a_trip_writes_and_reads_a_row_of_all_elements(fun: Callable[..., Any]) 
 
 def with_inner_elements(x: Any) -> Any:
     while x < 30.0:
+        x = x + np.sum(wend.vmap(root)(np.array([0.5, 0.9, 2.0]) + x * x))
+    return x
+
+
+def with_loops_in_inner_elements(x: Any) -> Any:
+    while x < 30.0:
         x = x + np.sum(wend.vmap(nested_with_breaks)(np.array([0.1, 0.5, 2.0]) * x))
     return x
 
 
-NESTED = [*ROWS, in_a_branch, loop_in_a_branch, with_inner_elements]
+SLOW = pytest.param(with_loops_in_inner_elements, marks=pytest.mark.slow)
+NESTED = [*ROWS, in_a_branch, loop_in_a_branch, with_inner_elements, SLOW]
 
 
 def elements_for(fun: Callable[..., Any]) -> list[Any]:
@@ -275,13 +281,52 @@ def test_records_of_each_order_are_those_of_the_element(fun: Callable[..., Any])
     check(wend.vmap(wend.grad(lambda *x: wend.grad(fun)(*x))), *elements_for(fun))
 
 
-ENDLESS_ONES = in_branches, nested_with_breaks
-ENDLESS = pytest.mark.xfail(run=False, reason="tracing the pullback does not end: lists in lists")
+def pullback_of_a_map(fun: Callable[..., Any], *others: Any) -> Callable[..., Any]:
+    def pulled(x: Any) -> Any:
+        pull = wend.vjp(lambda x: wend.vmap(fun)(x, *others), x)[1]
+        return pull(np.ones(len(x)))[0]
+
+    return pulled
 
 
-@pytest.mark.parametrize(
-    "fun", [pytest.param(x, marks=ENDLESS if x in ENDLESS_ONES else ()) for x in NESTED]
-)
+@pytest.mark.parametrize("fun", NESTED)
 def test_pullbacks_of_maps(fun: Callable[..., Any]) -> None:
     """What is recorded leaves the program that maps, and enters another."""
-    check(lambda *x: wend.vjp(wend.vmap(fun), *x)[1](np.ones(5))[0], *elements_for(fun))
+    x, *others = elements_for(fun)
+    check(pullback_of_a_map(fun, *others), x)
+
+
+def map_of_pullbacks(fun: Callable[..., Any], *others: Any) -> Callable[..., Any]:
+    def pulled(x: Any, *others: Any) -> Any:
+        return wend.vjp(lambda x: fun(x, *others), x)[1](1.0)[0]
+
+    return lambda x: wend.vmap(pulled)(x, *others)
+
+
+def pullback_of_a_map_of_gradients(fun: Callable[..., Any], *others: Any) -> Callable[..., Any]:
+    return pullback_of_a_map(wend.grad(fun), *others)
+
+
+def pullback_of_a_pullback(fun: Callable[..., Any], *others: Any) -> Callable[..., Any]:
+    pulled = pullback_of_a_map(fun, *others)
+    return lambda x: wend.vjp(pulled, x)[1](np.ones(len(x)))[0]
+
+
+FORMS = [pullback_of_a_map, map_of_pullbacks]
+FORMS += [pullback_of_a_map_of_gradients, pullback_of_a_pullback]
+
+
+@pytest.mark.sampled(16)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("fun", SHAPES)
+@pytest.mark.usefixtures("little_room")
+def test_pullbacks_and_maps_of_each_shape(
+    fun: Callable[..., Any], form: Callable[..., Any]
+) -> None:
+    """Lists in lists have room for 0, 1, 2ᵏ and 2ᵏ + 1 records at each level."""
+    x = np.linspace(0.3, 0.5, 6)
+    run = form(fun, TRIPS, INNER_TRIPS)
+    with wend.config(backend="native"):
+        expected = run(x)
+    with wend.config(backend="jax"):
+        close(run(x), expected)

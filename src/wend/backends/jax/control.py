@@ -67,6 +67,7 @@ def lower_region(
 def _lower_node(
     ctx: GraphLowering, node: Node, operands: Sequence[Any], graph: Graph
 ) -> Sequence[Any]:
+    ctx.node = node
     if node.op is lists.list_new:
         return [NewList(node.attrs["element"])]
     if node.op is while_:

@@ -20,7 +20,7 @@ from wend.backends.jax.emit.hosting import EMITTERS as HOST_OPS
 from wend.backends.jax.host_log import HostLog
 from wend.backends.jax.items import from_sequence, to_sequence
 from wend.backends.jax.list_classes import CapacityClasses
-from wend.backends.jax.lowering import LEAST_CAPACITY, GraphLowering, Repeat
+from wend.backends.jax.lowering import LEAST_CAPACITY, GraphLowering, repeated
 from wend.backends.jax.meshes import (
     Placement,
     automatic,
@@ -198,20 +198,20 @@ class XlaProgram:
         return results
 
     def _trace(self, leaves: Sequence[Any]) -> tuple[Sequence[Any], Any]:
-        while True:
-            ctx = GraphLowering(
+        return repeated(
+            lambda: GraphLowering(
                 self._graph,
                 self._classes,
                 self._capacities,
                 self._host,
                 self._placement,
                 self._segments,
-            )
-            try:
-                results = lower_region(ctx, self._graph, self._arguments(ctx, leaves))
-                break
-            except Repeat:
-                continue
+            ),
+            lambda ctx: self._lower(ctx, leaves),
+        )
+
+    def _lower(self, ctx: GraphLowering, leaves: Sequence[Any]) -> tuple[Sequence[Any], Any]:
+        results = lower_region(ctx, self._graph, self._arguments(ctx, leaves))
         fitted = [
             None
             if x is ZERO
@@ -285,18 +285,19 @@ def inline(graph: Graph, arguments: Sequence[Any]) -> list[Any]:
         UnsupportedError: a list has no bound.
     """
     capacities: dict[int, int] = {}
-    with jax.enable_x64(True):
-        while True:
-            ctx = GraphLowering(graph, CapacityClasses(graph), capacities, HostLog(), grows=False)
-            try:
-                results = lower_region(ctx, graph, arguments)
-                break
-            except Repeat:
-                continue
+
+    def lower(ctx: GraphLowering) -> list[Any]:
+        results = lower_region(ctx, graph, arguments)
         _raise_failed(ctx)
         return [
             ctx.fit(x, result.type, None) for x, result in zip(results, graph.results, strict=True)
         ]
+
+    def make() -> GraphLowering:
+        return GraphLowering(graph, CapacityClasses(graph), capacities, HostLog(), grows=False)
+
+    with jax.enable_x64(True):
+        return repeated(make, lower)
 
 
 def _raise_failed(ctx: GraphLowering) -> None:

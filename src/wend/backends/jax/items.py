@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wend.backends.jax.values import DeviceList, Maybe
+from wend.backends.jax.values import DeviceList, Maybe, Stacked
 from wend.base.zero import ZERO
 from wend.ir.types import ListType, MaybeType, TensorType, Type
 from wend.runtime.sequence import Sequence
@@ -42,6 +42,9 @@ def _on_host(item: Any, type: Type) -> Any:
             return _on_host(item, inner)
         case ListType():
             return Sequence.at(DeviceItems(item, type))
+        case TensorType() if isinstance(item, Stacked):
+            rows, count = item.items.items, int(item.items.length)
+            return np.repeat(rows, count, axis=0) if item.is_uniform else rows[:count]
     return item
 
 

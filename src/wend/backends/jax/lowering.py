@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -55,6 +55,8 @@ from wend.ops import lists
 from wend.ops.control import call, if_, while_
 from wend.ops.parallel_map import parallel_map
 
+T = TypeVar("T")
+
 LOOP = "another loop"  # where a region may be
 LEAST_CAPACITY = 16
 # A list takes at most so much before a run has told how long it gets: a program that has too little
@@ -63,7 +65,22 @@ _FIRST_BYTES = 1 << 17
 
 
 class Repeat(Exception):
-    """GraphLowering starts again, for a list needs more room than it was made with."""
+    """A lowering starts again: lists of a class need more room than some were made with."""
+
+
+_MOST_REPEATS = 100
+
+
+def repeated(make: Callable[[], GraphLowering], lower: Callable[[GraphLowering], T]) -> T:
+    """Return what `lower` makes of a new lowering, in which all lists of a class have one room."""
+    for _ in range(_MOST_REPEATS):
+        ctx = make()
+        try:
+            return lower(ctx)
+        except Repeat:
+            node = ctx.node
+    where = "" if node is None else f" of {node.op.name}{at(node.source)}"
+    raise AssertionError(f"the room for the lists{where} is not settled; this is an error in wend.")
 
 
 class Progress(NamedTuple):
@@ -139,8 +156,11 @@ class GraphLowering:
         self.copies = 1
         self.axes: tuple[str, ...] = ()
         self.active: Any = None
+        self.node: Node | None = None  # the one that is lowered
+        self._in_use: set[int] = set()  # the classes of which there are lists
         self._dims: dict[Symbol, int] = {}
         self._common: dict[int, tuple[Any, Any]] = {}  # by the id of a traced integer
+        self._rooms: dict[int, tuple[Any, int]] = {}  # by the id of a traced shape
         self._most: dict[int, tuple[Any, int]] = {}  # by the id of a traced integer, which is kept
         self._most_elements: dict[int, int | None] = {}  # by the class of a list
         zero = jnp.int32(0)
@@ -209,7 +229,7 @@ class GraphLowering:
                 self._bind_items(inner, items.value if isinstance(items, Maybe) else items, levels)
             case ListType(element=element):
                 self._bind_items(element, items.items, levels + 1)
-            case TensorType(shape=shape) if shape:
+            case TensorType(shape=shape) if shape and not isinstance(items, Stacked):
                 for dim, size in zip(shape, np.shape(items)[levels:], strict=True):
                     if isinstance(dim, Symbol):
                         self._dims[dim] = size
@@ -321,8 +341,9 @@ class GraphLowering:
         """Note how long a list of a class gets at most, so that it has room for no more."""
         number = list_class.number
         self.bounds[number] = max(self.bounds.get(number, 0), most)
-        if not self.grows and self.capacities.get(number, most) < most:
-            self.capacities[number] = most
+        room = self.capacities.get(number, most)
+        if not self.grows and room < most:
+            self.capacities[number] = max(most, 2 * room)  # or each of many pushes would repeat
             raise Repeat
 
     # The most that integers can be, which bounds the trips of loops that count them down
@@ -368,22 +389,47 @@ class GraphLowering:
         """Return what an integer is in each element that is in the trip; None if they differ."""
         return self._common[id(x)][1] if id(x) in self._common else None
 
+    # Shapes of arrays whose first size only the run knows
+    def note_room_in(self, sizes: Any, room: int) -> None:
+        """Note for how many rows there is room in an array of some sizes."""
+        self._rooms[id(sizes)] = sizes, room
+
+    def room_in(self, sizes: Any) -> int | None:
+        """Return for how many rows there is room in an array of some sizes; None if not known."""
+        return self._rooms[id(sizes)][1] if id(sizes) in self._rooms else None
+
     # Forms
     def new_list(self, type: ListType, list_class: CapacityClass, least: int = 0) -> DeviceList:
         """Return an empty list, with room for as many elements as its class needs."""
         number, zero = list_class.number, jnp.int32(0)
         if number in self.segments:
-            capacity = self.capacities[number] = max(self._capacity(number), least)
+            capacity = self._room(list_class, least)
             return DeviceList(empty_segments(self.segments[number], capacity), zero)
         with self.inside(LOOP):  # which has made a list that is an element
             element = self.zeros(type.element, list_class.element)
-        first = self.capacities.get(number) or self._first_capacity(type, list_class, element)
-        capacity = self.capacities[number] = max(first, least)
-        items = jax.tree.map(lambda x: jnp.zeros((max(capacity, 1), *x.shape), x.dtype), element)
+        first = self._first_capacity(type, list_class, element)
+        capacity = self._room(list_class, least, first)
+        items = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), element)
         return DeviceList(items, zero)
 
-    def _capacity(self, number: int) -> int:
-        return self.capacities.setdefault(number, LEAST_CAPACITY)
+    def _room(self, list_class: CapacityClass, least: int, first: int = LEAST_CAPACITY) -> int:
+        """Return how many elements lists of a class have room for.
+
+        Args:
+            list_class: the class.
+            least: how many elements a list has that belongs to the class.
+            first: the room if no list has had any so far.
+
+        Raises:
+            Repeat: there are lists with less room, which this one may meet.
+        """
+        number = list_class.number
+        before = self.capacities.get(number) or first
+        self.capacities[number] = capacity = max(before, least, 1)
+        if capacity > before and number in self._in_use:
+            raise Repeat
+        self._in_use.add(number)
+        return capacity
 
     def _first_capacity(self, type: ListType, list_class: CapacityClass, element: Any) -> int:
         """Return how many elements a list has room for that no run has filled yet.
@@ -451,23 +497,27 @@ class GraphLowering:
         self, value: DeviceList | TripList, list_class: CapacityClass, least: int = 0
     ) -> DeviceList | TripList:
         """Return a list with as much room as its class has."""
-        capacity = max(self._capacity(list_class.number), least, value.capacity)
-        self.capacities[list_class.number] = capacity
-        items = unsized(_padded(value.items, capacity))
-        if list_class.element is not None:
-            self._check_room(items, list_class.element)
+        items = self._fit_items(value.items, list_class, 0, least)
         length = jnp.asarray(value.length, jnp.int32)
         if isinstance(value, TripList):
             return replace(value, items=items, length=length)
         return DeviceList(items, length)
 
-    def _check_room(self, items: Any, list_class: CapacityClass) -> None:
-        """Start again if lists in a list have less room than their class."""
-        items = items.value if isinstance(items, Maybe) else items
-        if isinstance(items, DeviceList):
-            room = jax.tree.leaves(items.items)[0].shape[1]
-            if room < self._capacity(list_class.number):
-                raise Repeat
+    def _fit_items(self, items: Any, list_class: CapacityClass, axis: int, least: int = 0) -> Any:
+        """Return items of lists of a class, which have them along an axis, with room for more."""
+        room: int = jax.tree.leaves(items)[0].shape[axis]
+        items = padded(items, self._room(list_class, max(room, least)), axis)
+        return self._fit_elements(items, list_class.element, axis + 1)
+
+    def _fit_elements(self, items: Any, list_class: CapacityClass | None, axis: int) -> Any:
+        """Return items that are lists, if a class is given, with as much room as it has."""
+        match items:
+            case Maybe():
+                return Maybe(items.is_present, self._fit_elements(items.value, list_class, axis))
+            case DeviceList():
+                assert list_class is not None
+                return DeviceList(self._fit_items(items.items, list_class, axis), items.length)
+        return items
 
     def fit_result(self, value: Any, owner: Value, least: int = 0) -> Any:
         """Return a value in the form of another one, which it is passed on to."""
@@ -508,7 +558,8 @@ def _unbounded(node: Node) -> str:
         f'backend="jax": JAX is tracing this call, and {what}{at(node.source)} has no bound: the '
         "program cannot be run once more with more room for it.",
         cure="bound the trips: wend.while_loop(…, maximum_iterations=n), or count them in the test "
-        "of the loop; or keep a fixed number of records: memory=wend.Checkpoints(n).",
+        'of the loop; and leave its records where they are: memory="keep". Or, for first '
+        "gradients, keep a fixed number of records: memory=wend.Checkpoints(n).",
     )
 
 
@@ -521,10 +572,13 @@ def unsized(value: Any) -> Any:
     return value
 
 
-def _padded(items: Any, capacity: int) -> Any:
+def padded(items: Any, capacity: int, axis: int) -> Any:
+    """Return items with room for so many along an axis."""
+
     def pad(x: Any) -> Any:
-        missing = capacity - x.shape[0]
-        return x if missing <= 0 else jnp.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1))
+        missing = capacity - x.shape[axis]
+        widths = [(0, missing if k == axis else 0) for k in range(x.ndim)]
+        return x if missing <= 0 else jnp.pad(x, widths)
 
     return jax.tree.map(pad, items)
 

@@ -20,7 +20,7 @@ from jax.sharding import Mesh, PartitionSpec
 from wend.backends.jax.emit.maybes import add_values
 from wend.backends.jax.lowering import GraphLowering, Progress
 from wend.backends.jax.meshes import RowAxes
-from wend.backends.jax.values import DeviceList, Maybe, TripList, own
+from wend.backends.jax.values import DeviceList, Maybe, Stacked, TripList, own
 from wend.ir.graph import Graph, Node
 from wend.ops.parallel_map import LIST, SUM, ParallelMapParts
 
@@ -62,7 +62,9 @@ def lower_map(
             results = lower_region(ctx, p.body, [*elements, *invariants])
             most_results[:] = map(ctx.most_of, results)
             fitted = [
-                ctx.fit(x, result.type, ctx.classes.of_use(p.body, k))
+                x  # the array of each element has rows of its own number
+                if isinstance(x, Stacked)
+                else ctx.fit(x, result.type, ctx.classes.of_use(p.body, k))
                 for k, (x, result) in enumerate(zip(results, p.body.results, strict=True))
             ]
             return (ctx.progress if is_threaded else None), fitted

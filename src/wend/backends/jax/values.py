@@ -94,11 +94,18 @@ class NewList:
     element: Type
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """A list as an array whose first size only the run knows; it has yet to be given a size."""
+    """A list as an array whose first size only the run knows; it has yet to be given a size.
+
+    Attributes:
+        items: the list.
+        is_uniform: whether it has one row, which stands for any number of them.
+    """
 
     items: DeviceList
+    is_uniform: bool = field(default=False, metadata={"static": True})
 
 
 # Rows of all elements of maps. Under `jax.vmap` what is gathered along the axis of the map is one

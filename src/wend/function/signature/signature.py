@@ -530,6 +530,10 @@ def _cure_of_unkeyed(value: Any, path: str) -> str:
             name = type(value).__name__
             return f"pass {plain}({path}): {name}, a subclass of {kind.__name__}, is no pytree."
     if type(value).__module__.startswith("jax."):
+        if str(getattr(value, "dtype", "")).startswith("key<"):
+            return (
+                f"pass its words, jax.random.key_data({path}); or a key of wend.random.key(seed)."
+            )
         return 'JAX is tracing this call: use wend.interop.jax.as_jax(f), or backend="jax".'
     if isinstance(value, set):
         return "pass a frozenset, whose items are part of the signature; or a list."

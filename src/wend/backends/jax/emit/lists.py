@@ -12,7 +12,7 @@ import numpy as np
 
 from wend.backends.jax import offload
 from wend.backends.jax.emit.maybes import add_values
-from wend.backends.jax.lowering import Emitter, GraphLowering, Repeat, unsized
+from wend.backends.jax.lowering import Emitter, GraphLowering, unsized
 from wend.backends.jax.values import (
     DeviceList,
     Maybe,
@@ -43,8 +43,6 @@ def element_at(items: Any, index: Any) -> Any:
 
 def _with_element(items: Any, index: Any, element: Any) -> Any:
     def put(x: Any, value: Any) -> Any:
-        if x.shape[1:] != value.shape:
-            raise Repeat
         return jax.lax.dynamic_update_index_in_dim(x, value, index, 0, allow_negative_indices=False)
 
     return jax.tree.map(put, items, element)
@@ -68,6 +66,8 @@ def push(
     list, element = operands
     if isinstance(list, TripList) and list.row is None:
         list = own(list)
+    if not isinstance(list.items, TapeSegment):
+        list = ctx.fit_list(list, list_class)
     if isinstance(list, TripList) and isinstance(element, TripList):
         assert list_class.element is not None
         element = ctx.fit_list(element, list_class.element)
@@ -144,15 +144,24 @@ def _set(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     assert list_class is not None
     ctx.note_most_element(list_class, ctx.most_of(element))
     position = _position(ctx, node, list, index)
-    items = _with_element(list.items, position, _fitted(ctx, node, 2, element))
-    return DeviceList(items, list.length, list.size)
+    return _replaced(ctx, node, list, position, element)
 
 
 def _add_at(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     list, index, element = operands
     position = _position(ctx, node, list, index, is_checked=False)
     total = add_values(element_at(list.items, position), element)
-    items = _with_element(list.items, position, _fitted(ctx, node, 2, total))
+    return _replaced(ctx, node, list, position, total)
+
+
+def _replaced(
+    ctx: GraphLowering, node: Node, list: DeviceList, position: Any, element: Any
+) -> DeviceList:
+    """Return a list with another element at a position."""
+    list_class = ctx.classes.of_use(node, 0)
+    assert list_class is not None
+    fitted = ctx.fit_list(list, list_class)
+    items = _with_element(fitted.items, position, _fitted(ctx, node, 2, element))
     return DeviceList(items, list.length, list.size)
 
 

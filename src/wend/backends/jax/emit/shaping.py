@@ -104,6 +104,8 @@ def sized(ctx: GraphLowering, node: Node, x: Any, dims: Sequence[Dim] | None) ->
     if sizes is None:
         raise ctx.data_dependent(node)
     items, count = x.items.items, sizes[0]
+    if x.is_uniform:
+        return jnp.broadcast_to(items, (count, *items.shape[1:]))
     missing = count - items.shape[0]
     if missing > 0:
         items = jnp.pad(items, [(0, missing)] + [(0, 0)] * (items.ndim - 1))
@@ -177,12 +179,6 @@ def _add_slice(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     into, x = operands
     key = slice_key(node.attrs["slices"])
     return _array(into, node).at[key].add(_array(x, node, 1))
-
-
-def _set_slice(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
-    into, x = operands
-    key = slice_key(node.attrs["slices"])
-    return _array(into, node).at[key].set(_array(x, node, 1))
 
 
 def _bounds(start: Any, stop: Any, size: int) -> tuple[Any, Any]:

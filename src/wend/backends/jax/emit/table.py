@@ -23,6 +23,7 @@ from wend.backends.jax.emit import (
     reducing,
     shaping,
 )
+from wend.backends.jax.emit.stacked import emit_of_stacked
 from wend.backends.jax.lowering import Emitter, GraphLowering
 from wend.backends.jax.values import Maybe, Stacked, is_static
 from wend.base.errors import UnsupportedError, explain
@@ -70,6 +71,10 @@ def emit(
     if node.op is list_push:
         return [lists.push(ctx, node, operands, is_checked_later=is_checked_later)]
     emitter = EMITTERS.get(node.op)
+    if not _is_left_to_numpy(node):
+        result = emit_of_stacked(ctx, node, operands)
+        if result is not None:
+            return [result]
     if emitter is None or _is_left_to_numpy(node):
         return _call_kernel(ctx, node, operands)
     if node.op not in _TAKES_STACKED:
