@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 from wend.ir.graph import Graph, Node, Value
 
@@ -16,6 +17,15 @@ def use_counts(graph: Graph) -> dict[Value, int]:
     for result in graph.results:
         counts[result] = counts.get(result, 0) + 1
     return counts
+
+
+def users_of(nodes: Iterable[Node]) -> Mapping[Value, Sequence[Node]]:
+    """Return the nodes that use each value, in order and each once; none of other values."""
+    users: dict[Value, list[Node]] = defaultdict(list)
+    for node in nodes:
+        for operand in dict.fromkeys(node.operands):
+            users[operand].append(node)
+    return users
 
 
 def reached_values(graph: Graph, sources: Iterable[Value]) -> set[Value]:

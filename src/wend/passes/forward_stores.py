@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import keep_names, lift, rewrite_nodes, with_operands
+from wend.ir.traverse import users_of
 from wend.ir.types import Dim, TensorType
 from wend.ops import elementwise, indexing, updating
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import as_integer, counters, known_values, outer_value
-from wend.passes.branch_reads import BranchReads
 from wend.passes.hoist import can_test_twice, first_test, guarded, may_end_run
+from wend.passes.hoist_reads import hoist_reads, hoistable_reads
 
 _ARITHMETIC = elementwise.add, elementwise.sub, elementwise.mul
 _ACCESSES = indexing.gather, updating.scatter_set
@@ -53,15 +54,16 @@ def forward_stores(graph: Graph) -> Graph:
 
 def _with_stores(loop: Node) -> tuple[Node, list[_CarriedStore]]:
     """Return a loop, in which branches read nothing that is carried, and its carried stores."""
-    before, after = loop.regions
-    moved = BranchReads()
-    stores = _carried_stores(with_operands(loop, loop.operands, (before, moved.moved(after))))
-    carried = {moved.of[read] for store in stores for read in store.reads if read in moved.of}
-    if moved.of:
-        after = BranchReads(carried).moved(after)
-        loop = with_operands(loop, loop.operands, (before, after))
-        stores = _carried_stores(loop)
-    return loop, stores
+    w = WhileParts.of(loop)
+    if not w.after.ops.issuperset(_ACCESSES):
+        return loop, []
+    hoistable = hoistable_reads(w.after)
+    stores = _carried_stores(w, hoistable)
+    reads = {hoistable[x] for store in stores for x in store.reads if x in hoistable}
+    if not reads:
+        return loop, stores
+    loop = with_operands(loop, loop.operands, (w.before, hoist_reads(w.after, reads)))
+    return loop, _carried_stores(WhileParts.of(loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +198,12 @@ class _Positions:
         return sum(factor * self.steps.get(value, 0) for value, factor in x.factors.items())
 
 
-def _carried_stores(loop: Node) -> list[_CarriedStore]:
-    """Return the stores of a loop that later trips read."""
-    w = WhileParts.of(loop)
-    if not w.after.ops.issuperset(_ACCESSES):
-        return []
+def _carried_stores(w: WhileParts, hoistable: Iterable[Node] = ()) -> list[_CarriedStore]:
+    """Return the stores of a loop that later trips read, some of them by reads to be hoisted."""
     positions, reads, carried = _Positions(w), _reads_in_order(w), list[_CarriedStore]()
-    users: dict[Value, list[Node]] = defaultdict(list)
-    for node in (*w.before.nodes, *w.after.nodes):
-        for value in dict.fromkeys(node.operands):
-            users[value].append(node)
+    for read in hoistable:
+        reads[read.operands[0]].append(read)
+    users = users_of([*w.before.nodes, *w.after.nodes])
     for carry, param in enumerate(w.before_carry):
         array = positions.inner.get(param)
         stores = _stores(w.next_carry[carry], array)
@@ -216,7 +214,7 @@ def _carried_stores(loop: Node) -> list[_CarriedStore]:
             distances = {x: of[1] for x, of in sources.items() if of and of[0] is store}
             is_safe = all(_is_safe(x, by, positions) for x, by in distances.items())
             if distances and (is_safe or (max(distances.values()) == 1 and can_test_twice(w))):
-                others = (*users[array], *users[store.results[0]], *users[param])
+                others = [*users[array], *users[store.results[0]], *users[param]]
                 is_sunk = (
                     is_safe
                     and all(x is store or x in distances for x in others)
@@ -246,7 +244,7 @@ def _stores(value: Value, array: Value | None) -> list[Node]:
     return chain[::-1] if value is array else []
 
 
-def _reads_in_order(w: WhileParts) -> Mapping[Value, Sequence[Node]]:
+def _reads_in_order(w: WhileParts) -> dict[Value, list[Node]]:
     """Return the reads of each array that may move before the loop: errors stay in order."""
     is_open = not any(map(may_end_run, w.before.nodes))
     reads: dict[Value, list[Node]] = defaultdict(list)

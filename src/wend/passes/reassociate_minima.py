@@ -15,6 +15,7 @@ from operator import or_
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import copy_nodes, rebuild_graph, rewrite_nodes, with_operands
+from wend.ir.traverse import users_of
 from wend.ir.types import TensorType
 from wend.ops import elementwise
 from wend.ops.build import Build
@@ -108,16 +109,12 @@ def _ordered(w: WhileParts) -> Graph:
 
 def _inner(region: Graph, extrema: Mapping[Value, _Extremum]) -> set[Value]:
     """Return the minima that only one other minimum reads, and maxima likewise."""
-    readers: dict[Value, set[Node]] = {x: set() for x in extrema}
-    for node in region.nodes:
-        for x in node.operands:
-            if x in readers:
-                readers[x].add(node)
+    users = users_of(region.nodes)
     inner = {
         x
         for extremum in extrema.values()
         for x in extremum.operands
-        if x in extrema and extrema[x].op is extremum.op and readers[x] <= extremum.nodes
+        if x in extrema and extrema[x].op is extremum.op and extremum.nodes.issuperset(users[x])
     }
     return inner - {*region.results}
 

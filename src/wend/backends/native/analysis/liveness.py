@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.traverse import users_of
 
 
 class LastUses:
@@ -22,10 +23,7 @@ class LastUses:
             self._last.update(dict.fromkeys((*node.operands, *self.needs(position)), position))
         self._last.update(dict.fromkeys(graph.results, self.end))
         self._results = frozenset(graph.results)
-        self._users: dict[Value, list[Node]] = {}
-        for node in graph.nodes:
-            for operand in dict.fromkeys(node.operands):
-                self._users.setdefault(operand, []).append(node)
+        self._users = users_of(graph.nodes)
 
     def needs(self, position: int) -> Sequence[Value]:
         """Return values that the node at a position is the last to need."""
@@ -35,9 +33,9 @@ class LastUses:
         """Return whether a value has no use after the node at a position."""
         return self._last.get(value, -1) <= position
 
-    def users(self, value: Value) -> list[Node]:
+    def users(self, value: Value) -> Sequence[Node]:
         """Return the nodes of the region that use a value, in order."""
-        return self._users.get(value, [])
+        return self._users.get(value, ())
 
     def is_result(self, value: Value) -> bool:
         return value in self._results

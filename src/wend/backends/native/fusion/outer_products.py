@@ -8,11 +8,11 @@ array, as in the adjoint of `x @ y` of vectors, is one of elements, too.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import rewrite_nodes, with_operands
+from wend.ir.traverse import users_of
 from wend.ops import contracting, elementwise
 from wend.ops.build import Build
 
@@ -26,15 +26,12 @@ def spread_outer_products(graph: Graph, computes: Callable[[Node], bool]) -> Gra
     """
     if contracting.dot_general not in graph.ops or not any(map(_is_outer, graph.walk())):
         return graph
-    users: dict[Value, list[Node]] = defaultdict(list)
-    for node in graph.nodes:
-        for value in node.operands:
-            users[value].append(node)
+    users = users_of(graph.nodes)
 
     def rewrite(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         regions = [spread_outer_products(region, computes) for region in node.regions]
         copy = with_operands(node, operands, regions)
-        readers = users[node.results[0]] if node.results else []
+        readers = users[node.results[0]] if node.results else ()
         if not _is_outer(node) or not _gains(node, readers, computes):
             nodes.append(copy)
             return copy.results
