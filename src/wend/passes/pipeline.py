@@ -44,8 +44,8 @@ from wend.passes.merge_stores import merge_stores
 from wend.passes.order_updates import order_updates
 from wend.passes.push_out import push_out
 from wend.passes.reassociate_minima import reassociate_minima
+from wend.passes.rematerialize_fills import rematerialize_fills
 from wend.passes.simplify_loops import simplify_loops
-from wend.passes.sink_fills import sink_fills
 from wend.passes.strip_mine_maps import strip_mine_maps
 from wend.passes.trim_loops import trim_loops
 from wend.passes.unroll_loops import unroll_loops
@@ -107,7 +107,7 @@ def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
         distribute_loops: (distribute_loops_to_lanes,),
         batch_maps: (*of_maps, lower_maybes, chunk_maps, batch_maps_around_lanes),
         lower_parallel_maps: (lower_maps_without_lanes,),
-        order_updates: (sink_fills, order_updates),
+        order_updates: (rematerialize_fills, order_updates),
     }
     return tuple(part for x in OPTIMIZE for part in in_chunks.get(x, (x,)))
 
