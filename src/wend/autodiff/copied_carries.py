@@ -9,104 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from wend.autodiff.changes_in_place import changed_carries, updated_carries, updates_of_carries
 from wend.autodiff.residuals import estimated_bytes, estimated_size
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.memory import shown
 from wend.base.refusals import refusal
 from wend.base.source import at, places
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import TensorType, Type
+from wend.ir.types import Type
 from wend.ops import lists
-from wend.ops.control import IfParts, WhileParts, call, if_, while_
+from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import trip_count
-
-
-def updates_of_carries(node: Node) -> list[Node]:
-    """Return the nodes by which a trip changes arrays among the carries of a loop in place."""
-    return [update for _, update in _updated_carries(WhileParts.of(node))]
-
-
-def changed_carries(w: WhileParts) -> set[Value]:
-    """Return what `after` takes and changes in place."""
-    return {source for source, _ in _updated_carries(w)}
-
-
-def changed_in_either(w: WhileParts) -> set[Value]:
-    """Return what `before` takes, and it or `after` changes in place."""
-    changed, carries = changed_carries(w), set[Value]()
-    for value, param in zip(w.forwarded, w.after_forwarded, strict=True):
-        source, update = _origin(value)
-        if update is not None or param in changed:
-            carries.add(source)
-    return carries.intersection(w.before_carry)
-
-
-def origin(value: Value) -> Value:
-    """Return what a value is a changed version of, in every branch; itself where it is none."""
-    return _origin(value)[0]
-
-
-def _updated_carries(w: WhileParts) -> list[tuple[Value, Node]]:
-    """Return what `after` takes and changes in place, each with a node that does."""
-    updated = []
-    for value in w.next_carry:
-        source, update = _origin(value)
-        is_array = isinstance(source.type, TensorType) and source.type.shape != ()
-        if update is not None and is_array and source in w.after_forwarded:
-            updated.append((source, update))
-    return updated
-
-
-def _origin(value: Value) -> tuple[Value, Node | None]:
-    """Return what a value is a changed version of, in every branch, and a node that changes it."""
-    update = None
-    while (node := value.node) is not None:
-        if node.op.updates is not None:
-            value, update = node.operands[node.op.updates], node
-            continue
-        operand, inner_update = _operand_changed_in_regions(node, value.index)
-        if operand is None:
-            break
-        value, update = operand, update or inner_update
-    return value, update
-
-
-def _operand_changed_in_regions(node: Node, k: int) -> tuple[Value | None, Node | None]:
-    """Return the operand that a result of a branch, call or loop is a changed version of."""
-    if node.op is while_:
-        return _operand_changed_in_loop(WhileParts.of(node), k)
-    if node.op is if_:
-        parts = IfParts.of(node)
-        operands, branches = parts.operands, parts.branches
-    elif node.op is call:
-        operands, branches = node.operands, node.regions
-    else:
-        return None, None
-    origins = [_origin(branch.results[k]) for branch in branches]
-    (position, *others) = {
-        branch.params.index(source) if source in branch.params else None
-        for branch, (source, _) in zip(branches, origins, strict=True)
-    }
-    if others or position is None:
-        return None, None
-    return operands[position], next((update for _, update in origins if update is not None), None)
-
-
-def _operand_changed_in_loop(w: WhileParts, k: int) -> tuple[Value | None, Node | None]:
-    """Follow a forwarded value to the carry that it is, and that carry once around the loop."""
-    source, update = _origin(w.forwarded[k])
-    if source not in w.before_carry:
-        return None, None
-    position = w.before_carry.index(source)
-    following, next_update = _origin(w.next_carry[position])
-    if following is not w.after_forwarded[k]:
-        return None, None
-    return w.carry[position], update or next_update
 
 
 def copied_bytes(node: Node) -> float:
     """Return about how many bytes a copy of what a trip changes in place takes."""
-    return sum(estimated_bytes(source.type) for source, _ in _updated_carries(WhileParts.of(node)))
+    return sum(estimated_bytes(source.type) for source, _ in updated_carries(WhileParts.of(node)))
 
 
 def check_copies(
@@ -153,7 +71,7 @@ def trips_of_copy(node: Node, state: Sequence[Value], keeping: Node) -> int:
     Returns:
         The number; 0 if nothing that is changed in place is in the state.
     """
-    changed = [source for source, _ in _updated_carries(WhileParts.of(node)) if source in state]
+    changed = [source for source, _ in updated_carries(WhileParts.of(node)) if source in state]
     copied = sum(estimated_bytes(source.type) for source in changed)
     return int(copied / (2.0 * max(bytes_a_trip(keeping), 1.0)))
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from wend.autodiff.activity import RegionActivity
 from wend.autodiff.backward import BackwardBuild, forward_reads
-from wend.autodiff.copied_carries import changed_carries, changed_in_either
+from wend.autodiff.changes_in_place import changed_carries, changed_in_either
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero

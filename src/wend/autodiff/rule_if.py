@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from wend.autodiff.activity import branch_activity
 from wend.autodiff.backward import BackwardBuild, forward_reads, is_shape_read
-from wend.autodiff.copied_carries import origin
+from wend.autodiff.changes_in_place import origin
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.residuals import min_cut_residuals, rematerialize
 from wend.autodiff.transpose import BackwardPass, Transposer

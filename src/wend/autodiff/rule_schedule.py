@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wend.autodiff.activity import RegionActivity, region_activity
-from wend.autodiff.copied_carries import updates_of_carries
+from wend.autodiff.changes_in_place import updates_of_carries
 from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
 from wend.autodiff.loop_transpose import (
     LoopCotangentActivity,

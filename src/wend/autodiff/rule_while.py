@@ -13,15 +13,9 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 from wend.autodiff.activity import region_activity
+from wend.autodiff.changes_in_place import origin, updates_of_carries
 from wend.autodiff.checkpoints import CheckpointSchedule
-from wend.autodiff.copied_carries import (
-    check_copies,
-    copied_bytes,
-    origin,
-    pushed_types,
-    trips_of_copy,
-    updates_of_carries,
-)
+from wend.autodiff.copied_carries import check_copies, copied_bytes, pushed_types, trips_of_copy
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.keep_all import DifferentiatedLoop, LoopAdjoint, keep_all
 from wend.autodiff.loop_transpose import LoopCotangentActivity, Memo, cotangent_activity
