@@ -62,7 +62,6 @@ PATTERNS = {
     "passes.forward_stores._ARITHMETIC": "what makes affine positions, by one rule for each",
     "passes.put_back._PUTTING_BACK": "what puts a view back, by one rule for each",
     "passes.put_back._STORES": "what stores at positions, by one rule for each",
-    "passes.sink_views._VIEWS": "what makes a view and cannot fail",
     "passes.view_positions.VIEWS": "what makes a view, by one rule for each",
     "passes.inline._INLINED": "calls that are inlined",
     "passes.number_elements._TRANSPARENT": "nodes with regions, which take numbers of elements",

@@ -21,15 +21,17 @@ from wend.numpy import elementwise as ew
 from wend.numpy.operands import as_axis, dtype_of, operand, require, strong
 from wend.numpy.public import implements
 from wend.numpy.slices import (
+    FULL_SLICE,
     as_position,
+    checked_position,
     has_staged_bounds,
     narrow_bounds,
     static_bounds,
 )
 from wend.ops import indexing as ops
 from wend.ops import shaping as shaping_ops
+from wend.ops.shapes import WHOLE
 
-_WHOLE = slice(None)
 _INT64 = np.iinfo(np.int64)
 
 
@@ -127,7 +129,7 @@ def _gather_leading_scalars(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]
     positions: list[Any] = []
     for size, entry in zip(tensor_type(x).dims, entries, strict=True):
         if isinstance(entry, int):
-            positions.append(_known_position(entry, size, len(positions)))
+            positions.append(checked_position(entry, len(positions), size))
         elif isinstance(entry, Staged) and tensor_type(entry).shape == ():
             positions.append(entry)
         else:
@@ -137,16 +139,7 @@ def _gather_leading_scalars(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]
         return x, entries
     if not all(isinstance(entry, slice) for entry in trailing):
         return x, entries
-    return _gather(x, [*positions, *[_WHOLE] * len(trailing)]), trailing
-
-
-def _known_position(entry: int, size: Any, axis: int) -> int:
-    """Return a static integer as a position from the start, where the size is known."""
-    if not isinstance(size, int):
-        return entry
-    if not -size <= entry < size:
-        raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {size}")
-    return entry % size
+    return _gather(x, [*positions, *[FULL_SLICE] * len(trailing)]), trailing
 
 
 def _is_mask(entry: Any) -> bool:
@@ -209,13 +202,13 @@ def _expand_key(x: Any, key: Any) -> tuple[Any, list[Any]]:
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     ellipsis_position = dots[0] if dots else len(entries)
-    entries[ellipsis_position : ellipsis_position + len(dots)] = [_WHOLE] * (rank - used)
+    entries[ellipsis_position : ellipsis_position + len(dots)] = [FULL_SLICE] * (rank - used)
     new_axes: list[int] = []
     full: list[Any] = []
     for entry in entries:
         if entry is None:
             new_axes.append(len(full))
-            full.append(_WHOLE)
+            full.append(FULL_SLICE)
             continue
         start = len(full) - len(new_axes)
         full += unpack_mask(entry, x, start)
@@ -279,15 +272,15 @@ def _apply_static_slices(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     for axis, entry in enumerate(entries):
         if isinstance(entry, slice):
             slices.append(static_bounds(entry))
-            remaining.append(_WHOLE)
+            remaining.append(FULL_SLICE)
         elif isinstance(entry, int) and isinstance(dims[axis], int):
-            start = _known_position(entry, dims[axis], axis)
+            start = checked_position(entry, axis, dims[axis])
             slices.append((start, start + 1, None))
             remaining.append(0)
         else:
-            slices.append((None, None, None))
+            slices.append(WHOLE)
             remaining.append(entry)
-    if any(bounds != (None, None, None) for bounds in slices):
+    if any(bounds != WHOLE for bounds in slices):
         x = apply(shaping_ops.slice_, x, slices=tuple(slices))
     return x, remaining
 
@@ -343,7 +336,9 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     if tensor_type(indices).dtype.kind not in "iu":
         indices = shaping.cast_as(indices, INT64, "safe")  # bools are positions, too
     indices = apply_index_mode(indices, shaping.shape(x)[axis], mode)
-    return _gather(x, [_WHOLE] * axis + [indices] + [_WHOLE] * (shaping.rank_of(x) - axis - 1))
+    return _gather(
+        x, [FULL_SLICE] * axis + [indices] + [FULL_SLICE] * (shaping.rank_of(x) - axis - 1)
+    )
 
 
 def apply_index_mode(indices: Any, size: Any, mode: str) -> Any:

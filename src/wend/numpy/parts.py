@@ -16,7 +16,9 @@ from wend.ir.op import Op
 from wend.ir.types import Dim, TensorType
 from wend.numpy import shaping
 from wend.numpy.slices import (
+    FULL_SLICE,
     as_position,
+    checked_position,
     has_staged_bounds,
     is_full_slice,
     narrow_bounds,
@@ -24,10 +26,8 @@ from wend.numpy.slices import (
 )
 from wend.ops import parts as ops
 from wend.ops import shaping as shaping_ops
-from wend.ops.shapes import size_of
-from wend.ops.shaping import Slices
+from wend.ops.shapes import WHOLE, Bounds, Slices, size_of
 
-_WHOLE = slice(None)
 _MAX_SCALARIZED_SIZE = 16  # elements; backends may hold such an array in registers
 
 
@@ -66,10 +66,11 @@ def subview_of(x: Any, keys: Sequence[Any]) -> Subview:
     entries: list[ops.Entry] = []
     positions: list[Any] = []
     cuts: list[Dim] = []
-    steps: list[ops.Bounds] = []
+    steps: list[Bounds] = []
     for axis, (key, size) in enumerate(zip(keys, tensor_type(x).dims, strict=True)):
         if not isinstance(key, slice):
-            _check_range(key, axis, size)
+            if not isinstance(key, Staged):
+                checked_position(key, axis, size)
             entries.append(ops.AT)
             positions.append(as_position(key))
         elif has_staged_bounds(key):
@@ -80,14 +81,9 @@ def subview_of(x: Any, keys: Sequence[Any]) -> Subview:
             steps.append((None, None, None if key.step == 1 else key.step))
         else:
             entries.append(static_bounds(key))
-            steps.append((None, None, None))
+            steps.append(WHOLE)
     has_steps = any(step is not None for _, _, step in steps)
     return Subview(tuple(entries), positions, tuple(cuts), tuple(steps) if has_steps else ())
-
-
-def _check_range(key: Any, axis: int, size: Dim) -> None:
-    if not isinstance(key, Staged) and isinstance(size, int) and not -size <= key < size:
-        raise IndexError(f"index {key} is out of bounds for axis {axis} with size {size}")
 
 
 def is_small(x: Any) -> bool:
@@ -137,7 +133,7 @@ def axis_entries(x_type: TensorType, key: Any) -> list[Any] | None:
     if len(dots) > 1 or missing < 0:
         return None  # indexing the array itself raises the error
     ellipsis_position = dots[0] if dots else len(entries)
-    entries[ellipsis_position : ellipsis_position + len(dots)] = [_WHOLE] * missing
+    entries[ellipsis_position : ellipsis_position + len(dots)] = [FULL_SLICE] * missing
     return entries
 
 

@@ -15,6 +15,9 @@ from wend.eager.promotion import cast
 from wend.ir.dtypes import INT64
 from wend.ir.types import Dim
 from wend.numpy import elementwise as ew
+from wend.ops.shapes import known_position
+
+FULL_SLICE = slice(None)
 
 
 def has_staged_bounds(entry: Any) -> bool:
@@ -34,6 +37,20 @@ def has_staged_bounds(entry: Any) -> bool:
             )
         )
     return any_staged([entry.start, entry.stop])
+
+
+def checked_position(entry: int, axis: int, size: Dim) -> int:
+    """Return an integer in a key as a position from the start, where the size is known.
+
+    Raises:
+        IndexError: it is out of range.
+    """
+    if not isinstance(size, int):
+        return entry
+    position = known_position(entry, size)
+    if position is None:
+        raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {size}")
+    return position
 
 
 def is_full_slice(entry: Any) -> bool:

@@ -21,6 +21,7 @@ from wend.ops import indexing as indexing_ops
 from wend.ops import parts as parts_ops
 from wend.ops import shaping as shaping_ops
 from wend.ops import updating as ops
+from wend.ops.shapes import WHOLE
 
 
 def set_at(x: Any, key: Any, value: Any) -> Any:
@@ -50,7 +51,7 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
     bounds = _static_slices(x, key)
     if bounds is not None:
         value = _fit_value(value, x, indexing.getitem(x, key), key)
-        if set(bounds) <= {(None, None, None)} and tensor_type(value) == tensor_type(x):
+        if set(bounds) <= {WHOLE} and tensor_type(value) == tensor_type(x):
             return value
         return apply(ops.set_slice, x, value, slices=bounds)
     view = _subview(x, key)

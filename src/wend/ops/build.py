@@ -44,7 +44,7 @@ from wend.ops import (
     updating,
 )
 from wend.ops.effects import ErrorClass
-from wend.ops.shapes import size_of
+from wend.ops.shapes import WHOLE, Slices, size_of
 from wend.runtime.storage import Storage
 
 FAMILIES = (
@@ -285,16 +285,16 @@ class Build(Builder):
     def concat(self, *xs: Value, axis: int) -> Value:
         return xs[0] if len(xs) == 1 else self.emit(shaping.concat, *xs, axis=axis)
 
-    def slice(self, x: Value, *, slices: shaping.Slices) -> Value:
+    def slice(self, x: Value, *, slices: Slices) -> Value:
         """`x[start:stop:step, …]` with static bounds, a triple per axis."""
         return self.emit(shaping.slice_, x, slices=slices)
 
     def part(self, x: Value, start: int, stop: int) -> Value:
         """A slice of the last axis."""
-        whole = ((None, None, None),) * (len(x.tensor.dims) - 1)
+        whole = (WHOLE,) * (len(x.tensor.dims) - 1)
         return self.slice(x, slices=(*whole, (start, stop, None)))
 
-    def add_slice(self, into: Value, x: Value, *, slices: shaping.Slices) -> Value:
+    def add_slice(self, into: Value, x: Value, *, slices: Slices) -> Value:
         return self.emit(shaping.add_slice, into, x, slices=slices)
 
     def narrow(self, x: Value, start: Value, stop: Value, *, axis: int, size: Dim | None) -> Value:
@@ -326,7 +326,7 @@ class Build(Builder):
     def scatter_add(self, into: Value, x: Value, *indices: Value) -> Value:
         return self.emit(indexing.scatter_add, into, x, *indices)
 
-    def set_slice(self, into: Value, x: Value, *, slices: shaping.Slices) -> Value:
+    def set_slice(self, into: Value, x: Value, *, slices: Slices) -> Value:
         """`into` with a part replaced."""
         return self.emit(updating.set_slice, into, x, slices=slices)
 

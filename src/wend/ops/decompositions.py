@@ -21,7 +21,7 @@ from wend.ir.dtypes import INEXACT, complex_of, real_of
 from wend.ir.op import Explicit, Op, Rounding
 from wend.ir.types import Dim, TensorType, Type
 from wend.ops.raising import LINALG
-from wend.ops.shapes import check_dtype, same_dim, tensor_of
+from wend.ops.shapes import WHOLE, check_dtype, same_dim, tensor_of
 
 SOLVABLE = frozenset(dtype for dtype in INEXACT if dtype != np.float16)
 
@@ -123,8 +123,8 @@ def inverse(b: Any, x: Any) -> Any:
 
 def first_rows(b: Any, x: Any, count: Dim) -> Any:
     """The first rows of a stack of matrices."""
-    whole = ((None, None, None),) * (len(x.type.dims) - 2)
-    return b.slice(x, slices=(*whole, (0, count, None), (None, None, None)))
+    whole = (WHOLE,) * (len(x.type.dims) - 2)
+    return b.slice(x, slices=(*whole, (0, count, None), WHOLE))
 
 
 def incomplete_basis(what: str, cure: str) -> NotDifferentiableError:

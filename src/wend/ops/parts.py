@@ -18,15 +18,13 @@ from wend.ir.graph import Node, Value
 from wend.ir.op import Linear, Op
 from wend.ir.types import Dim, Shape, TensorType, Type, fresh
 from wend.ops.raising import Indexed, if_out_of_range
-from wend.ops.shapes import check_scalar_index, tensor_of
+from wend.ops.shapes import WHOLE, Bounds, check_scalar_index, tensor_of
 from wend.ops.shaping import sliced_type
 
-Bounds: TypeAlias = tuple[int | None, int | None, int | None]
 Entry: TypeAlias = str | Bounds
 Entries: TypeAlias = tuple[Entry, ...]
 
 AT, CUT = "at", "cut"
-_WHOLE = (None, None, None)
 
 
 def by_axis(
@@ -54,7 +52,7 @@ def part_type(
     for position in positions:
         check_scalar_index(position, "a position")
     sizes = iter(cuts)
-    slices = tuple(_WHOLE if isinstance(entry, str) else entry for entry in entries)
+    slices = tuple(WHOLE if isinstance(entry, str) else entry for entry in entries)
     sliced = zip(sliced_type(x, slices).dims, entries, strict=True)
     dims = (next(sizes) if entry == CUT else dim for dim, entry in sliced if entry != AT)
     return x.with_shape(tuple(dims))

@@ -10,7 +10,7 @@ import numpy as np
 from wend.ir.dtypes import INEXACT, NUMERIC
 from wend.ir.op import Explicit, Op, Rounding
 from wend.ir.types import TensorType, Type
-from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of
+from wend.ops.shapes import WHOLE, check_axis, check_dtype, check_same, tensor_of
 
 
 def _infer_cumprod(x: Type, *, axis: int) -> TensorType:
@@ -24,7 +24,7 @@ def _shifted(b: Any, x: Any, axis: int, first: Any, *, reverse: bool = False) ->
     rank = len(x.type.dims)
 
     def cut(start: int | None, stop: int | None) -> Any:
-        slices: list[tuple[int | None, int | None, None]] = [(None, None, None)] * rank
+        slices = [WHOLE] * rank
         slices[axis] = (start, stop, None)
         return b.slice(x, slices=tuple(slices))
 

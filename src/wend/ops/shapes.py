@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError, listed
 from wend.ir.dtypes import INTEGERS, short
 from wend.ir.types import Dim, Shape, Symbol, TensorType, Type
+
+# A slice of an axis: start, stop and step
+Bounds: TypeAlias = tuple[int | None, int | None, int | None]
+Slices: TypeAlias = tuple[Bounds, ...]
+
+WHOLE: Bounds = (None, None, None)
+
+
+def known_position(number: int | None, size: Dim) -> int | None:
+    """Return the position, from the start, of a number that is known to be in range; else None."""
+    if number is None or not isinstance(size, int) or not -size <= number < size:
+        return None
+    return number % size
 
 
 def tensor_of(type: Type, role: str = "the operand") -> TensorType:

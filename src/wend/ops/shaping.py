@@ -7,7 +7,7 @@ only declares the type of the result (D10).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from wend.ir.types import (
 from wend.ops import elementwise
 from wend.ops.raising import if_sizes_unknown
 from wend.ops.shapes import (
+    WHOLE,
+    Slices,
     check_axis,
     check_scalar_index,
     same_dim,
@@ -36,8 +38,6 @@ from wend.ops.shapes import (
     tensor_of,
     unwrap_single,
 )
-
-Slices: TypeAlias = tuple[tuple[int | None, int | None, int | None], ...]
 
 
 def _target(shape: Shape | None, sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -117,7 +117,7 @@ def _batch_split(c: Any, node: Any, operands: Any, flags: Any) -> Any:
 
 def _batch_slices(c: Any, node: Any, operands: Any, flags: Any) -> Any:
     values = c.all(operands, flags)
-    slices = ((None, None, None), *node.attrs["slices"])
+    slices = (WHOLE, *node.attrs["slices"])
     return None if values is None else c.emit(node, values, slices=slices)
 
 

@@ -14,8 +14,8 @@ from wend.ir.types import TensorType, Type
 from wend.ops import elementwise, indexing, reducing
 from wend.ops.indexing import index_shape
 from wend.ops.raising import if_out_of_range, leading_axes
-from wend.ops.shapes import same_dim, size_of, tensor_of
-from wend.ops.shaping import Slices, sliced_type
+from wend.ops.shapes import Slices, same_dim, size_of, tensor_of
+from wend.ops.shaping import sliced_type
 
 _MIN_UNKNOWN_SIZE = 1024  # elements; an array of unknown size is taken to have at least as many
 

@@ -19,6 +19,7 @@ from wend.ir.rewrite import rewrite_nodes, with_operands
 from wend.ir.types import TensorType
 from wend.ops import contracting, creating, elementwise, shaping, updating
 from wend.ops.build import Build
+from wend.ops.shapes import WHOLE
 
 # (builder, node, operands) -> an existing value, the result of a node just appended to the
 # builder, or None where the rule does not apply.
@@ -323,7 +324,7 @@ def _concat(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
 
 def _set_slice(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     """Replace a store to a whole array by the value stored."""
-    is_all = all(bounds == (None, None, None) for bounds in node.attrs["slices"])
+    is_all = all(bounds == WHOLE for bounds in node.attrs["slices"])
     return operands[1] if is_all else None
 
 

@@ -18,6 +18,7 @@ from wend.ir.types import TensorType
 from wend.ops import creating, elementwise, indexing
 from wend.ops.control import WhileParts, while_
 from wend.ops.loop_counters import MAX_TRIPS, as_integer, known_values, outer_value, tested_counter
+from wend.ops.shapes import known_position
 from wend.ops.updating import ELEMENT_POSITIONS
 
 # The least and the greatest value of an integer
@@ -72,7 +73,7 @@ def _is_in_bounds(node: Node, known: Intervals) -> bool:
     if not isinstance(type, TensorType) or type.shape is None:
         return False
     return all(
-        x in known and isinstance(dim, int) and -dim <= known[x][0] and known[x][1] < dim
+        x in known and all(known_position(end, dim) is not None for end in known[x])
         for x, dim in zip(positions, type.shape, strict=False)
     )
 

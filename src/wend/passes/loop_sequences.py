@@ -14,6 +14,7 @@ from wend.ops.batching import BatchBuild
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, if_, while_
 from wend.ops.loop_counters import as_integer, known_values
+from wend.ops.shapes import WHOLE
 from wend.passes.batch_nodes import Batcher
 
 
@@ -238,7 +239,7 @@ def rows_of(b: Build, row: Row) -> Value:
     first, last = sorted((row.numbers[0], row.numbers[-1]))
     if (first, last + 1) == (0, row.array.tensor.dims[0]) and abs(row.numbers.step) == 1:
         return row.array
-    whole = ((None, None, None),) * (len(row.array.tensor.dims) - 1)
+    whole = (WHOLE,) * (len(row.array.tensor.dims) - 1)
     step = abs(row.numbers.step)
     return b.slice(row.array, slices=((first, last + 1, None if step == 1 else step), *whole))
 

@@ -9,6 +9,7 @@ from wend.ir.graph import Node, Value
 from wend.ops import indexing, parts, shaping, updating
 from wend.ops.build import Build
 from wend.ops.loop_counters import as_integer
+from wend.ops.shapes import WHOLE, known_position
 from wend.passes.view_positions import VIEWS
 
 _STORES = (
@@ -89,18 +90,18 @@ def _cuts_part(view: Node, put: Node) -> bool:
         return False
     array, _, *positions = put.operands
     entries: parts.Entries = (parts.AT,) * len(positions)
-    entries += ((None, None, None),) * (len(array.tensor.dims) - len(positions))
+    entries += (WHOLE,) * (len(array.tensor.dims) - len(positions))
     if put.op is parts.set_part:
         entries = put.attrs["entries"]
     slices = []
     for (entry, at), dim in zip(parts.by_axis(entries, positions), array.tensor.dims, strict=True):
-        number = as_integer(at[0]) if entry == parts.AT else None
+        number = known_position(as_integer(at[0]), dim) if entry == parts.AT else None
         if isinstance(entry, tuple):
             slices.append(entry)
-        elif number is None or not isinstance(dim, int):
+        elif number is None:
             return False
         else:
-            slices.append((number % dim, number % dim + 1, None))
+            slices.append((number, number + 1, None))
     return (
         tuple(slices) == tuple(cut.attrs["slices"]) and view.results[0].type == put.operands[1].type
     )

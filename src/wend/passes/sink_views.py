@@ -10,12 +10,10 @@ from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, copy_nodes, rewrite_nodes, with_operands
-from wend.ops import shaping
 from wend.ops.build import Build
 from wend.ops.control import IfParts, if_
-
-# Views that cannot fail
-_VIEWS = (shaping.slice_, shaping.transpose, shaping.reshape)
+from wend.ops.indexing import gather
+from wend.passes.view_positions import VIEWS
 
 
 def sink_views(graph: Graph) -> Graph:
@@ -62,7 +60,7 @@ def _with_params(
 def _chain(x: Value) -> Sequence[Node]:
     """Return the nodes that make a view from its array; none where it is no view."""
     nodes: list[Node] = []
-    while x.node is not None and x.node.op in _VIEWS:
+    while x.node is not None and x.node.op in VIEWS and x.node.op is not gather:  # which may fail
         nodes.insert(0, x.node)
         x = x.node.operands[0]
     return nodes

@@ -22,6 +22,7 @@ from wend.ops import shaping
 from wend.ops.build import Build
 from wend.ops.loop_counters import as_integer
 from wend.ops.parallel_map import CHUNK, LIST, SUM, ParallelMapParts, element_type, parallel_map
+from wend.ops.shapes import WHOLE
 from wend.passes.lower_parallel_maps import append_loop
 
 
@@ -126,7 +127,7 @@ class _ChunkDivision:
             return self.b.narrow(x, start, stop, axis=0, size=dim)
         if x.tensor.dims[0] == dim:
             return x
-        others = ((None, None, None),) * (len(x.tensor.dims) - 1)
+        others = (WHOLE,) * (len(x.tensor.dims) - 1)
         return self.b.slice(x, slices=((first, last, None), *others))
 
     def _reshape(self, x: Value, first: Value, shape: Shape) -> Value:

@@ -10,6 +10,7 @@ from wend.ir.graph import Node, Value
 from wend.ir.types import Dim
 from wend.ops import elementwise, indexing, shaping
 from wend.ops.loop_counters import as_integer
+from wend.ops.shapes import WHOLE, known_position
 from wend.passes.view_positions import (
     VIEWS,
     Coordinate,
@@ -17,8 +18,6 @@ from wend.passes.view_positions import (
     ViewPositions,
     has_other_shape,
 )
-
-_WHOLE = (None, None, None)
 
 # Positions along the leading axes of an array
 Coordinates: TypeAlias = list[Coordinate]
@@ -74,11 +73,11 @@ class ElementsOfViews:
 
     def _before_slice(self, node: Node, positions: Coordinates) -> Coordinates | None:
         slices, dims = node.attrs["slices"], node.operands[0].tensor.dims
-        if any(bounds != _WHOLE for bounds in slices[len(positions) :]):
+        if any(bounds != WHOLE for bounds in slices[len(positions) :]):
             return None
         moved = []
         for bounds, dim, position in zip(slices, dims, positions, strict=False):
-            if bounds == _WHOLE:
+            if bounds == WHOLE:
                 moved.append(position)
                 continue
             start: int | Value
@@ -121,7 +120,7 @@ class ElementsOfViews:
         """The place where axes of size 1 come and go."""
         count = len(positions)
         for dim, position in zip(new, positions, strict=False):
-            if dim == 1 and as_integer(position.value) not in (0, -1):
+            if dim == 1 and known_position(as_integer(position.value), dim) is None:
                 return None  # it must be checked
         pending = [p for dim, p in zip(new, positions, strict=False) if dim != 1]
         moved: Coordinates = []

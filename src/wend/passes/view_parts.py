@@ -12,10 +12,9 @@ from wend.ir.types import Dim
 from wend.ops import elementwise, indexing, parts, shaping, updating
 from wend.ops.build import Build
 from wend.ops.loop_counters import as_integer
+from wend.ops.shapes import WHOLE, Bounds
 from wend.passes.view_elements import Coordinates
 from wend.passes.view_positions import VIEWS, Coordinate, ViewPositions, has_other_shape
-
-_WHOLE = (None, None, None)
 
 
 @dataclass(slots=True)
@@ -73,7 +72,7 @@ class ViewPart:
         """Whether this is an element, or a row of leading axes."""
         count = sum(entry == parts.AT for entry in self.entries)
         are_positions = {*self.entries[:count]} == {parts.AT}
-        return are_positions and {*self.entries[count:]} <= {_WHOLE}
+        return are_positions and {*self.entries[count:]} <= {WHOLE}
 
     def read(self, b: Build, dims: Sequence[Dim]) -> Value:
         """Return the part as the program reads it; `dims` are its sizes there."""
@@ -130,8 +129,8 @@ class ViewPart:
         return [axis.step for axis in self.axes if axis.entry != parts.AT]
 
     @property
-    def _slices(self) -> tuple[parts.Bounds, ...]:
-        return tuple(_WHOLE if step == 1 else (None, None, step) for step in self._steps)
+    def _slices(self) -> tuple[Bounds, ...]:
+        return tuple(WHOLE if step == 1 else (None, None, step) for step in self._steps)
 
 
 class PartsOfViews:
@@ -180,7 +179,7 @@ class PartsOfViews:
                 moved = [by_axis[k] for k in range(len(axes))]
             case shaping.slice_:
                 before = [
-                    axis if bounds == _WHOLE else self._axis_before_slice(node, x, k, bounds, axis)
+                    axis if bounds == WHOLE else self._axis_before_slice(node, x, k, bounds, axis)
                     for k, (bounds, axis) in enumerate(zip(node.attrs["slices"], axes, strict=True))
                 ]
                 moved = [axis for axis in before if axis is not None]
@@ -208,10 +207,10 @@ class PartsOfViews:
         return ViewPart(array, axes, [*part.new_axes, *new])
 
     def _axis_before_slice(
-        self, node: Node, x: Value, k: int, bounds: parts.Bounds, axis: PartAxis
+        self, node: Node, x: Value, k: int, bounds: Bounds, axis: PartAxis
     ) -> PartAxis | None:
         """Return what an axis of a part of a slice is before the slice; None if it is no part."""
-        if axis.entry == _WHOLE:
+        if axis.entry == WHOLE:
             return replace(axis, entry=bounds)
         array, step = node.operands[0], bounds[2] or 1
         dim = array.tensor.dims[k]
@@ -255,7 +254,7 @@ class PartsOfViews:
 def entries_of(node: Node, first: int) -> tuple[parts.Entries, Sequence[Value]]:
     """Return the part of its first operand that a node names, and its positions."""
     dims, positions = node.operands[0].tensor.dims, node.operands[first:]
-    whole = (_WHOLE,) * len(dims)
+    whole = (WHOLE,) * len(dims)
     match node.op:
         case updating.set_slice:
             return tuple(node.attrs["slices"]), ()
@@ -272,5 +271,5 @@ def without_axes(b: Build, x: Value, axes: Collection[int]) -> Value:
     dims = x.tensor.dims
     if x.tensor.is_static:
         return b.reshape(x, tuple(dim for k, dim in enumerate(dims) if k not in axes))
-    entries = tuple(parts.AT if k in axes else _WHOLE for k in range(len(dims)))
+    entries = tuple(parts.AT if k in axes else WHOLE for k in range(len(dims)))
     return b.take_part(x, *[b.integer(0)] * len(axes), entries=entries, cuts=())

@@ -9,7 +9,7 @@ from wend.ir.types import TensorType
 from wend.ops import elementwise, indexing, shaping
 from wend.ops.build import Build
 from wend.ops.loop_counters import as_integer
-from wend.ops.parts import Bounds
+from wend.ops.shapes import Bounds, known_position
 
 # The operations that make a view of an array
 VIEWS = (shaping.slice_, shaping.transpose, shaping.reshape, indexing.gather)
@@ -69,9 +69,9 @@ class ViewPositions:
     def checked(self, position: Coordinate) -> Coordinate:
         """Return a position that counts from the start; out of range it raises NumPy's error."""
         b, axis, size = self.b, position.axis, position.view.tensor.dims[position.axis]
-        number = as_integer(position.value)
-        if number is not None and isinstance(size, int) and -size <= number < size:
-            return replace(position, value=b.integer(number % size))
+        number = known_position(as_integer(position.value), size)
+        if number is not None:
+            return replace(position, value=b.integer(number))
         dims = position.value.tensor.dims
         if not dims:
             value = self._checked_number(position, position.value)

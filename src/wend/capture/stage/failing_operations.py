@@ -14,6 +14,7 @@ from wend.ir.graph import Node
 from wend.ops import indexing, linalg, parts, updating
 from wend.ops.loop_counters import as_integer
 from wend.ops.raising import leading_axes
+from wend.ops.shapes import known_position
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.templates import Text
 
@@ -26,9 +27,7 @@ def _positions(
     """Yield the failures of positions along axes of the first operand of a node."""
     array, dims = recording.wrap(node.operands[0]), node.operands[0].tensor.dims
     for axis, position in pairs:
-        number, size = as_integer(position), dims[axis]
-        is_inside = number is not None and isinstance(size, int) and -size <= number < size
-        if not is_inside:
+        if known_position(as_integer(position), dims[axis]) is None:
             yield _Position(recording.wrap(position), axis, array).failure()
 
 

@@ -13,6 +13,7 @@ from wend.ir.dtypes import INT64
 from wend.ir.graph import Node
 from wend.ir.types import Symbol
 from wend.ops.parts import AT, CUT, by_axis
+from wend.ops.shapes import WHOLE
 
 Names = Sequence[str]
 
@@ -62,7 +63,7 @@ def _part(
 ) -> str:
     """Return a part of an array; `"at"` axes are dropped last, so that others keep their places."""
     names = [_as_index(m, node, first + k, name) for k, name in enumerate(positions)]
-    slices = [entry if not isinstance(entry, str) else (None, None, None) for entry in entries]
+    slices = [entry if not isinstance(entry, str) else WHOLE for entry in entries]
     part = sliced(m, x, slices)
     one = m.integers(1)
     dropped = []
@@ -87,7 +88,7 @@ def _put_slice(m: ModelBuilder, node: Node, x: Names) -> str:
 
 
 def _put_narrow(m: ModelBuilder, node: Node, x: Names) -> str:
-    entries: list[Any] = [(None, None, None)] * len(node.operands[0].tensor.dims)
+    entries: list[Any] = [WHOLE] * len(node.operands[0].tensor.dims)
     entries[node.attrs["axis"]] = CUT
     return _put(m, node, x[0], x[1], entries, x[2:], add=True)
 
@@ -110,7 +111,7 @@ def _put(
         return m.emit("Add", into, x) if add else x
     reduction = {"reduction": "add"} if add else {}
     count = len(positions)
-    if count and entries == (*[AT] * count, *[(None, None, None)] * (len(entries) - count)):
+    if count and entries == (*[AT] * count, *[WHOLE] * (len(entries) - count)):
         return m.emit("ScatterND", into, _row_index(m, node, positions), x, **reduction)
     flat = m.integers(-1)
     shape = m.emit("Shape", into)

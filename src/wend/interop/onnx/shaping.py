@@ -12,6 +12,7 @@ from wend.interop.onnx.builder import ELEMENT_TYPES, ModelBuilder, unsupported
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Node
 from wend.ir.types import Dim, Symbol
+from wend.ops.shapes import WHOLE
 
 Names = Sequence[str]
 _LAST = np.iinfo(np.int64).max
@@ -91,7 +92,7 @@ def _split(m: ModelBuilder, node: Node, x: Names) -> list[str]:
 
 def sliced(m: ModelBuilder, x: str, slices: Sequence[Any]) -> str:
     """Return the name of a part by Python's slices."""
-    parts = [(axis, bounds) for axis, bounds in enumerate(slices) if bounds != (None, None, None)]
+    parts = [(axis, bounds) for axis, bounds in enumerate(slices) if bounds != WHOLE]
     if not parts:
         return x
     columns: list[list[int]] = [[], [], [], []]

@@ -17,6 +17,7 @@ from wend.ir.graph import Value
 from wend.ir.types import Dim, ListType, TensorType
 from wend.numpy import elementwise as ew
 from wend.ops import shaping as shaping_ops
+from wend.ops.shapes import WHOLE
 from wend.trace.arrays.attributes import class_name
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
@@ -267,7 +268,7 @@ class _Scan:
         stacked = b.list_stack(list, shape)
         stacked = b.refine(stacked, item.type.with_shape((self.size, *item.type.dims)))
         if self.reverse:
-            inner_slices = ((None, None, None),) * len(item.type.dims)
+            inner_slices = (WHOLE,) * len(item.type.dims)
             stacked = b.emit(shaping_ops.slice_, stacked, slices=((None, None, -1), *inner_slices))
         return outer.wrap(stacked)
 

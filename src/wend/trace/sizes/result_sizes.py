@@ -10,7 +10,7 @@ from wend.ir.graph import Value
 from wend.ir.op import Op
 from wend.ir.types import Dim
 from wend.ops import creating, fourier, indexing, parts, shaping
-from wend.ops.parts import Bounds
+from wend.ops.shapes import Bounds
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 
 

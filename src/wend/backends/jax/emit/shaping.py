@@ -18,6 +18,7 @@ from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import Dim
 from wend.ops import creating, shaping
+from wend.ops.shapes import Slices
 from wend.ops.sharding import shard
 
 
@@ -166,7 +167,7 @@ def _split(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     return tuple(jnp.split(_array(operands[0], node), bounds, axis=node.attrs["axis"]))
 
 
-def slice_key(slices: shaping.Slices) -> tuple[slice, ...]:
+def slice_key(slices: Slices) -> tuple[slice, ...]:
     """Return static slices as an index."""
     return tuple(slice(*bounds) for bounds in slices)
 

@@ -9,6 +9,7 @@ import numpy as np
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Node, Value
 from wend.ops import creating, elementwise, indexing, parts, shaping, updating
+from wend.ops.shapes import WHOLE
 
 # Operations that load a subview of their first operand, and that store their second operand there
 SUBVIEW_LOADS = {shaping.slice_, shaping.narrow, parts.take_part, indexing.gather}
@@ -17,7 +18,6 @@ SUBVIEW_STORES = {updating.set_slice, updating.scatter_set, parts.set_part}
 _SLICES = {shaping.slice_, shaping.add_slice, updating.set_slice}
 _NARROW = {shaping.narrow, shaping.add_narrow}
 _LEADING_AXES = {indexing.gather, updating.scatter_set}
-_WHOLE: parts.Bounds = (None, None, None)
 
 
 def subview_positions(node: Node) -> Sequence[Value]:
@@ -31,10 +31,10 @@ def subview_entries(node: Node, rank: int) -> Sequence[parts.Entry]:
         slices: parts.Entries = node.attrs["slices"]
         return slices
     if node.op in _NARROW:
-        return [parts.CUT if k == node.attrs["axis"] else _WHOLE for k in range(rank)]
+        return [parts.CUT if k == node.attrs["axis"] else WHOLE for k in range(rank)]
     if node.op in _LEADING_AXES:
         count = len(subview_positions(node))
-        return [parts.AT if k < count else _WHOLE for k in range(rank)]
+        return [parts.AT if k < count else WHOLE for k in range(rank)]
     entries: parts.Entries = node.attrs["entries"]
     return entries
 

@@ -18,6 +18,7 @@ from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import parts, shaping, updating
+from wend.ops.shapes import WHOLE
 
 Subview = tuple[StridedView, tuple[str, ...]]  # its offset and strides in the array, and its dims
 
@@ -116,7 +117,7 @@ def emit_split(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     if not is_literal(array.dims[axis]):
         return NotImplemented
     for index, size in enumerate(node.attrs["sizes"]):
-        slices: list[Sequence[int | None]] = [(None, None, None)] * len(array.dims)
+        slices: list[Sequence[int | None]] = [WHOLE] * len(array.dims)
         slices[axis] = (start, start + size, None)
         steps, dims = slices_of(low, array, slices)
         results.append(copied_view(low, node, dims, array, steps, index))
