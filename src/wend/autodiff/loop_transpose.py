@@ -98,19 +98,12 @@ def transpose_before(
     changing: Iterable[int] = (),
 ) -> Transposed:
     """Map cotangents of what `before` forwards to those of the carry; sum those of invariants."""
-    bwd = BackwardPass(
-        BackwardBuild("before"),
-        Cotangents(),
-        activity.regions[0],
-        is_trial=is_trial,
-        changing=changed_in_either(w).union(w.before_invariants[k] for k in changing),
-    )
-    sources = [w.forwarded[i] for i in nonzero.forwarded]
-    receivers = [w.after_forwarded[i] for i in nonzero.forwarded]
+    sources = [(w.forwarded[i], w.after_forwarded[i]) for i in nonzero.forwarded]
     targets = [w.before_carry[i] for i in nonzero.carry]
     sums = [w.before_invariants[i] for i in nonzero.invariants]
-    seeds = [*zip(sources, receivers, strict=True), *zip(sums, sums, strict=True)]
-    return _transpose(t, w, bwd, w.before, seeds, [*targets, *sums], trips=0)
+    changed = changed_in_either(w).union(w.before_invariants[k] for k in changing)
+    bwd = _backward_pass("before", activity.regions[0], changed, is_trial=is_trial)
+    return _transpose(t, w, bwd, w.before, sources, targets, sums, trips=0)
 
 
 def transpose_after(
@@ -123,19 +116,19 @@ def transpose_after(
     changing: Iterable[int] = (),
 ) -> Transposed:
     """Map cotangents of the next carry to those of what `after` received; count one trip down."""
-    bwd = BackwardPass(
-        BackwardBuild("after"),
-        Cotangents(),
-        activity.regions[1],
-        is_trial=is_trial,
-        changing=changed_carries(w).union(w.after_invariants[k] for k in changing),
-    )
-    sources = [w.next_carry[i] for i in nonzero.carry]
-    receivers = [w.before_carry[i] for i in nonzero.carry]
+    sources = [(w.next_carry[i], w.before_carry[i]) for i in nonzero.carry]
     targets = [w.after_forwarded[i] for i in nonzero.forwarded]
     sums = [w.after_invariants[i] for i in nonzero.invariants]
-    seeds = [*zip(sources, receivers, strict=True), *zip(sums, sums, strict=True)]
-    return _transpose(t, w, bwd, w.after, seeds, [*targets, *sums], trips=1)
+    changed = changed_carries(w).union(w.after_invariants[k] for k in changing)
+    bwd = _backward_pass("after", activity.regions[1], changed, is_trial=is_trial)
+    return _transpose(t, w, bwd, w.after, sources, targets, sums, trips=1)
+
+
+def _backward_pass(
+    name: str, active: set[Value], changing: set[Value], *, is_trial: bool
+) -> BackwardPass:
+    b = BackwardBuild(name)
+    return BackwardPass(b, Cotangents(), active, is_trial=is_trial, changing=changing)
 
 
 def _transpose(
@@ -143,28 +136,29 @@ def _transpose(
     w: WhileParts,
     bwd: BackwardPass,
     region: Graph,
-    seeds: Sequence[tuple[Value, Value]],
+    sources: Sequence[tuple[Value, Value]],
     targets: Sequence[Value],
+    sums: Sequence[Value],
     *,
     trips: int,
 ) -> Transposed:
-    """Pull cotangents of values back to `targets`, and count so many trips down.
+    """Pull cotangents of values back to `targets` and `sums`, and count so many trips down.
 
-    `seeds`: the values, and the params of the other region that receive them. A size may be known
+    `sources`: the values, and the params of the other region that receive them. A size may be known
     of a value, but not of the param, and then not of the cotangent that arrives.
     """
     b = bwd.b
     b.source = w.source
     params = [b.param(TRIP_COUNT)]
     count = b.sub(params[0], b.integer(trips)) if trips else params[0]
-    for value, receiver in seeds:
+    for value, receiver in [*sources, *zip(sums, sums, strict=True)]:
         type = _received(value.type, receiver.type)
         params.append(b.param(type))
         ct = params[-1] if type == value.type else b.refine(params[-1], type=value.type)
         bwd.seed(value, ct)
     t.pull_back(bwd, region.nodes)
     b.source = w.source
-    results = [_instantiated(b, bwd.cts.get(value), value) for value in targets]
+    results = [_instantiated(b, bwd.cts.get(value), value) for value in [*targets, *sums]]
     return Transposed(bwd, params, count, results)
 
 

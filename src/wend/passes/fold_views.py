@@ -24,9 +24,15 @@ from wend.passes.dce import dce
 from wend.passes.inline import inline_writes_to_views
 from wend.passes.put_back import Read, read_back, store_of
 from wend.passes.sink_views import sink_views
-from wend.passes.view_elements import Coordinates, ElementsOfViews
+from wend.passes.view_elements import ElementsOfViews
 from wend.passes.view_parts import PartsOfViews, entries_of
-from wend.passes.view_positions import VIEWS, UnknownSizeError, ViewPositions, has_other_shape
+from wend.passes.view_positions import (
+    VIEWS,
+    Coordinates,
+    UnknownSizeError,
+    ViewPositions,
+    has_other_shape,
+)
 
 _PARTS = (parts.take_part, shaping.narrow)
 _ADDING = (indexing.scatter_add, parts.add_part)

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from wend.ir.dtypes import INT64
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim
 from wend.ops import elementwise, indexing, shaping
 from wend.ops.loop_counters import as_integer
 from wend.ops.shapes import WHOLE, known_position
 from wend.passes.view_positions import (
-    VIEWS,
+    AccessesOfViews,
     Coordinate,
+    Coordinates,
     UnknownSizeError,
-    ViewPositions,
     has_other_shape,
 )
 
-# Positions along the leading axes of an array
-Coordinates: TypeAlias = list[Coordinate]
 # The array, and the positions
 Place: TypeAlias = tuple[Value, Coordinates]
 
 
-class ElementsOfViews:
-    """Moves positions from views to their arrays.
-
-    Attributes:
-        positions: checks and moves single positions.
-        rows: the positions, checked, of rows that are read.
-    """
-
-    def __init__(self, positions: ViewPositions, rows: Mapping[Node, Coordinates]) -> None:
-        self.b, self.positions, self.rows = positions.b, positions, rows
+class ElementsOfViews(AccessesOfViews):
+    """Finds the elements and rows of arrays that are elements and rows of views of them."""
 
     def checked(self, x: Value, indices: Sequence[Value]) -> Coordinates:
         """Return positions, checked in the order of their axes."""
@@ -44,9 +33,7 @@ class ElementsOfViews:
         self, x: Value, indices: Sequence[Value], *, until: Value | None = None
     ) -> Place | None:
         """Return the place in the array that a value is a view of, up to a value; None: no view."""
-        if x.node is None or any(i.tensor.dtype != INT64 for i in indices):
-            return None
-        if x.node.op not in VIEWS:
+        if not self.can_move(x, indices):
             return None
         start, positions = x, self.checked(x, indices)
         while x is not until and x.node is not None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from wend.ir.builder import new_symbol
-from wend.ir.dtypes import INT64
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim
 from wend.ops import elementwise, indexing, parts, shaping, updating
 from wend.ops.build import Build
 from wend.ops.loop_counters import as_integer
 from wend.ops.shapes import WHOLE, Bounds
-from wend.passes.view_elements import Coordinates
-from wend.passes.view_positions import VIEWS, Coordinate, ViewPositions, has_other_shape
+from wend.passes.view_positions import AccessesOfViews, Coordinate, has_other_shape
 
 
 @dataclass(slots=True)
@@ -133,16 +131,8 @@ class ViewPart:
         return tuple(WHOLE if step == 1 else (None, None, step) for step in self._steps)
 
 
-class PartsOfViews:
-    """Finds the parts of arrays that are parts of views of them.
-
-    Attributes:
-        positions: checks and moves single positions.
-        rows: the positions, checked, of rows that are read.
-    """
-
-    def __init__(self, positions: ViewPositions, rows: Mapping[Node, Coordinates]) -> None:
-        self.b, self.positions, self.rows = positions.b, positions, rows
+class PartsOfViews(AccessesOfViews):
+    """Finds the parts of arrays that are parts of views of them."""
 
     def part(
         self,
@@ -153,9 +143,7 @@ class PartsOfViews:
         until: Value | None = None,
     ) -> ViewPart | None:
         """Return the part of an array that is this part of a view of it; None: no view."""
-        if x.node is None or x.node.op not in VIEWS:
-            return None
-        if any(i.tensor.dtype != INT64 for i in positions):
+        if not self.can_move(x, positions):
             return None
         axes = []
         for k, (entry, at) in enumerate(parts.by_axis(entries, positions)):

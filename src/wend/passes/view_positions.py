@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from wend.ir.dtypes import INT64
 from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType
 from wend.ops import elementwise, indexing, shaping
@@ -37,6 +40,10 @@ class Coordinate:
         if axis != self.axis and not self.is_checked:
             raise UnknownSizeError
         return self
+
+
+# Positions along the leading axes of an array
+Coordinates: TypeAlias = list[Coordinate]
 
 
 class UnknownSizeError(Exception):
@@ -156,6 +163,23 @@ class ViewPositions:
     def like(self, number: int | Value, x: Value) -> Value:
         number = self.b.integer(number) if isinstance(number, int) else number
         return self.b.broadcast_like(number, x)
+
+
+class AccessesOfViews:
+    """Moves reads and writes from views to their arrays.
+
+    Attributes:
+        positions: checks and moves single positions.
+        rows: the positions, checked, of rows that are read.
+    """
+
+    def __init__(self, positions: ViewPositions, rows: Mapping[Node, Coordinates]) -> None:
+        self.b, self.positions, self.rows = positions.b, positions, rows
+
+    def can_move(self, x: Value, positions: Sequence[Value]) -> bool:
+        """Return whether a value is a view, with positions that can be moved to its array."""
+        is_view = x.node is not None and x.node.op in VIEWS
+        return is_view and all(i.tensor.dtype == INT64 for i in positions)
 
 
 def has_other_shape(reshape: Node) -> bool:
