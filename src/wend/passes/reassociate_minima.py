@@ -21,8 +21,6 @@ from wend.ops import elementwise
 from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 
-# The body of a loop with more of them waits for other things
-_MAX_CARRIES = 64
 _EXTREMA = elementwise.minimum, elementwise.maximum, elementwise.select
 _LESS = elementwise.lt, elementwise.le
 _MORE = elementwise.gt, elementwise.ge
@@ -89,7 +87,7 @@ def _ordered(w: WhileParts) -> Graph:
     """Return the body of a loop in which minima and maxima compare last what comes last."""
     extrema = {x.node.results[0]: x for node in w.after.nodes if (x := _extremum(node))}
     inner = _inner(w.after, extrema)
-    if not inner or len(w.carry) > _MAX_CARRIES:
+    if not inner:
         return w.after
     recurrences, replaced = _Recurrences(w), {}
     for result in extrema.keys() - inner:
@@ -161,18 +159,28 @@ class _Recurrences:
             for x in node.operands if reached else ():
                 if _is_scalar(x):
                     self.targets[x] = self.targets.get(x, 0) | reached
-        self.next = [self.sources.get(x, 0) for x in w.next_carry]
+        self.reached = _closure([self.sources.get(x, 0) for x in w.next_carry])
 
     def late(self, result: Value, leaves: Iterable[Value]) -> list[Value]:
         """Return the leaves that depend on the result of the trip before, the deepest last."""
-        reached, before = self.targets.get(result, 0), 0
-        while reached != before:
-            before = reached
-            for k, sources in enumerate(self.next):
-                if sources & before:
-                    reached |= 1 << k
+        targets = self.targets.get(result, 0)
+        reached = reduce(or_, (x for k, x in enumerate(self.reached) if targets >> k & 1), 0)
         late = [x for x in leaves if self.sources.get(x, 0) & reached]
         return sorted(late, key=lambda x: self.depths.get(x, 0))
+
+
+def _closure(sources: Sequence[int]) -> Sequence[int]:
+    """Return the carries that depend on each carry after some trips, or none (Warshall, 1962).
+
+    `sources` are those that each depends on after one trip.
+    """
+    numbers = range(len(sources))
+    reached = [sum(1 << i for i in numbers if i == k or sources[i] >> k & 1) for k in numbers]
+    for k in numbers:
+        for i in numbers:
+            if reached[i] >> k & 1:
+                reached[i] |= reached[k]
+    return reached
 
 
 def _is_scalar(value: Value) -> bool:
