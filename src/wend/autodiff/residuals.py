@@ -36,6 +36,8 @@ _SCALAR_BYTES, _MAX_RECOMPUTED_OPS = 8, 8
 # cuts twice out of what it changes keeps both parts.
 _CUTS = (shaping.narrow, parts.take_part)
 _SHARE_OF_CUTS = 16
+# Any other array of unknown size is taken to be half of what it is computed from
+_SHARE_OF_OTHERS = 2
 
 
 def is_recomputable(value: Value) -> bool:
@@ -107,7 +109,7 @@ def _kept_bytes(value: Value) -> float:
     if _size(value.type) is not None or not isinstance(value.type, TensorType):
         return estimated_bytes(value.type)
     is_cut = value.node is not None and value.node.op in _CUTS
-    share = _SHARE_OF_CUTS if is_cut else 2
+    share = _SHARE_OF_CUTS if is_cut else _SHARE_OF_OTHERS
     wholes = [size for x in _operands(value) if (size := _size(x.type)) is not None and size > 1]
     elements = max(wholes, default=_ASSUMED_ELEMENTS if is_cut else share * _ASSUMED_ELEMENTS)
     return min(estimated_bytes(value.type), value.type.dtype.itemsize * elements / share)

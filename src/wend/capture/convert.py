@@ -88,6 +88,7 @@ from wend.capture.uncaptured import is_captured
 from wend.eager import raising
 from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control import returned_optional
 from wend.trace.recording import recording
 from wend.trace.state.templates import Text
 
@@ -258,6 +259,7 @@ vars(RUNTIME_FUNCTIONS).update(
 )
 operands.call, operands.not_, operands.remainder = call, not_, strings.remainder
 operands.numbers, optional_value.compare = optional_value.numbers, compare
+returned_optional.optional_value = optional_value.OptionalValue
 # What lower layers ask about handlers
 handlers.is_rewritten = is_captured
 raising.divert = divert_operation

@@ -513,7 +513,8 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
     functions = [branch(number, region) for number, region in enumerate(branches)]
     threaded = ctx.progress if is_threaded else None
     if any(isinstance(x, TripList) for x in arguments):
-        # `lax.cond` in a map would do the same, with what branches read once for each element
+        # In a map `lax.cond` runs all branches, too, but copies what they read for each element:
+        # the list, which is one for all of them
         number = selector.astype(np.int32)
         chosen = [function(threaded) for function in functions]
         progress, results = jax.tree.map(lambda *xs: jax.lax.select_n(number, *xs), *chosen)

@@ -21,7 +21,7 @@ from wend.trace.state.templates import Text
 Failure = tuple[Callable[[], Any], type[BaseException], Callable[[], str]]
 
 
-def _positions(
+def _of_positions(
     recording: Recording, node: Node, pairs: Iterable[tuple[int, Any]]
 ) -> Iterator[Failure]:
     """Yield the failures of positions along axes of the first operand of a node."""
@@ -68,14 +68,14 @@ def _of_leading_axes(start: int) -> Callable[[Recording, Node], Iterator[Failure
         moved = node.operands[0].node
         if moved is not None and moved.op.name == "transpose":
             return iter(())  # NumPy names another axis
-        return _positions(recording, node, leading_axes(start)(node))
+        return _of_positions(recording, node, leading_axes(start)(node))
 
     return failures
 
 
 def _of_parts(start: int) -> Callable[[Recording, Node], Iterator[Failure]]:
     """Return the failures of an operation on a part of an array."""
-    return lambda recording, node: _positions(recording, node, parts.at_entries(start)(node))
+    return lambda recording, node: _of_positions(recording, node, parts.at_entries(start)(node))
 
 
 def _of_factors(factors: str, text: str) -> Callable[[Recording, Node], Iterator[Failure]]:

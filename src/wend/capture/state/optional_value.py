@@ -30,7 +30,6 @@ from wend.ops.elementwise import bit_not
 from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.resolve import call_function, call_ufunc
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.control import returned_optional
 from wend.trace.control.returned_optional import ReturnedOptional
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import is_array_leaf
@@ -195,14 +194,20 @@ class OptionalValue(Staged):
         return _as_bool(ew.logical_not(self.equals(other)))
 
 
-_BINARY = *operands.BINARY.values(), ("divmod", "divmod()", divmod)
-for _method, _symbol, _operate in _BINARY:
-    _forward, _reflected = _binary(_symbol, _operate)
-    setattr(OptionalValue, f"__{_method}__", _forward)
-    setattr(OptionalValue, f"__r{_method}__", _reflected)
 _ORDERS = {operands.COMPARISONS[name][2]: operands.COMPARISONS[name] for name in operands.ORDERS}
-for _symbol, (_method, _, _, _operate) in _ORDERS.items():
-    setattr(OptionalValue, _method, _binary(_symbol, _operate)[0])
+
+
+def _add_operators() -> None:
+    """Give optional values the operators of numbers."""
+    for name, symbol, operate in (*operands.BINARY.values(), ("divmod", "divmod()", divmod)):
+        forward, reflected = _binary(symbol, operate)
+        setattr(OptionalValue, f"__{name}__", forward)
+        setattr(OptionalValue, f"__r{name}__", reflected)
+    for symbol, (method, _, _, operate) in _ORDERS.items():
+        setattr(OptionalValue, method, _binary(symbol, operate)[0])
+
+
+_add_operators()
 
 
 def _name_of_class(x: Any) -> str:
@@ -364,4 +369,3 @@ optree.register_pytree_node(
     lambda _, parts: OptionalValue(*parts),
     namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # there is no public name for it
 )
-returned_optional.in_trace = OptionalValue

@@ -217,7 +217,7 @@ def _call_with_arrays(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> An
     """Call a function of arrays."""
     dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None) if fun in _OF_DTYPE else None
     asked = () if dtype is None else (np.dtype(dtype),)
-    arrays = [x if _answers(x, fun) else _array_of(x, *asked) for x in args]
+    arrays = [x if _has_method_of(x, fun) else _array_of(x, *asked) for x in args]
     return callee(*arrays, **{name: _array_of(x) for name, x in kwargs.items()})
 
 
@@ -226,7 +226,7 @@ _OF_DTYPE = (np.array, np.asarray, np.asanyarray)  # which tell it to `__array__
 _METHODS = {"amax": "max", "amin": "min", "around": "round", "iterable": "__array__"}
 
 
-def _answers(x: Any, fun: Any) -> bool:
+def _has_method_of(x: Any, fun: Any) -> bool:
     """Return whether a function of NumPy asks an object for a method or attribute of its name."""
     name = getattr(fun, "__name__", "")
     return operands.any_users(x) and hasattr(x, _METHODS.get(name, name))

@@ -8,8 +8,8 @@ from typing import Any
 from wend.base import trees
 from wend.eager.dispatch import Staged
 
-# What stands for it in a trace; a higher layer sets it
-in_trace: Callable[[Any, Any], Any] = lambda value, is_none: value  # noqa: E731
+# Makes of it a value of a trace; set by `capture`
+optional_value: Callable[[Any, Any], Any] = lambda value, is_none: value  # noqa: E731
 
 
 class ReturnedOptional:
@@ -22,7 +22,7 @@ class ReturnedOptional:
 def _rebuilt(_: None, parts: Any) -> Any:
     value, is_none = parts
     if isinstance(is_none, Staged):
-        return in_trace(value, is_none)
+        return optional_value(value, is_none)
     return None if is_none else value
 
 
