@@ -11,7 +11,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.jit.optimize import MAX_INLINED_CALLS
+from wend.backends.native.jit.optimize import MAX_INLINED_CALLS, MAX_INLINED_CALLS_OUTSIDE_LOOPS
 from wend.backends.native.module import write
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
@@ -66,6 +66,18 @@ def test_many_calls_are_calls() -> None:
     few, many = (text_of(chain(count), 0.3) for count in (3, MAX_INLINED_CALLS + 1))
     assert functions(few) == ["wend_run"]
     assert [name for name in functions(many) if "sin" in name]
+
+
+@pytest.mark.parametrize("is_loop", [False, True])
+def test_calls_outside_loops_are_calls_if_they_are_more_than_a_few(is_loop: bool) -> None:
+    def program(x):
+        for _ in range(9) if is_loop else wend.unroll(range(1)):
+            for k in wend.unroll(range(MAX_INLINED_CALLS_OUTSIDE_LOOPS + 1)):
+                x = wnp.sin(x) * 0.5 + 0.1 * k
+        return x
+
+    called = [name for name in functions(text_of(program, 0.3)) if "sin" in name]
+    assert bool(called) != is_loop
 
 
 def test_what_has_no_branches_stays_in_its_loops() -> None:

@@ -23,6 +23,9 @@ MAX_LINES_OF_UNROLLED = 600
 # A function with branches and more call sites than this is not inlined: 400 sines in a row take
 # 1.4 s to compile inlined, 0.5 s as calls.
 MAX_INLINED_CALLS = 32
+# The same where the module has no loop, so that each call runs once: with 20 sines and 20 tanhs
+# among 100 operations, calls compile in 80 ms and inlined code in 125, and both take 0.8 µs to run.
+MAX_INLINED_CALLS_OUTSIDE_LOOPS = 4
 
 
 def optimize(text: str, machine: Any, level: int | None = None) -> Any:
@@ -51,11 +54,27 @@ def _limit_inlining(text: str) -> str:
 
     Functions without branches stay inlined, as the vectorizer can widen them.
     """
+    most = MAX_INLINED_CALLS if _has_loop(text) else MAX_INLINED_CALLS_OUTSIDE_LOOPS
     for match in _ALWAYS_INLINED.finditer(text):
         definition, name = match[0], match[1]
-        if "\n  br " in definition and text.count(f"@{name}(") > MAX_INLINED_CALLS:
+        if "\n  br " in definition and text.count(f"@{name}(") > most:
             text = text.replace(definition, definition.replace("alwaysinline", "noinline", 1))
     return text
+
+
+_LABELS = re.compile(r"^([\w.]+):|label %([\w.]+)", re.M)
+
+
+def _has_loop(text: str) -> bool:
+    """Return whether a function of a module has a branch to a label above it."""
+    for function in text.split("\n}\n"):
+        above: set[str] = set()
+        for label, target in _LABELS.findall(function):
+            if label:
+                above.add(label)
+            elif target in above:
+                return True
+    return False
 
 
 def _inline_vector_variants(module: Any, builder: Any) -> None:
