@@ -37,6 +37,14 @@ def test_the_architecture_page_is_a_map() -> None:
     assert len(page.splitlines()) <= 200
 
 
+def test_the_page_on_passes_names_each_module() -> None:
+    page = (ROOT / "docs" / "internals" / "passes.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`(\w+)\.py`", row)]
+    modules = [path.stem for path in (ROOT / "src" / "wend" / "passes").glob("[!_]*.py")]
+    assert sorted(named) == sorted(modules)
+
+
 def test_every_folder_of_tests_is_collected(pytestconfig: pytest.Config) -> None:
     patterns = pytestconfig.getini("norecursedirs")
     folders = {file.parent for file in (ROOT / "tests").rglob("test_*.py")}
