@@ -15,7 +15,7 @@ from wend.ops import creating, elementwise, shaping
 from wend.ops.control import WhileParts, while_
 from wend.passes.pipeline import run_passes
 
-N = 40
+N, WINDOW = 40, 12  # a loop of fewer trips would be unrolled
 
 
 def windows(x: Any, w: Any) -> Any:
@@ -23,7 +23,7 @@ def windows(x: Any, w: Any) -> Any:
     total = 0.0
     for i in range(N):
         s = 0.0
-        for k in range(5):
+        for k in range(WINDOW):
             s += x[i + k] * w[k]
         total += s * s
     return total
@@ -81,7 +81,7 @@ PROGRAMS = [
     changed_in_place,
     carried,
 ]
-X, W = np.linspace(0.1, 2.0, N + 5), np.cos(np.arange(5.0))
+X, W = np.linspace(0.1, 2.0, N + WINDOW), np.cos(np.arange(float(WINDOW)))
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
