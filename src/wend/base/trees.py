@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import optree
@@ -45,6 +47,59 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
     except RecursionError:
         raise NestingError.of_tree() from None
     return leaves, treedef
+
+
+def flatten_in_order(
+    tree: Tree, flatten_tree: Callable[[Tree], tuple[list[Any], TreeDef]] = flatten
+) -> tuple[list[Any], TreeDef]:
+    """Return leaves and structure, with the items of each OrderedDict in the order that it shows.
+
+    optree takes the keys in the order in which they were added: `move_to_end` changes another. The
+    hashes of keys are asked for.
+    """
+    leaves, treedef = flatten_tree(tree)
+    if not _holds_ordered(treedef) or all(map(_is_in_order, _ordered_dicts(tree))):
+        return leaves, treedef
+    return flatten_tree(_in_order(tree))
+
+
+@lru_cache(1024)
+def _holds_ordered(treedef: TreeDef) -> bool:
+    pending = [treedef]
+    while pending:
+        node = pending.pop()
+        if node.type is OrderedDict:
+            return True
+        if node.num_nodes > node.num_leaves + 1:  # it holds more than leaves
+            pending += node.children()
+    return False
+
+
+def _is_ordered(node: Any) -> bool:
+    return type(node) is OrderedDict
+
+
+def _is_in_order(node: OrderedDict[Any, Any]) -> bool:
+    return [*dict.__iter__(node)] == [*node]
+
+
+def _ordered_dicts(tree: Tree) -> Iterator[OrderedDict[Any, Any]]:
+    for leaf in flatten(tree, _is_ordered)[0]:
+        if _is_ordered(leaf):
+            yield leaf
+            for item in leaf.values():
+                yield from _ordered_dicts(item)
+
+
+def _in_order(tree: Tree) -> Tree:
+    """Return a tree with copies of its OrderedDicts, to which the keys are added in order."""
+
+    def copied(node: Any) -> Any:
+        if not _is_ordered(node):
+            return node
+        return OrderedDict((key, _in_order(item)) for key, item in node.items())
+
+    return optree.tree_map(copied, tree, is_leaf=_is_ordered, namespace=_NAMESPACE)
 
 
 def flatten_deep(

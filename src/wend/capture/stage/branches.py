@@ -20,7 +20,7 @@ from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.carried_types import as_type, leaf_labels
 from wend.capture.stage.guard import is_raised
-from wend.capture.stage.placeholders import bound_in_run, fill_missing, placeholders, zeros_of
+from wend.capture.stage.placeholders import bound_in_run, fill_missing, placeholders
 from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
@@ -357,9 +357,9 @@ class StagedIf:
                 leaves = raised.local_leaves(end.region)
                 pair: list[Any] = [None, None]
                 pair[index] = [flag, *leaves.values()]
-                with end.region.active():
-                    zeros = [zeros_of(leaf_type(as_array(leaf))) for leaf in leaves.values()]
-                pair[1 - index] = [False, *zeros]
+                types = [leaf_type(as_array(leaf)) for leaf in leaves.values()]
+                with self.ends[1 - index].region.active():
+                    pair[1 - index] = [False, *(raises.value_of_type(None, t) for t in types)]
                 pairs.append(pair)
                 alternatives.append((raised, leaves))
         return alternatives

@@ -11,6 +11,7 @@ from wend.base.errors import CarryError, explain
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.state import unbound
 from wend.capture.state.state import is_carried
+from wend.ir.types import ListType, TensorType, Type
 from wend.trace.recording.arguments import LeafType, leaf_type
 
 
@@ -28,9 +29,17 @@ def zeros_of(leaf: LeafType) -> Any:
     """Return zeros of a type.
 
     Raises:
-        CarryError: its size is only known when the function runs.
+        CarryError: its size is only known when the function runs, or it is a list.
     """
-    type = leaf.type
+    type: Type = leaf.type
+    if isinstance(type, ListType):
+        raise CarryError(
+            explain(
+                "a list that grows is first bound or returned on some paths only.",
+                cure="make it before: out = [].",
+            )
+        )
+    assert isinstance(type, TensorType)
     if not type.is_static:
         raise CarryError(
             explain(

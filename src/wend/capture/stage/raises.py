@@ -501,9 +501,8 @@ class _Closing:
         leaves: list[list[Any]] = []
         for side, region in enumerate(self.regions):
             with region.active():
-                values = [
-                    _value(row[side], type) for row, type in zip(self.rows, types, strict=True)
-                ]
+                pairs = zip(self.rows, types, strict=True)
+                values = [value_of_type(row[side], type) for row, type in pairs]
                 lifted.append([*map(region.lift, values)])
                 leaves.append(values)
         node = join_branches(outer, outer.lift(self.following.test), self.regions, lifted)
@@ -513,7 +512,7 @@ class _Closing:
         return tracers
 
 
-def _value(x: Any, leaf: LeafType) -> Any:
+def value_of_type(x: Any, leaf: LeafType) -> Any:
     """Return a value of a type, cast to it; zeros, or an empty list, in place of None."""
     type: Type = leaf.type
     if isinstance(type, ListType):

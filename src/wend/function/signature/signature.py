@@ -338,8 +338,9 @@ class Signature:
         if self.is_method and args:
             args = (_MethodObject(args[0]), *args[1:])
         tree = (tuple(args), kwargs)
+        flatten = trees.flatten_deep if is_deep else trees.flatten
         try:
-            leaves, treedef = (trees.flatten_deep if is_deep else trees.flatten)(tree)
+            leaves, treedef = trees.flatten_in_order(tree, flatten)
         except NestingError:
             leaves, treedef = trees.flatten(tree)
         if self.is_method and args:
