@@ -480,7 +480,7 @@ class Recording(Recorder):
             x, *predicates = map(self.wrap, node.operands)
             attrs = node.attrs
             for check in zip(attrs["errors"], attrs["texts"], predicates, strict=True):
-                self.emit_raise(*check, [x] if "{" in check[1] else [])
+                self.emit_raise(*check, [x] if "{" in check[1] else [], node.source)
 
     def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:
         """Record a call of a graph; `backend` is for recordings that run it."""
