@@ -123,15 +123,22 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         equal = _known_equal(function, args, kwargs)
         if equal is not None:
             return _call_equal(function, arguments, args, kwargs, *equal)
+    failure = None
     try:
         trace, arguments = function._trace_or_specialize(arguments, args, kwargs)
     except Exception as error:
         if current() is None and deciding_test(error) is not None:
-            return _call_on_path(function, args, kwargs, arguments, error)
-        _run_recorded(function, error, arguments, args, kwargs)
-        # Keep only the user's frames; those of wend do not help.
-        error.__traceback__ = user_traceback(error.__traceback__)
-        raise
+            failure = error
+        else:
+            _run_recorded(function, error, arguments, args, kwargs)
+            # Keep only the user's frames; those of wend do not help.
+            error.__traceback__ = user_traceback(error.__traceback__)
+            raise
+    if failure is not None:  # not where it is handled: the user's code would see it as the context
+        try:
+            return _call_on_path(function, args, kwargs, arguments, failure)
+        finally:
+            del failure
     concrete, recording = trace.concrete.for_call(), current()
     if concrete.traced.has_passed_containers:
         return _call_with_containers(function, concrete, arguments, args, kwargs)

@@ -301,9 +301,11 @@ class _Statement(raises.Extent):
     def _enter(self, raised: raises.Raised) -> None:
         """Run the handler of an exception."""
         error = raised.exception()
+        context = error.__context__
         try:
             raise error
         except BaseException:  # handlers may catch any
+            error.__context__ = context or error.__context__  # what was handled where it was raised
             if raised.statement is not self or not self.handle(error):
                 raise
 
