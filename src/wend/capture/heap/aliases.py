@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from collections import deque
+from contextvars import ContextVar
+from types import GeneratorType
 from typing import Any
 
 from wend.base.errors import StructureError, explain
@@ -23,8 +27,10 @@ def refuse_others(old: list[Any], new: TensorList, label: str, where: str) -> No
     """
 
     def is_old(value: Any) -> bool:
-        return value is old
+        return value is old or _goes_through(value, old)
 
+    if any(map(is_old, gone_through.get())):
+        raise _refusal_of_loop(where, label)
     passed = passed_containers()
     by_caller = passed if passed is not None and passed.holds(old) else None
     if by_caller is None and _is_held_by_caller(is_old):
@@ -36,6 +42,8 @@ def refuse_others(old: list[Any], new: TensorList, label: str, where: str) -> No
             )
         )
     for name, of, value in find_referrers(is_old):
+        if _goes_through(value, old):
+            raise _refusal_of_loop(where, label)
         same = "is the same list as" if value is old else "holds the list"
         cure = "append in the function that makes the list, and keep one name for it"
         if value is old:
@@ -45,6 +53,34 @@ def refuse_others(old: list[Any], new: TensorList, label: str, where: str) -> No
         )
     if by_caller is not None:
         by_caller.promoted[id(old)] = new
+
+
+# The iterators of the `for` loops that Python runs now
+gone_through: ContextVar[tuple[Any, ...]] = ContextVar("wend_gone_through", default=())
+_ITERATORS: tuple[type, ...] = (
+    *(type(iter([])), type(reversed([])), type(iter(deque())), type(reversed(deque()))),
+    *(enumerate, zip, map, filter, GeneratorType),
+)
+
+
+def _goes_through(value: Any, old: Any) -> bool:
+    """Return whether an iterator takes items of a list, which it would not find in a traced one."""
+    if type(value) not in _ITERATORS:
+        return False
+    parts = gc.get_referents(value)
+    parts += [part for several in parts if type(several) is tuple for part in several]
+    return any(part is old or _goes_through(part, old) for part in parts)
+
+
+def _refusal_of_loop(where: str, label: str) -> StructureError:
+    return StructureError(
+        explain(
+            f"{where}: the length of `{label}` changes there, while a loop or an iterator goes "
+            "through it.",
+            cure=f"go through a copy: `for item in list({label})`; or through positions in a "
+            "`while` loop.",
+        )
+    )
 
 
 def find_holder(predicate: Predicate, excluding: Any = None) -> str | None:

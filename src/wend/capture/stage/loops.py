@@ -14,6 +14,7 @@ from wend.base.errors import ConcreteValueError, StagedRaiseError, WendError, ex
 from wend.base.memory import Memory, memory_text, shown
 from wend.base.source import at, user_source
 from wend.capture.guards.outside import entered_items
+from wend.capture.heap.aliases import gone_through
 from wend.capture.heap.locations import Location, WriteLog, write_log
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
@@ -305,8 +306,29 @@ def _python_for(
     broken: Thunk | None,
     is_done: Thunk = lambda: False,
 ) -> None:
+    iterable = one_shot_iterators.consume(iterable)
+    iterator, where = iterated(iterable), f"for{at(user_source())}"
+    if iterator is iterable:
+        iterator = iter(iterable)
+    with scoped(gone_through, (*gone_through.get(), *_parts_of(iterator))):
+        _run_trips(_items(iterator, where, broken), body, state, broken, is_done)
+
+
+def _parts_of(iterator: Any) -> list[Any]:
+    """Return an iterator, and of `enumerate` and `zip` what these go through."""
+    first, *others = _sources(iterator)
+    return [first, *(part for other in others for part in _parts_of(other))]
+
+
+def _run_trips(
+    items: Iterator[Any],
+    body: Callable[[Any], Any],
+    state: State,
+    broken: Thunk | None,
+    is_done: Thunk,
+) -> None:
     trips = 0
-    for item in _items(one_shot_iterators.consume(iterable), broken):
+    for item in items:
         stops = broken() if broken is not None else False
         if is_traced(stops):
             trips += 1
@@ -342,15 +364,12 @@ def _endless_error() -> ConcreteValueError:
     )
 
 
-def _items(iterable: Iterable[Any], broken: Thunk | None) -> Iterator[Any]:
+def _items(iterator: Iterator[Any], where: str, broken: Thunk | None) -> Iterator[Any]:
     """Yield items.
 
     Raises:
         StagedRaiseError: an error of the iterator, where only the run knows whether it gets there.
     """
-    iterator, where = iterated(iterable), f"for{at(user_source())}"
-    if iterator is iterable:
-        iterator = iter(iterable)
     while True:
         is_unsure = broken is not None and is_traced(broken())
         if is_unsure:
