@@ -80,12 +80,20 @@ from wend.capture.state.assignments import (
     store_item,
     store_item_in_place,
 )
-from wend.capture.state.special_methods import proxied, proxied_items, spread
+from wend.capture.state.special_methods import (
+    array_of,
+    ask_ufuncs,
+    proxied,
+    proxied_items,
+    spread,
+)
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import check_bound, is_maybe_bound, require_bound, unwrap
 from wend.capture.state.unbound_attributes import deleted_from
 from wend.capture.uncaptured import is_captured
 from wend.eager import raising
+from wend.numpy import ufuncs
+from wend.trace.arrays import foreign_operands
 from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control import returned_optional
@@ -258,6 +266,7 @@ vars(RUNTIME_FUNCTIONS).update(
     try_finally=try_finally,
 )
 operands.call, operands.not_, operands.remainder = call, not_, strings.remainder
+ufuncs.ask, foreign_operands.as_array = ask_ufuncs, array_of
 operands.numbers, optional_value.compare = optional_value.numbers, compare
 returned_optional.optional_value = optional_value.OptionalValue
 # What lower layers ask about handlers

@@ -23,6 +23,9 @@ from wend.numpy.outputs import check_takes, put_into
 from wend.numpy.public import STAGED
 from wend.numpy.signatures import not_taken
 
+# Calls a ufunc of operands of which one has ufuncs of its own; a higher layer sets it
+ask: Callable[..., Any] = lambda ufunc, *xs, **options: ufunc(*xs, **options)  # noqa: E731
+
 
 def make_ufunc(
     original: np.ufunc,
@@ -44,7 +47,7 @@ def make_ufunc(
         if any_staged(xs):
             xs = tuple(read_all(xs))
         if any(map(has_own_ufuncs, xs)):
-            return original(*xs, **options)
+            return ask(original, *xs, **options)
         if not any_staged(xs) and not (options and any_staged(options.values())):
             return original(*xs, **options)
         if options or len(xs) != original.nin:

@@ -198,20 +198,20 @@ def _ask_comparison(owner: Any, method: str, other: Any) -> Any:
     return is_equal if is_equal is NotImplemented else not_(is_equal)
 
 
-def ask(owner: Any, name: str, *operands: Any) -> Any:
+def ask(owner: Any, name: str, *operands: Any, **options: Any) -> Any:
     """Call a special method, captured if it is a user's; `NotImplemented` where there is none."""
     kind = type(owner)
     method = _method(kind, name)
     if method is _MISSING:
         return NotImplemented
     if owner is None:  # `__get__` takes None for access through the class
-        return getattr(owner, name)(*operands)
+        return getattr(owner, name)(*operands, **options)
     bind = getattr(type(method), "__get__", None)
     bound = method if bind is None else bind(method, owner, kind)
     if not isinstance(method, types.FunctionType) or not any_users(owner):
-        return bound(*operands)
+        return bound(*operands, **options)
     read_method(owner, name)
-    return call(bound)(*operands)
+    return call(bound)(*operands, **options)
 
 
 def call_method(owner: Any, name: str, *operands: Any) -> Any:

@@ -27,6 +27,7 @@ from wend.base.source import user_frame
 from wend.capture.state import operands
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
+from wend.numpy.ufuncs import has_own_ufuncs
 from wend.trace.arrays.attributes import class_of, example_of
 from wend.trace.recording.recording import is_traced_now
 
@@ -215,10 +216,12 @@ def _takes_arrays(fun: Any) -> bool:
 
 def _call_with_arrays(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function of arrays."""
+    if isinstance(fun, np.ufunc) and any(map(has_own_ufuncs, (*args, *_outs(kwargs)))):
+        return ask_ufuncs(fun, *args, **kwargs)
     dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None) if fun in _OF_DTYPE else None
     asked = () if dtype is None else (np.dtype(dtype),)
-    arrays = [x if _has_method_of(x, fun) else _array_of(x, *asked) for x in args]
-    return callee(*arrays, **{name: _array_of(x) for name, x in kwargs.items()})
+    arrays = [x if _has_method_of(x, fun) else array_of(x, *asked) for x in args]
+    return callee(*arrays, **{name: array_of(x) for name, x in kwargs.items()})
 
 
 _OF_DTYPE = (np.array, np.asarray, np.asanyarray)  # which tell it to `__array__`
@@ -232,10 +235,47 @@ def _has_method_of(x: Any, fun: Any) -> bool:
     return operands.any_users(x) and hasattr(x, _METHODS.get(name, name))
 
 
-def _array_of(x: Any, *dtype: Any) -> Any:
+def _outs(options: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what the results of a ufunc are put into."""
+    out = options.get("out")
+    outs = out if isinstance(out, tuple) else (out,)
+    return tuple(x for x in outs if x is not None)
+
+
+def ask_ufuncs(ufunc: np.ufunc, *xs: Any, **options: Any) -> Any:
+    """Call a ufunc of operands of which one has ufuncs of its own: these are asked, captured.
+
+    NumPy asks one operand of each class, from the left, and subclasses first.
+    """
+    if not is_traced_now():
+        return ufunc(*xs, **options)
+    outs = xs[ufunc.nin :] or _outs(options)
+    inputs, options = xs[: ufunc.nin], {k: x for k, x in options.items() if k != "out"}
+    options |= {"out": outs} if outs else {}
+    asked: list[Any] = []
+    for x in filter(has_own_ufuncs, (*inputs, *outs)):
+        if type(x).__array_ufunc__ is None:
+            return ufunc(*xs, **options)  # NumPy's error
+        kinds = [type(other) for other in asked]
+        if type(x) not in kinds:
+            later = (k for k, kind in enumerate(kinds) if issubclass(type(x), kind))
+            asked.insert(next(later, len(asked)), x)
+    for x in asked:
+        result = operands.ask(x, "__array_ufunc__", ufunc, "__call__", *inputs, **options)
+        if result is not NotImplemented:
+            return result
+    arguments = ", ".join([*map(repr, inputs), *(f"{k}={x!r}" for k, x in options.items())])
+    kinds = [class_of(x) if isinstance(x, Staged) else type(x) for x in (*inputs, *outs)]
+    raise TypeError(
+        "operand type(s) all returned NotImplemented from __array_ufunc__"
+        f"({ufunc!r}, '__call__', {arguments}): {', '.join(repr(k.__name__) for k in kinds)}"
+    )
+
+
+def array_of(x: Any, *dtype: Any) -> Any:
     """Return the array that a user's object is taken for; other values unchanged."""
     if type(x) in (list, tuple):
-        arrays = [_array_of(item, *dtype) for item in x]
+        arrays = [array_of(item, *dtype) for item in x]
         return x if all(map(operator.is_, arrays, x)) else type(x)(arrays)
     if not operands.any_users(x) or not operands.defines(x, "__array__"):
         return x

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Number
 from types import FunctionType
 from typing import Any
@@ -36,6 +37,27 @@ def asks_ufuncs(other: Any) -> bool:
     return has_own_ufuncs(other) and type(other).__array_ufunc__ is not None
 
 
+# Returns the array that an object stands for; a higher layer sets it
+as_array: Callable[[Any], Any] = np.asarray
+
+
+def is_taken_as_array(x: Any, other: Any) -> bool:
+    """Return whether operators of an array take an object for the array that it gives."""
+    kind = type(other)
+    return (
+        hasattr(kind, "__array__")
+        and not hasattr(kind, "__array_ufunc__")
+        and not _takes_precedence(x, kind)
+    )
+
+
+def _takes_precedence(x: Any, kind: type) -> bool:
+    is_scalar = x.type.shape == () and not x.zero_dim
+    own_priority = _PRIORITY if is_scalar else 0.0
+    priority: float = getattr(kind, "__array_priority__", _PRIORITY)
+    return priority > own_priority
+
+
 def check_object(x: Any, other: Any, name: str | None) -> None:
     """Raise TypeError where NumPy would make an array of objects of two operands.
 
@@ -49,14 +71,11 @@ def check_object(x: Any, other: Any, name: str | None) -> None:
         name: the operator's method in the object's class, or None.
     """
     kind = type(other)
-    if hasattr(kind, "__array_ufunc__"):
+    if hasattr(kind, "__array_ufunc__") or _takes_precedence(x, kind):
         return
     is_scalar = x.type.shape == ()
-    own_priority = _PRIORITY if is_scalar and not x.zero_dim else 0.0
-    if getattr(kind, "__array_priority__", _PRIORITY) > own_priority:
-        return
     is_sequence = all(_is_in_python(kind, method) for method in ("__len__", "__getitem__"))
-    is_sequence |= hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
+    is_sequence |= hasattr(kind, "__array_interface__")
     is_taken = name is not None and _is_in_python(kind, name)
     if is_sequence or (is_taken and not is_scalar):
         raise refusal(

@@ -16,11 +16,11 @@ from wend.eager import raising
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.types import Symbol, TensorType
-from wend.numpy import contracting, creating, numbers, shaping
+from wend.numpy import contracting, creating, numbers, shaping, ufuncs
 from wend.numpy import elementwise as ew
-from wend.numpy.ufuncs import scalar
+from wend.numpy.ufuncs import has_own_ufuncs, scalar
 from wend.runtime.array_boundary import foreign_boundary
-from wend.trace.arrays import python_numbers
+from wend.trace.arrays import foreign_operands, python_numbers
 from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.foreign_operands import (
@@ -29,6 +29,7 @@ from wend.trace.arrays.foreign_operands import (
     check_number,
     check_object,
     has_own_equality,
+    is_taken_as_array,
 )
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.view_link import ViewLink
@@ -79,7 +80,9 @@ def _binary(
         check_number(self, other)
         if not self.weak:
             if asks_ufuncs(other):
-                return _UFUNCS[function](self, other)
+                return ufuncs.ask(_UFUNCS[function], self, other)
+            if is_taken_as_array(self, other):
+                return run(self, foreign_operands.as_array(other))
             check_object(self, other, reflected_name)
             is_equality = function in _EQUALITIES and not has_own_equality(other)
             if is_equality and class_of(self) is np.ndarray:  # no element equals it
@@ -97,7 +100,9 @@ def _binary(
         check_number(self, other)
         if not self.weak:
             if asks_ufuncs(other):
-                return _UFUNCS[function](other, self)
+                return ufuncs.ask(_UFUNCS[function], other, self)
+            if is_taken_as_array(self, other):
+                return run(foreign_operands.as_array(other), self)
             check_object(self, other, None)
         return NotImplemented
 
@@ -228,8 +233,10 @@ def _in_place(function: Callable[..., Any]) -> Any:
         if not is_changeable(self):
             return NotImplemented
         self.check_writeable("output array")
-        if asks_ufuncs(other):
-            return _UFUNCS[function](self, other, out=self)
+        if has_own_ufuncs(other):
+            return ufuncs.ask(_UFUNCS[function], self, other, out=self)
+        if is_taken_as_array(self, other):
+            other = foreign_operands.as_array(other)
         if not _is_operand(other):
             return NotImplemented
         return _put(self, function(self, _list_as_array(other)))
