@@ -373,6 +373,8 @@ def is_attribute_setter(fun: Any) -> bool:
 def run_setter(fun: Any, /, *args: Any) -> None:
     """Run `setattr(…)`, `delattr(…)`, or the method of an object or class that does it."""
     is_bound = isinstance(fun, types.MethodWrapperType)
+    if len(args) < 2 - is_bound:
+        fun(*args)  # Python's error
     owner, name = (fun.__self__, *args[:1]) if is_bound else args[:2]
     kind = owner if isinstance(owner, type) else type(owner)
     if fun is delattr or fun.__name__ == "__delattr__":

@@ -78,6 +78,7 @@ from wend.capture.replacements import (
     is_higher_order,
     is_plain_function,
     replacement_of,
+    with_own_errors,
 )
 from wend.capture.stage import guard
 from wend.capture.stage.float_errors import check_seterr
@@ -103,7 +104,7 @@ def call(fun: Any) -> Any:
             return functools.partial(_construct, fun)
         if _is_initialized_by_a_dataclass(fun):
             return functools.partial(_construct_dataclass, fun)
-    callee = resolved = _resolve_callee(fun)
+    callee = with_own_errors(fun, resolved := _resolve_callee(fun))
     if (call_with_proxies := caller_with_proxies(fun)) is not None:
         callee = functools.partial(call_with_proxies, fun, callee)
     if container_phis.any_phis() and _may_compare_or_hash(fun):
@@ -122,9 +123,8 @@ def call(fun: Any) -> Any:
         callee = functools.partial(_call_copying, callee)
     elif calls_arguments(fun):
         callee = functools.partial(_call_calling_arguments, callee)
-    if isinstance(fun, np.ufunc):
-        for function in gc.get_referents(fun):  # of `np.frompyfunc`
-            note_callback(function)
+    for function in gc.get_referents(fun) if isinstance(fun, np.ufunc) else ():
+        note_callback(function)  # of `np.frompyfunc`
     if may_create_arrays:
         callee = functools.partial(_adopt_result, callee)
     is_foreign = may_create_arrays or _is_foreign(resolved)
@@ -427,7 +427,7 @@ def _call_higher_order(fun: Any, name: str, /, *args: Any, **kwargs: Any) -> Any
     args = tuple(call(x) if k == position and callable(x) else x for k, x in enumerate(args))
     for keyword in {"key", "func"} & kwargs.keys():
         if callable(kwargs[keyword]):
-            kwargs[keyword] = call(grown_lists.checked_key(kwargs[keyword], args))
+            kwargs[keyword] = call(kwargs[keyword])
     return fun(*args, **kwargs)
 
 

@@ -15,9 +15,12 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
 from wend.base.source import Source, at, is_wend_file
+from wend.capture.builtins import grown_lists
 from wend.capture.builtins.library import heap_functions
 from wend.capture.builtins.world import check_callback, check_effects
 from wend.capture.guards.active import operand_reads
@@ -117,12 +120,16 @@ def captured(fun: Any) -> Any:
     return _rebind(fun, conversion.code)
 
 
-# Library code that is captured: heaps, and comparisons that `functools.total_ordering` adds to a
-# class, which decide by those of the user's
-_CAPTURED_CODES = heap_functions.CODES | frozenset(
+# Library code that is captured: heaps, and loops over keys; comparisons that
+# `functools.total_ordering` adds to a class and operators that a mixin of NumPy adds, which call
+# methods of the user's
+_CAPTURED_CODES = (heap_functions.CODES | grown_lists.CODES).union(
     method.__code__
-    for methods in getattr(functools, "_convert", {}).values()
-    for _, method in methods
+    for method in (
+        *(m for methods in getattr(functools, "_convert", {}).values() for _, m in methods),
+        *vars(np.lib.mixins.NDArrayOperatorsMixin).values(),
+    )
+    if isinstance(method, types.FunctionType)
 )
 
 

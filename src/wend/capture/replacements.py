@@ -9,6 +9,7 @@ import inspect
 import itertools
 import math
 import operator
+import re
 import types
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -470,3 +471,37 @@ def _array_parameters(fun: Callable[..., Any], count: int) -> list[bool]:
 def is_plain_function(fun: Any) -> bool:
     """Return whether an object is a function written in Python."""
     return isinstance(fun, types.FunctionType)
+
+
+_IN_C = (
+    *(type, types.BuiltinFunctionType, types.MethodWrapperType),
+    *(operator.attrgetter, operator.methodcaller),
+)
+# What Python says of arguments that a function in Python does not take
+_OF_ARGUMENTS = re.compile(r"\(\) (missing \d+ required|takes .*positional|got an unexpected key)")
+
+
+def with_own_errors(fun: Any, replacement: Any) -> Any:
+    """Return what stands for a function in C, with its errors for arguments it does not take."""
+    if replacement is fun or not isinstance(fun, _IN_C):
+        return replacement
+    return functools.partial(_call_replacement, fun, replacement)
+
+
+def _call_replacement(fun: Any, replacement: Any, /, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return replacement(*args, **kwargs)
+    except TypeError as error:
+        if not refusals.is_refusal(error) and _OF_ARGUMENTS.search(str(error)):
+            _raise_own_error(fun, args, kwargs)
+        raise
+
+
+def _raise_own_error(fun: Any, args: Any, kwargs: Any) -> None:
+    """Raise the TypeError of a function in C, if it raises one."""
+    try:
+        with refusals.tentative():
+            fun(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001  # of another kind: it takes the arguments
+        if isinstance(error, TypeError) and not refusals.is_refusal(error):
+            raise error.with_traceback(None) from None

@@ -168,8 +168,10 @@ def min_or_max(name: str, reduce: Callable[..., Any]) -> Any:
     order = "Lt" if name == "min" else "Gt"
 
     def run(*xs: Any, key: Any = None, **default: Any) -> Any:
-        if len(xs) == 1 and not default and grown_lists.has_parts(xs[0]):
-            return grown_lists.extreme_item(name, xs[0], key)
+        if default.keys() - {"default"}:
+            return original(*xs, **default)  # Python's error
+        if len(xs) == 1 and grown_lists.is_ordered_here(xs[0], key):
+            return grown_lists.extreme_item(name, xs[0], key, default)
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
             is_of_numbers = isinstance(xs[0], TensorList) and xs[0].holds_numbers
 
@@ -213,16 +215,8 @@ def _extreme_of_some(
     if default:
         (other,) = default.values()
         return if_value(size > 0, lambda: extreme(row), lambda: other, None, name)
-    return extreme(checked(row, (ew.equal(size, 0), ValueError, _text_of_empty(name))))
-
-
-def _text_of_empty(name: str) -> str:
-    """Return Python's message for the extreme of nothing."""
-    try:
-        getattr(builtins, name)([])
-    except ValueError as error:
-        return str(error)
-    raise AssertionError
+    is_empty = ew.equal(size, 0)
+    return extreme(checked(row, (is_empty, ValueError, grown_lists.text_of_empty(name))))
 
 
 def _extreme_of_row(reduce: Callable[..., Any], row: Any) -> Any:
@@ -410,9 +404,9 @@ def _has_calls(code: types.CodeType) -> bool:
 
 def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> Any:
     """Return `sorted(xs)`."""
-    if grown_lists.has_parts(xs):
+    if grown_lists.is_ordered_here(xs, key):
         return grown_lists.sorted_list(xs, key, reverse=reverse)
-    items = [*_items_of(xs)]
+    items = list(_items_of(xs))
     keys = items if key is None else [*map(key, items)]
     if len(keys) < 2:
         return items

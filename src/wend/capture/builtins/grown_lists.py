@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dis import get_instructions
+import builtins
+from collections.abc import Callable
 from typing import Any
 
 from wend.base import trees
 from wend.base.errors import explain
 from wend.base.source import at, user_source
+from wend.capture.stage.branches import if_value
+from wend.capture.state import operands
 from wend.numpy import orders
-from wend.trace.control import scan
 from wend.trace.control.tensor_list import ListError, TensorList
 
 Key = Callable[[Any], Any] | None
 
 
-def has_parts(xs: Any) -> bool:
-    """Return whether a value is a list that has grown, whose items are no single numbers."""
-    return isinstance(xs, TensorList) and not xs.treedef.is_leaf()
+def is_ordered_here(xs: Any, key: Key) -> bool:
+    """Return whether a value is a list that has grown, of several parts, or of numbers by a key."""
+    if not isinstance(xs, TensorList):
+        return False
+    is_of_numbers = xs.treedef.is_leaf() and xs.types[0].type.shape == ()
+    return not xs.treedef.is_leaf() or (is_of_numbers and key is not None)
 
 
 def sorted_list(grown: TensorList, key: Key, *, reverse: bool) -> TensorList:
     """Return the list of its items in order, of a length that only the run knows."""
-    items = trees.flatten(grown.stack())[0]
-    keys = items if key is None else _keys(grown, items, key)
-    if any(column.type.rank != 1 for column in keys):
+    keys = grown
+    if key is not None:
+        keys = operands.call(_keys_of)(grown, key, _checked_key)
+    columns = trees.flatten(_checked_key(keys.stack()))[0]
+    if any(column.type.rank != 1 for column in columns):
         raise _refusal()
-    return grown.part(orders.order_by(keys, reverse=reverse))
+    return grown.part(orders.order_by(columns, reverse=reverse))
 
 
 def sort(grown: TensorList, *, key: Key = None, reverse: bool = False) -> None:
@@ -35,60 +41,86 @@ def sort(grown: TensorList, *, key: Key = None, reverse: bool = False) -> None:
     grown.become(sorted_list(grown, key, reverse=reverse))
 
 
-def extreme_item(name: str, grown: TensorList, key: Key) -> Any:
+def extreme_item(name: str, grown: TensorList, key: Key, default: dict[str, Any]) -> Any:
     """Return `min` or `max` of a list: the first of the extreme items."""
-    grown.check(lambda: grown.length() == 0, ValueError, _text_of_empty(name))
-    return sorted_list(grown, key, reverse=name == "max").item_at(0)
+    find = _smallest if name == "min" else _largest
+
+    def extreme() -> Any:
+        return operands.call(find)(grown, key or _itself)
+
+    if default:
+        (other,) = default.values()
+        return if_value(grown.length() > 0, extreme, lambda: other, None, name)
+    grown.check(lambda: grown.length() == 0, ValueError, text_of_empty(name))
+    return extreme()
 
 
-def _keys(grown: TensorList, items: Any, key: Callable[[Any], Any]) -> list[Any]:
-    """Return the keys of all items, which a loop computes: an array for each number of a key."""
-
-    def of_row(row: Any) -> Any:
-        result = key(grown.item_of(row))
-        leaves, structure = trees.flatten(result)
-        if not leaves or not (structure.is_leaf() or isinstance(result, (tuple, list))):
-            raise _refusal()
-        return tuple(leaves)
-
-    return [*scan.map(of_row, tuple(items))]
-
-
-_STORES = ("STORE_GLOBAL", "STORE_DEREF", "STORE_SUBSCR", "STORE_ATTR")
-
-
-def checked_key(key: Any, args: Sequence[Any]) -> Any:
-    """Return a key, unless it changes something, and the number of items only the run knows.
-
-    Its loop carries nothing from one item to the next.
-
-    Raises:
-        ListError: it assigns to an item, an attribute or a variable of another function.
-    """
-    code = getattr(key, "__code__", None)
-    if code is None or not any(isinstance(x, TensorList) for x in args):
-        return key
-    if any(
-        x.opname in _STORES and x.argval not in code.co_cellvars for x in get_instructions(code)
-    ):
-        raise _refusal("its key changes something, and would be called once for all items.")
-    return key
-
-
-def _text_of_empty(name: str) -> str:
+def text_of_empty(name: str) -> str:
+    """Return Python's message for `min` or `max` of nothing."""
     try:
-        {"min": min, "max": max}[name](())
+        getattr(builtins, name)([])
     except ValueError as error:
         return str(error)
     raise AssertionError
 
 
-def _refusal(cause: str | None = None) -> ListError:
+def _itself(item: Any) -> Any:
+    return item
+
+
+def _checked_key(key: Any) -> Any:
+    """Return a key, which is a number, or a tuple or list of numbers.
+
+    Raises:
+        ListError: it is not.
+    """
+    leaves, structure = trees.flatten(key)
+    if not leaves or not (structure.is_leaf() or isinstance(key, (tuple, list))):
+        raise _refusal()
+    return key
+
+
+def _refusal() -> ListError:
     return ListError(
         explain(
             "a list that grows in a loop or branch that is recorded has no numbers, or tuples of "
             f"numbers, to be ordered by{at(user_source())}.",
-            cause,
             cure="sort a list of numbers, or by them: sorted(items, key=lambda item: item[0]).",
         )
     )
+
+
+# Keys may have effects: these are captured
+def _keys_of(items: Any, key: Any, checked: Any) -> Any:
+    """Return the keys of all items; `checked` is called with each and returns it."""
+    keys = []
+    for item in items:  # of which the run makes as many as there are
+        keys.append(checked(key(item)))  # noqa: PERF401
+    return keys
+
+
+def _smallest(items: Any, key: Any) -> Any:
+    """Return the first item of those with the smallest key; there is one."""
+    best = items[0]
+    best_key = key(best)
+    for k in range(1, len(items)):
+        item = items[k]
+        item_key = key(item)
+        if item_key < best_key:
+            best, best_key = item, item_key
+    return best
+
+
+def _largest(items: Any, key: Any) -> Any:
+    """Return the first item of those with the largest key; there is one."""
+    best = items[0]
+    best_key = key(best)
+    for k in range(1, len(items)):
+        item = items[k]
+        item_key = key(item)
+        if item_key > best_key:
+            best, best_key = item, item_key
+    return best
+
+
+CODES = frozenset(f.__code__ for f in (_keys_of, _smallest, _largest))

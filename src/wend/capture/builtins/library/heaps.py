@@ -9,7 +9,7 @@ from typing import Any
 from wend.base import trees
 from wend.base.context_values import scoped
 from wend.capture.builtins.builtins import sorted_of, stack_if_list
-from wend.capture.builtins.grown_lists import checked_key, has_parts, sorted_list
+from wend.capture.builtins.grown_lists import is_ordered_here, sorted_list
 from wend.capture.builtins.library.heap_functions import CAPTURED, refill
 from wend.capture.stage.item_comparisons import holds_staged
 from wend.capture.state import operands
@@ -33,6 +33,8 @@ def _changing(original: Call, function: Call) -> Call:
         if not any(map(_is_traced, args)):
             return original(*args)
         heap, *item = args
+        if not isinstance(heap, (list, TensorList)):
+            return original(*args)  # Python's error
         call = operands.call(function)
         with scoped(python_may_run, False):  # a loop over positions is recorded once for all
             if type(heap) is not list or len(heap) < _MIN_LISTED or not _are_alike([*heap, *item]):
@@ -68,11 +70,11 @@ def _extremes(original: Call, *, reverse: bool) -> Call:
     """Return `heapq.nlargest` or `nsmallest`, which are the first items in sorted order."""
 
     def run(n: Any, iterable: Any, key: Call | None = None) -> Any:
-        items: Any = iterable if has_parts(iterable) else stack_if_list(iterable)
-        items = items if isinstance(items, (Staged, TensorList, list, tuple)) else [*items]
-        if has_parts(items):
-            key = checked_key(key, [items])
-            return sorted_list(items, key, reverse=reverse)[: max(n, 0)]
+        if is_ordered_here(iterable, key):
+            return sorted_list(iterable, key, reverse=reverse)[: max(n, 0)]
+        key = key and operands.call(key)
+        items: Any = stack_if_list(iterable)
+        items = items if isinstance(items, (Staged, list, tuple)) else [*items]
         if not _is_traced(items) and (key is None or not any(map(_is_traced, map(key, items)))):
             return original(n, items, key)
         return sorted_of(items, key=key, reverse=reverse)[: max(n, 0)]
