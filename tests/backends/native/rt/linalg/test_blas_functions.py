@@ -39,7 +39,7 @@ def test_a_function_with_wide_integers_is_another() -> None:
 def test_without_them_python_runs_large_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blas_functions, "_address", lambda name: 0)
     rng = np.random.default_rng(0)
-    for size, expected in ((8, 0), (60, 1)):
+    for size, expected in ((8, 0), (90, 1)):
         x, y = rng.standard_normal((2, size, size))
         dot = wend.function(lambda x, y: x @ y, backend="native")
         np.testing.assert_allclose(dot(x, y), x @ y)

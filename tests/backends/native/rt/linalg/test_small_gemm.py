@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -199,4 +200,15 @@ def test_what_is_not_for_blas() -> None:
     assert blas.is_small(32, 32, 32, y_is_plain=True)
     assert not blas.is_small(32, 32, 32, y_is_plain=False)
     assert blas.is_small(1, 128, 128, y_is_plain=False)
-    assert not blas.is_small(32, 128, 128, y_is_plain=True)
+    assert not blas.is_small(64, 128, 128, y_is_plain=True)
+    assert not blas.is_small(8, 20, 3000, y_is_plain=True)
+
+
+@pytest.mark.parametrize("has_avx512", [False, True])
+def test_more_is_not_for_blas_without_its_kernels_for_avx512(
+    has_avx512: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = SimpleNamespace(is_process=True, has=lambda _: has_avx512)
+    monkeypatch.setattr(blas, "platform", lambda: processor)
+    assert blas.is_small(64, 64, 64, y_is_plain=True) is not has_avx512
+    assert blas.is_small(32, 32, 32, y_is_plain=True)

@@ -23,6 +23,10 @@ from wend.backends.native.target.writer import Writer
 # Products with up to so many multiply-adds are as fast without BLAS: where the columns of y are
 # contiguous, and elsewhere.
 MAX_SMALL_FMAS, MAX_SMALL_STRIDED_FMAS = 32**3, 8**3
+# So are larger ones of the first kind where OpenBLAS has no kernels for AVX-512: 1.4 times as fast
+# at 33 to 71 rows, columns and depth, 1.2 at 128 × 64 × 64 (f64; f32 1.5), equal at 2²⁰ (AMD EPYC,
+# OpenBLAS 0.3.31 with its kernels for Haswell). Sums of more than MAX_DEPTH pairs go to BLAS.
+MAX_SMALL_FMAS_OF_AVX2 = 1 << 19
 # So is the product of a vector and a matrix of up to so many numbers, which fits into the cache of
 # one core.
 MAX_CACHED_MATRIX = 1 << 17
@@ -34,7 +38,7 @@ _MAX_TILE_DEPTH, _MAX_TILE_ROWS = 256, 32
 # BLAS copies y into blocks first, which a few rows do not repay: 8 rows by 1024 × 256 numbers run
 # at 55 to 70 GF/s without it and at 19 with it, 32 rows at 58 and 47 (f32, Zen 4 with AVX2). These
 # are the rows, and those in bytes; sums along more than so many pairs lose digits in one part.
-_MIN_FEW_ROWS, _MAX_FEW_ROWS_BYTES, _MAX_FEW_ROWS_DEPTH = 4, 128, 1024
+_MIN_FEW_ROWS, _MAX_FEW_ROWS_BYTES, MAX_DEPTH = 4, 128, 1024
 _INT32_MAX = 2**31 - 1
 
 
@@ -49,19 +53,20 @@ NAMES = frozenset(product(kind, adds) for kind, adds in small_gemm.VARIANTS)
 def is_small(rows: int, columns: int, depth: int, *, y_is_plain: bool) -> bool:
     """Return whether a product is computed without BLAS, judging by static sizes."""
     pairs = rows * columns * depth
-    plain, strided = _max_small_fmas()
+    plain, strided = _max_small_fmas(is_deep=depth > MAX_DEPTH)
     if pairs <= (plain if y_is_plain else strided) or depth == 1:
         return True
     return 1 in (rows, columns) and pairs <= MAX_CACHED_MATRIX
 
 
-def _max_small_fmas() -> tuple[int, int]:
+def _max_small_fmas(*, is_deep: bool) -> tuple[int, int]:
     """Return up to how many multiply-adds are computed without BLAS; see MAX_SMALL_FMAS.
 
     An object file computes more of them itself, so that fewer need a BLAS beside it.
     """
     if platform().is_process:
-        return MAX_SMALL_FMAS, MAX_SMALL_STRIDED_FMAS
+        is_more = not is_deep and not platform().has("avx512f")
+        return MAX_SMALL_FMAS_OF_AVX2 if is_more else MAX_SMALL_FMAS, MAX_SMALL_STRIDED_FMAS
     return MAX_SERIAL_FMAS, MAX_SERIAL_FMAS
 
 
@@ -223,8 +228,10 @@ class _BlasCalls:
         y_is_turned = w.define("icmp eq i64 %y.deep, 1")
         area = w.define("mul i64 %rows, %columns")
         pairs = w.define(f"mul i64 {area}, %depth")
-        small, small_strided = _max_small_fmas()
-        max_fmas = w.define(f"select i1 {y_is_plain}, i64 {small}, i64 {small_strided}")
+        (deep, strided), (flat, _) = (_max_small_fmas(is_deep=is_deep) for is_deep in (True, False))
+        is_deep = w.define(f"icmp ugt i64 %depth, {MAX_DEPTH}")
+        plain = self._choice(is_deep, str(deep), str(flat))
+        max_fmas = self._choice(y_is_plain, plain, str(strided))
         is_small = w.define(f"icmp ule i64 {pairs}, {max_fmas}")
         is_small = w.define(f"or i1 {is_small}, {w.define('icmp eq i64 %depth, 1')}")
         dense = w.define(f"and i1 {x_is_plain}, {y_is_turned}")
@@ -253,7 +260,7 @@ class _BlasCalls:
             for comparison in (
                 f"uge i64 %rows, {_MIN_FEW_ROWS}",
                 f"ule i64 %rows, {_MAX_FEW_ROWS_BYTES // self.kind.dtype.itemsize}",
-                f"ule i64 %depth, {_MAX_FEW_ROWS_DEPTH}",
+                f"ule i64 %depth, {MAX_DEPTH}",
                 f"ule i64 {pairs}, {MAX_TILED_FMAS}",
             )
         ]
