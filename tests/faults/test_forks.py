@@ -96,6 +96,27 @@ os._exit(0)
     assert printed == "trace right\nhost right\n2.0\n"
 
 
+@pytest.mark.parametrize("backend", ["native", "dataflow"])
+def test_while_a_loop_runs_on_a_thread(tmp_path: Path, backend: str) -> None:
+    printed = run(
+        tmp_path,
+        f"""{FORKS}
+iterate = wend.function(
+    lambda x: wend.fori_loop(0, 6, lambda i, y: np.tanh(np.sin(y)), x), backend="{backend}"
+)
+x = np.ones((300, 300))
+iterate(x)
+start_daemons(lambda: iterate(x))
+for k in range(4):
+    time.sleep(0.013 * k)
+    print(fork(lambda: compute() and np.isfinite(iterate(x)).all()))
+sys.stdout.flush()
+os._exit(0)
+""",
+    )
+    assert printed == "right\n" * 4
+
+
 def test_no_lock_of_the_process_is_left_taken(tmp_path: Path) -> None:
     """Every lock that a module, object or property of wend or llvmlite has."""
     printed = run(

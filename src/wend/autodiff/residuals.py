@@ -8,8 +8,8 @@ operations that are never recomputed) and the reads, as in Enzyme and PyTorch's 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Sequence
-from math import isfinite
+from collections.abc import Container, Iterable, Iterator, Sequence
+from math import isfinite, prod
 
 from wend.ir.graph import Node, Remark, Value
 from wend.ir.op import Effect
@@ -108,11 +108,20 @@ def _kept_bytes(value: Value) -> float:
     """
     if _size(value.type) is not None or not isinstance(value.type, TensorType):
         return estimated_bytes(value.type)
+    if value.node is not None and value.node.op is shaping.slice_:
+        sliced = float(value.type.dtype.itemsize * prod(_sliced_sizes(value.node)))
+        return min(estimated_bytes(value.type), sliced)
     is_cut = value.node is not None and value.node.op in _CUTS
     share = _SHARE_OF_CUTS if is_cut else _SHARE_OF_OTHERS
     wholes = [size for x in _operands(value) if (size := _size(x.type)) is not None and size > 1]
     elements = max(wholes, default=_ASSUMED_ELEMENTS if is_cut else share * _ASSUMED_ELEMENTS)
     return min(estimated_bytes(value.type), value.type.dtype.itemsize * elements / share)
+
+
+def _sliced_sizes(node: Node) -> Iterator[int]:
+    """Yield the size of each axis of a slice, which the bounds tell of an array of guessed size."""
+    for dim, bounds in zip(node.operands[0].tensor.dims, node.attrs["slices"], strict=True):
+        yield len(range(estimated_size(dim))[slice(*bounds)])
 
 
 def _size(type: Type) -> int | None:

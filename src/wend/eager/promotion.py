@@ -17,6 +17,7 @@ from wend.ops import effects, elementwise, shaping
 from wend.runtime.array_boundary import foreign_boundary
 
 PYTHON_SCALARS = (bool, int, float, complex)
+_MISFIT = "operands could not be broadcast together with shapes"
 _WEAK_KINDS = {"b": np.dtype(np.bool_), "i": int, "f": float, "c": complex}
 
 
@@ -195,8 +196,12 @@ def _convert_operand(op: Op, x: Any, **attrs: Any) -> Any:
     return apply(op, x, **attrs) if current is None else current.emit(op, (x,), attrs)[0]
 
 
-def broadcast(*xs: Any) -> list[Any]:
+def broadcast(*xs: Any, error: str = "value") -> list[Any]:
     """Broadcast operands to their common shape.
+
+    Args:
+        *xs: arrays and numbers.
+        error: "index" for arrays that index another one: that of the run is an IndexError.
 
     Raises:
         ShapeError: the shapes do not broadcast.
@@ -205,22 +210,34 @@ def broadcast(*xs: Any) -> list[Any]:
     if all(shape == shapes[0] and shape is not None for shape in shapes):
         return list(xs)
     target = common_shape(shapes)
-    if target is not None and all(isinstance(dim, int) for dim in target):
-        return [_broadcast_static(x, target) for x in xs]
-    for x in xs:
-        if target is not None and tensor_type(x).shape == target and isinstance(x, Staged):
-            size = apply(shaping.shape_of, x)
-            return [_broadcast_dynamic(y, size, target) for y in xs]
-    size = apply(shaping.shape_of, xs[0])
-    for x in xs[1:]:
-        size = apply(shaping.broadcast_shapes, size, apply(shaping.shape_of, x))
+    if target is not None and _is_static(target):
+        unknown = sum(shape is None or not _is_static(shape) for shape in shapes)
+        if not unknown or (unknown == 1 and error == "value"):
+            return [_broadcast_static(x, target, shapes) for x in xs]
+    elif target is not None:
+        for x in xs:
+            if tensor_type(x).shape == target and isinstance(x, Staged):
+                size = apply(shaping.shape_of, x)
+                return [_broadcast_dynamic(y, size, target) for y in xs]
+    attrs = {"error": error} if error != "value" else {}
+    size = apply(shaping.broadcast_shapes, *(apply(shaping.shape_of, x) for x in xs), **attrs)
     return [_broadcast_dynamic(x, size, target) for x in xs]
 
 
-def _broadcast_static(x: Any, shape: Shape) -> Any:
-    if tensor_type(x).shape == shape:
+def _is_static(shape: Shape) -> bool:
+    return all(isinstance(dim, int) for dim in shape)
+
+
+def _broadcast_static(x: Any, target: Shape, shapes: Sequence[Shape | None]) -> Any:
+    """Broadcast one of the arrays of some shapes; those of the others are known."""
+    shape = tensor_type(x).shape
+    if shape == target:
         return x
-    return _convert_operand(shaping.broadcast_to, x, shape=shape)
+    if shape is None or _is_static(shape):
+        return _convert_operand(shaping.broadcast_to, x, shape=target)
+    texts = [shape_as_tuple_text(y) if y and _is_static(y) else "{mine}" for y in shapes]
+    message = f"{_MISFIT} {' '.join(texts)}"
+    return _convert_operand(shaping.broadcast_to, x, shape=target, message=message)
 
 
 def _broadcast_dynamic(x: Any, size: Any, shape: Shape | None) -> Any:
@@ -250,7 +267,7 @@ def _common_dim(column: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
     names = {dim for dim in column if isinstance(dim, Symbol)}
     if len(numbers) > 1:
         shape_texts = " ".join(map(shape_as_tuple_text, shapes))
-        raise ShapeError(f"operands could not be broadcast together with shapes {shape_texts}")
+        raise ShapeError(f"{_MISFIT} {shape_texts}")
     if numbers:
         return numbers.pop()
     if len(names) > 1:

@@ -311,9 +311,10 @@ def _gather(x: Any, entries: list[Any]) -> Any:
     """Index by arrays: move their axes to the front, gather, and move the result's axes back."""
     axes = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
     try:
-        indices = broadcast(*(as_position(entries[k]) for k in axes))
+        indices = broadcast(*(as_position(entries[k]) for k in axes), error="index")
     except ShapeError as error:
-        raise IndexError(f"shape mismatch: indexing arrays: {error}") from None
+        text = str(error).replace("operands", "shape mismatch: indexing arrays", 1)
+        raise IndexError(text) from None
     other_axes = [k for k in range(len(entries)) if k not in axes]
     in_front = shaping.transpose(x, (*axes, *other_axes)) if axes != list(range(len(axes))) else x
     gathered = apply(ops.gather, in_front, *indices)
@@ -374,7 +375,7 @@ def _broadcast_other_axes(*xs: Any, axis: int) -> list[Any]:
     """Broadcast two arrays to a common shape along all axes but one."""
     try:
         arrays = shaping.broadcast_batch_dims(
-            *(shaping.moveaxis(v, axis, -1) for v in xs), core_rank=1
+            *(shaping.moveaxis(v, axis, -1) for v in xs), core_rank=1, error="index"
         )
     except ShapeError as error:
         raise IndexError(f"take_along_axis: {error}") from None

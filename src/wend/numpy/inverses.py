@@ -36,8 +36,9 @@ def inv(a: Any) -> Any:
     """Compute the inverse of a matrix; see `numpy.linalg.inv`."""
     (a,) = promote_dtypes_inexact(a)
     check_square(a)
-    identity = eye(shaping.shape(a)[-1], dtype=dtype_of(a))
-    return apply(ops.solve, a, staged(shaping.broadcast_to(staged(identity), shaping.shape(a))))
+    *batch, _, size = shaping.shape(a)
+    identity = staged(eye(size, dtype=dtype_of(a)))
+    return apply(ops.solve, a, staged(shaping.broadcast_to(identity, (*batch, size, size))))
 
 
 @implements(np.linalg.det)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -241,16 +240,41 @@ def check_size(size: Any) -> Any:
     return apply(creating.nonnegative, size, message="negative dimensions are not allowed")
 
 
-def broadcast_like(x: Any, like: Any) -> Any:
-    """Broadcast `x` to the shape of another array, whose sizes may be dynamic."""
+def with_sizes(x: Any, sizes: Sequence[Any], message: str, error: type[Exception]) -> Any:
+    """Return an array, after a check that it has some sizes; the run checks those it knows.
+
+    Raises:
+        TypeError, ValueError: as `error`: it has others.
+    """
+    dims = tensor_type(x).dims
+    known = [(dim, n) for dim, n in zip(dims, sizes, strict=False) if isinstance(n, int)]
+    if len(dims) != len(sizes) or any(isinstance(dim, int) and dim != n for dim, n in known):
+        raise error(message)
+    if all(dim == n for dim, n in known) and len(known) == len(dims):
+        return x
+    expected = apply(ops.concat, *(as_vector(as_size(n)) for n in sizes), axis=0)
+    attrs = {"shape": dims, "message": message, "error": error.__name__[:-5].lower()}
+    return apply(ops.keep_shape, x, expected, **attrs)
+
+
+def broadcast_like(x: Any, like: Any, *, message: str = "") -> Any:
+    """Broadcast `x` to the shape of another array, whose sizes may be dynamic.
+
+    `message` is that of the error if the run finds that it does not fit, as of `ops.broadcast_to`.
+    """
     like_type = tensor_type(like)
-    if like_type.is_static:
-        return apply(ops.broadcast_to, x, shape=like_type.shape)
-    return apply(ops.broadcast_to, x, apply(ops.shape_of, like), shape=like_type.shape)
+    sizes = () if like_type.is_static else (apply(ops.shape_of, like),)
+    attrs = {"message": message} if message else {}
+    return apply(ops.broadcast_to, x, *sizes, shape=like_type.shape, **attrs)
 
 
-def broadcast_batch_dims(*xs: Any, core_rank: int) -> list[Any]:
+def broadcast_batch_dims(*xs: Any, core_rank: int, error: str = "value") -> list[Any]:
     """Broadcast all but the last `core_rank` axes of the arrays to a common shape.
+
+    Args:
+        *xs: the arrays.
+        core_rank: the number of axes that stay.
+        error: "index" for arrays that index another one, as of `broadcast`.
 
     Raises:
         ShapeError: they do not broadcast.
@@ -265,7 +289,8 @@ def broadcast_batch_dims(*xs: Any, core_rank: int) -> list[Any]:
         return [broadcast_to(x, (*batch_dims, *shape(x)[-core_rank:])) for x in xs]
     sizes = [apply(ops.shape_of, x) for x in xs]
     batch_shapes = [apply(ops.slice_, size, slices=((None, -core_rank, None),)) for size in sizes]
-    batch_shape = functools.reduce(lambda a, b: apply(ops.broadcast_shapes, a, b), batch_shapes)
+    attrs = {"error": error} if error != "value" else {}
+    batch_shape = apply(ops.broadcast_shapes, *batch_shapes, **attrs)
     core_shapes = [apply(ops.slice_, size, slices=((-core_rank, None, None),)) for size in sizes]
     return [
         x

@@ -70,12 +70,12 @@ def _expand_weights(weights: Any, a: Any, axis: Any) -> Any:
     if tensor_type(weights).dims == tensor_type(a).dims:
         return weights
     if axis is None:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        text = "Axis must be specified when shapes of a and weights differ."
+        return shaping.with_sizes(weights, shaping.shape(a), text, TypeError)
     axes = normalize_axes(a, axis)
-    if tensor_type(weights).dims != tuple(tensor_type(a).dims[k] for k in axes):
-        raise ValueError(
-            "Shape of weights must be consistent with shape of a along specified axis."
-        )
+    text = "Shape of weights must be consistent with shape of a along specified axis."
+    sizes = [shaping.shape(a)[k] for k in axes]
+    weights = shaping.with_sizes(weights, sizes, text, ValueError)
     order = sorted(range(len(axes)), key=axes.__getitem__)
     others = tuple(k for k in range(shaping.rank_of(a)) if k not in axes)
     return shaping.expand_dims(shaping.transpose(weights, tuple(order)), others)

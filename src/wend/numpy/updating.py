@@ -9,9 +9,9 @@ import numpy as np
 
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply
-from wend.eager.promotion import broadcast, cast, common_shape, tensor_type
+from wend.eager.promotion import broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
-from wend.ir.types import shape_as_tuple_text
+from wend.ir.types import Dim, Symbol, shape_as_tuple_text
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, parts, shaping
 from wend.numpy.operands import check_single, put_operand, put_rank, staged
@@ -212,9 +212,10 @@ def _flatten(x: Any) -> Any:
 
 
 # NumPy's words
-_MISFIT_OF_PART = "could not broadcast input array from shape {} into shape {}"
+_MISFIT_OF_PART = "could not broadcast input array from shape {part[0:]} into shape {shape[0:]}"
 _MISFIT_OF_POSITIONS = (
-    "shape mismatch: value array of shape {} could not be broadcast to indexing result of shape {}"
+    "shape mismatch: value array of shape {mine} could not be broadcast to indexing result of "
+    "shape {shape[0:]}"
 )
 _COUNTS_DIFFER = (
     "NumPy boolean array indexing assignment cannot assign {mine} input values to the {size} "
@@ -240,20 +241,36 @@ def _fit_value(value: Any, x: Any, target: Any, key: Any) -> Any:
     """Cast the value to the dtype of the array and broadcast it to the shape of `target`."""
     dtype = tensor_type(x).dtype
     value = cast(put_operand(value, dtype, is_assigned=parts.is_basic(key)), dtype)
-    target_dims, whole_dims = tensor_type(target).dims, tensor_type(value).dims
-    while shaping.rank_of(value) > len(target_dims) and tensor_type(value).dims[0] == 1:
+    text = _MISFIT_OF_PART if parts.is_basic(key) else _MISFIT_OF_POSITIONS
+    whole, target_type = tensor_type(value), tensor_type(target)
+    while shaping.rank_of(value) > len(target_type.dims) and tensor_type(value).dims[0] == 1:
         value = shaping.squeeze(value, 0)
-    value_dims = tensor_type(value).dims
-    is_known = all(isinstance(dim, int) for dim in (*value_dims, *target_dims))
-    try:
-        fits = common_shape([value_dims, target_dims]) == target_dims or not is_known
-    except ShapeError:
-        fits = False
-    if not fits:
-        shapes = shape_as_tuple_text(whole_dims), shape_as_tuple_text(target_dims)
-        text = _MISFIT_OF_PART if parts.is_basic(key) else _MISFIT_OF_POSITIONS
-        raise ShapeError(text.format(*shapes))
-    return broadcast(value, target)[0]
+    dims, extra = tensor_type(value).dims, shaping.rank_of(value) - len(target_type.dims)
+    target_dims = (*(1,) * extra, *target_type.dims)
+    if not all(map(_may_fit, dims[::-1], target_dims[::-1])):
+        shapes = {"mine": whole.dims, "part[0:]": dims, "shape[0:]": target_type.dims}
+        for name, shape in shapes.items():
+            text = text.replace(f"{{{name}}}", shape_as_tuple_text(shape))
+        raise ShapeError(text)
+    if dims == target_dims:
+        return value
+    if not dims or (tensor_type(value).is_static and target_type.is_static):
+        return broadcast(value, target)[0]
+    if extra <= 0:
+        return shaping.broadcast_like(value, target, message=text)
+    text = text.replace("[0:]", f"[{extra}:]")
+    sizes = apply(shaping_ops.concat, np.ones(extra, np.int64), _shape_of(target), axis=0)
+    attrs = {"shape": target_dims, "message": text}
+    return reshape_like(apply(shaping_ops.broadcast_to, value, sizes, **attrs), target)
+
+
+def _may_fit(size: Dim, other: Dim) -> bool:
+    """Return whether an axis may be broadcast to another size at run time."""
+    return size in (1, other) or isinstance(size, Symbol) or isinstance(other, Symbol)
+
+
+def _shape_of(x: Any) -> Any:
+    return apply(shaping_ops.shape_of, x) if isinstance(x, Staged) else np.array(x.shape, np.int64)
 
 
 class At:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import CarryError, ShapeError, listed
+from wend.base.errors import ShapeError, listed
 from wend.base.zero import ZERO
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Node
@@ -23,10 +23,8 @@ from wend.ir.types import (
     TensorType,
     Type,
     fresh,
-    shape_as_tuple_text,
-    shape_text,
 )
-from wend.ops import elementwise
+from wend.ops import elementwise, misfits
 from wend.ops.raising import if_sizes_unknown
 from wend.ops.shapes import (
     WHOLE,
@@ -167,46 +165,55 @@ dim_of = Op(
 )
 
 
-def _infer_broadcast_shapes(a: Type, b: Type) -> TensorType:
-    ranks = [tensor_of(type).dims[0] for type in (a, b)]
+# Of the arrays that index one, the error is an IndexError: `error` is "index", else "value".
+def _infer_broadcast_shapes(*shapes: Type, error: str = "value") -> TensorType:
+    ranks = [tensor_of(type).dims[0] for type in shapes]
     known = [rank for rank in ranks if isinstance(rank, int)]
-    return TensorType(INT64, (max(known) if len(known) == 2 else fresh(),))
+    return TensorType(INT64, (max(known) if len(known) == len(ranks) else fresh(),))
 
 
-def _kernel_broadcast_shapes(a: Any, b: Any) -> Any:
-    a_shape, b_shape = tuple(a.tolist()), tuple(b.tolist())
-    try:
-        return np.array(np.broadcast_shapes(a_shape, b_shape), np.int64)
-    except ValueError:
-        texts = " ".join(map(shape_as_tuple_text, (a_shape, b_shape)))
-        raise ShapeError(f"operands could not be broadcast together with shapes {texts}") from None
+def _broadcast_errors(node: Node) -> Raises:
+    return (IndexError,) if node.attrs.get("error") == "index" else (ValueError,)
 
 
 broadcast_shapes = Op(
     "broadcast_shapes",
     _infer_broadcast_shapes,
-    _kernel_broadcast_shapes,
+    misfits.broadcast_shapes,
     no_gradient(),
     is_cheap=True,
-    raises=(ValueError,),
+    raises=_broadcast_errors,
+    error_attrs=("error",),
 )
 
 
-# Broadcasting and its transpose
-def _infer_broadcast_to(x: Type, *sizes: Type, shape: Shape | None) -> TensorType:
+# Broadcasting and its transpose. In the message, `{mine}` is the operand's shape, `{shape[k:]}` the
+# target's from an axis on, and `{part[k:]}` the operand's without up to k leading axes of size 1.
+# Without a message the error is that of `np.broadcast_to`.
+def _infer_broadcast_to(
+    x: Type, *sizes: Type, shape: Shape | None, message: str = ""
+) -> TensorType:
     x = tensor_of(x)
     if x.shape is not None and shape is not None:
         if len(x.shape) > len(shape):
             raise ShapeError(f"cannot broadcast {x} to fewer dimensions")
         for dim, target_dim in zip(x.shape[::-1], shape[::-1], strict=False):
             if isinstance(dim, int) and isinstance(target_dim, int) and dim not in (1, target_dim):
-                raise ShapeError(f"cannot broadcast {x} to shape {shape}")
+                default = f"cannot broadcast {x} to shape {shape}"
+                raise ShapeError(misfits.filled_in(message, x.shape, shape) or default)
     return x.with_shape(shape)
 
 
-def _kernel_broadcast_to(x: Any, *sizes: Any, shape: Shape | None) -> Any:
+def _kernel_broadcast_to(x: Any, *sizes: Any, shape: Shape | None, message: str = "") -> Any:
     target = _target(shape, sizes)
-    return x if target == () else np.broadcast_to(x, target)
+    if target == ():
+        return x
+    try:
+        return np.broadcast_to(x, target)
+    except ValueError:
+        if not message:
+            raise
+        raise ShapeError(misfits.filled_in(message, np.shape(x), target)) from None
 
 
 def _if_sizes_may_differ(node: Node) -> tuple[type[ValueError], ...]:
@@ -224,6 +231,7 @@ broadcast_to = Op(
     Linear(lambda b, n, ct, i: b.sum_like(ct, n.operands[0]), operands=(0,)),
     is_cheap=True,
     raises=_if_sizes_may_differ,
+    error_attrs=("message",),
     view_of=0,
     batch=_batch_broadcast_to,
 )
@@ -276,40 +284,18 @@ def _infer_keep_shape(
     return tensor_of(x).with_shape(shape)
 
 
-_SHAPE_ERRORS = {"carry": CarryError, "index": IndexError, "value": ValueError}
-
-
-def _kernel_keep_shape(x: Any, sizes: Any, *, shape: Shape, message: str, error: str) -> Any:
-    pairs = [
-        (actual_size if expected_size < 0 else expected_size, actual_size)
-        for expected_size, actual_size in zip(sizes, x.shape, strict=True)
-    ]
-    if all(expected_size == actual_size for expected_size, actual_size in pairs):
-        return x
-    expected, actual = zip(*pairs, strict=True)
-    expected_size, actual_size = next(pair for pair in pairs if pair[0] != pair[1])
-    texts = {
-        "shape": shape_text(expected),
-        "its": shape_text(actual),
-        "size": expected_size,
-        "mine": actual_size,
-    }
-    for name, text in texts.items():
-        message = message.replace(f"{{{name}}}", str(text))
-    raise _SHAPE_ERRORS[error](message)
-
-
 def _keep_shape_errors(node: Node) -> Raises:
-    return {"carry": (), "index": (IndexError,), "value": (ValueError,)}[node.attrs["error"]]
+    error = node.attrs["error"]
+    return () if error == "carry" else (misfits.SHAPE_ERRORS[error],)
 
 
 # The same array, after a check of its sizes against a vector, in which −1 accepts any. In the
 # message `{shape}` is the expected and `{its}` the actual shape, `{size}` and `{mine}` the first
-# sizes that differ; `error` is "carry" (for a loop's carry), "index" or "value".
+# sizes that differ; `error` is "carry" (for a loop's carry), "index", "type" or "value".
 keep_shape = Op(
     "keep_shape",
     _infer_keep_shape,
-    _kernel_keep_shape,
+    misfits.keep_shape,
     Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type), operands=(0,)),
     raises=_keep_shape_errors,
     error_attrs=("message", "error"),

@@ -11,8 +11,9 @@ of the view's axis; `in_bounds.py` removes it where it cannot fail.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from wend.ir.dataflow import region_flow, used_value
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
@@ -71,14 +72,17 @@ class _Folder:
         folded = self._folded(sunk, is_in_loop=False)
         return dce(folded) if self.count else graph
 
-    def _folded(self, graph: Graph, *, is_in_loop: bool) -> Graph:
+    def _folded(self, graph: Graph, *, is_in_loop: bool, changed: Collection[Value] = ()) -> Graph:
         if graph.ops.isdisjoint((*_FOLDED, shaping.dim_of)):
             return graph
-        state = _RegionValues(graph)
+        state = _RegionValues(graph, changed)
 
         def fold(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
             is_inner = is_in_loop or node.op is while_
-            regions = [self._folded(region, is_in_loop=is_inner) for region in node.regions]
+            inner = state.changed_within(node)
+            regions = [
+                self._folded(region, is_in_loop=is_inner, changed=inner) for region in node.regions
+            ]
             copy = with_operands(node, operands, regions)
             if is_in_loop and not copy.regions and len(copy.results) == 1:
                 b = Build("")
@@ -108,17 +112,26 @@ class _RegionValues:
     """The values of a region: which are updated, and which are put back.
 
     Attributes:
-        changed: params that are updated somewhere, or views of them.
+        changed: params that are updated somewhere, here or around the region.
         updated: the arrays that have been updated: reading them again would take a copy.
         rows: the positions, checked, of rows that are read.
         views: for each view that has been put back, the array, and what reads the view from it.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, changed: Collection[Value]) -> None:
         self.changed = {_array_of(x) for node in graph.nodes for x in _updated_by(node)}
+        self.changed.update(changed)
         self.updated: set[Value] = set()
         self.rows: dict[Node, Coordinates] = {}
         self.views: dict[Value, tuple[Value, Read]] = {}
+
+    def changed_within(self, node: Node) -> Collection[Value]:
+        """Return the params of the regions of a node that hold what is updated around it."""
+        changed = {*self.changed}
+        for use, value in region_flow(node):
+            if _array_of(used_value(use)) in changed:
+                changed.add(value)
+        return changed
 
     def add_put(self, node: Node, array: Value) -> None:
         """Note an array into which a node has put a view back."""
@@ -191,6 +204,12 @@ class _Folding:
     def read(self, node: Node) -> Value | None:
         """Return what a node reads, from the array that its operand is a view of."""
         x, *indices = node.operands
+        if node.results[0].tensor.dims and not any(i.tensor.dims for i in indices):
+            count = len(self.b.nodes)
+            row = self.part_read(node)
+            if row is not None:
+                return row
+            del self.b.nodes[count:]
         place = self.elements.place(x, indices)
         if place is not None and place[0] not in self.state.updated:
             return self._emitted(indexing.gather, [], *place)

@@ -249,7 +249,7 @@ def entries_of(node: Node, first: int) -> tuple[parts.Entries, Sequence[Value]]:
         case shaping.narrow:
             axis = node.attrs["axis"]
             return (*whole[:axis], parts.CUT, *whole[axis + 1 :]), positions
-        case updating.scatter_set | indexing.scatter_add:
+        case indexing.gather | updating.scatter_set | indexing.scatter_add:
             return (*[parts.AT] * len(positions), *whole[len(positions) :]), positions
     return node.attrs["entries"], positions
 

@@ -89,8 +89,13 @@ def _counts_in_a_narrow_dtype(call: Call, result: Any, reference: Any) -> bool:
 
 
 def _is_listed_of_quantiles(call: Call, result: Any, reference: Any) -> bool:
-    """NumPy's slips where `q` has several axes."""
+    """NumPy's slips where a result is NaN, or `q` has several axes."""
     x, q = (np.asarray(operand) for operand in call.operands[:2])
+    if x.dtype.kind == "f" and np.isnan(x).any() and not isinstance(reference, Exception):
+        # The number NaN has the dtype of the array, others that of the probabilities
+        found = np.asarray(reference[0])
+        if found.ndim == 0 and np.isnan(found) and found.dtype == x.dtype:
+            return not isinstance(result, Exception) and bool(np.isnan(result[0]))
     if not call.name.startswith("nan") or q.ndim < 2:
         return False
     # NumPy moves the first axis of the result of reduced axes in front, however many `q` has. Of

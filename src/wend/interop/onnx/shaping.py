@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,7 +53,7 @@ def _broadcast_to(m: ModelBuilder, node: Node, x: Names) -> str:
 def _broadcast_shapes(m: ModelBuilder, node: Node, x: Names) -> str:
     ranks = [operand.tensor.dims[0] for operand in node.operands]
     known = [rank for rank in ranks if isinstance(rank, int)]
-    if len(known) < 2:
+    if len(known) < len(ranks):
         raise unsupported(node, "a rank is unknown", "export it for arrays of known rank.")
     padded = [
         m.emit("Concat", m.integers(*[1] * (max(known) - rank)), name, axis=0)
@@ -60,7 +61,9 @@ def _broadcast_shapes(m: ModelBuilder, node: Node, x: Names) -> str:
         else name
         for rank, name in zip(known, x, strict=True)
     ]
-    return m.emit("Where", m.emit("Equal", padded[0], m.integers(1)), padded[1], padded[0])
+    return functools.reduce(
+        lambda a, b: m.emit("Where", m.emit("Equal", a, m.integers(1)), b, a), padded
+    )
 
 
 def _sum_to(m: ModelBuilder, node: Node, x: Names) -> str:

@@ -14,8 +14,8 @@ from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.eager import raising
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import PYTHON_SCALARS, tensor_type
-from wend.ir.types import Symbol, TensorType
+from wend.eager.promotion import PYTHON_SCALARS, as_array, broadcast, tensor_type
+from wend.ir.types import Symbol, TensorType, shape_as_tuple_text
 from wend.numpy import contracting, creating, numbers, shaping, ufuncs
 from wend.numpy import elementwise as ew
 from wend.numpy.ufuncs import has_own_ufuncs, scalar
@@ -239,7 +239,11 @@ def _in_place(function: Callable[..., Any]) -> Any:
             other = foreign_operands.as_array(other)
         if not _is_operand(other):
             return NotImplemented
-        return _put(self, function(self, _list_as_array(other)))
+        array, other = self, _list_as_array(other)
+        if function is not _matmul_in_place and shaping.rank_of(other):
+            # NumPy's error names the shape of the result, too
+            array, other, _ = broadcast(*map(as_array, (self, other, self)))
+        return _put(self, function(array, other))
 
     return change
 
@@ -279,19 +283,27 @@ def overrides_ufuncs(out: Any) -> bool:
     return not is_ours and hasattr(type(out), "__array_ufunc__")
 
 
+_MISFIT = (
+    "non-broadcastable output operand with shape {shape[0:]} doesn't match the broadcast shape "
+    "{mine}"
+)
+
+
 def _put(array: Any, result: Any) -> Any:
     """Store a result in an array of its shape, as NumPy's `out=` does."""
     source, target = tensor_type(result), array.type
     may_broadcast = source.rank == target.rank and source.shape != target.shape
     if may_broadcast and _may_be_equal(source, target):
-        result = shaping.broadcast_like(result, array)
+        result = shaping.broadcast_like(result, array, message=_MISFIT)
         source = tensor_type(result)
     if not np.can_cast(source.dtype, target.dtype, "same_kind"):
         raise TypeMismatchError(
             f"cannot put {source} into {target} in place; use x = x + y to make a new array"
         )
     if source.shape != target.shape:
-        raise ShapeError(f"non-broadcastable output operand: {source} does not fit {target}")
+        shapes = shape_as_tuple_text(source.dims), shape_as_tuple_text(target.dims)
+        text = _MISFIT.replace("{mine}", shapes[0]).replace("{shape[0:]}", shapes[1])
+        raise ShapeError(text)
     array.replace(shaping.astype(result, target.dtype))
     return array
 

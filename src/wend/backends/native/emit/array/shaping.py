@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -201,22 +202,28 @@ def new_array(
 
 
 def emit_broadcast_shapes(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Emit the broadcast of two shapes: a size of 1 gives way to the other's."""
-    lhs_shape, rhs_shape = low.array(node, 0), low.array(node, 1)
-    if not (is_literal(lhs_shape.dims[0]) and is_literal(rhs_shape.dims[0])):
+    """Emit the broadcast of shapes: a size of 1 gives way to the others."""
+    shapes = [low.array(node, k) for k in range(len(operands))]
+    if not all(is_literal(shape.dims[0]) for shape in shapes):
         return NotImplemented
-    sizes, ranks = low.sizes, (int(lhs_shape.dims[0]), int(rhs_shape.dims[0]))
+    ranks = [int(shape.dims[0]) for shape in shapes]
     dims = []
     for k in range(-max(ranks), 0):
-        a, b = (
-            low.arrays.load(array, str(rank + k)) if rank + k >= 0 else "1"
-            for array, rank in zip((lhs_shape, rhs_shape), ranks, strict=True)
-        )
-        is_one = sizes.equal(a, "1")
-        fits = low.w.define(f"or i1 {is_one}, {sizes.equal(b, '1')}")
-        low.traps.check(low.w.define(f"or i1 {fits}, {sizes.equal(a, b)}"), BAD_SHAPE)
-        dims.append(low.w.define(f"select i1 {is_one}, i64 {b}, i64 {a}"))
+        column = [
+            low.arrays.load(shape, str(rank + k))
+            for shape, rank in zip(shapes, ranks, strict=True)
+            if rank + k >= 0
+        ]
+        dims.append(functools.reduce(lambda a, b: _common_size(low, a, b), column))
     return [new_array(low, node, dims)]
+
+
+def _common_size(low: Lowering, a: str, b: str) -> str:
+    """Return the size to which two are broadcast, after a check that there is one."""
+    is_one = low.sizes.equal(a, "1")
+    fits = low.w.define(f"or i1 {is_one}, {low.sizes.equal(b, '1')}")
+    low.traps.check(low.w.define(f"or i1 {fits}, {low.sizes.equal(a, b)}"), BAD_SHAPE)
+    return low.w.define(f"select i1 {is_one}, i64 {b}, i64 {a}")
 
 
 EMITTERS: Mapping[Op, Emit] = {
