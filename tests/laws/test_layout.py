@@ -123,6 +123,7 @@ SUBJECTS = {
     "numpy/test_conventions.py": "derivatives where there is none, or several",
     "numpy/test_forward.py": "every public function in forward mode",
     "numpy/test_functions.py": "every public function against NumPy",
+    "numpy/test_functions_of_dtypes.py": "functions of arrays of every dtype against NumPy",
     "numpy/test_listed_differences.py": "what docs/from-numpy.md says to differ",
     "numpy/test_oracle.py": "random calls of every function against NumPy",
     "numpy/test_sharing.py": "which results are views",

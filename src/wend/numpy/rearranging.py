@@ -120,6 +120,9 @@ def _check_count_of(repeats: Any, size: Any) -> Any:
     """Return a row of counts; at run time it must have one, or one per element that is repeated."""
     count = shaping.shape(repeats)[0]
     if isinstance(count, int) and (count == 1 or isinstance(size, int)):
+        if count not in (1, size):
+            text = f"operands could not be broadcast together with shape ({size},) ({count},)"
+            raise ValueError(text)
         return repeats
     fits = ew.logical_or(ew.equal(count, size), ew.equal(count, 1))
     message = "operands could not be broadcast together: repeats has another size than the axis"

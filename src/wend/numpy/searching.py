@@ -11,7 +11,7 @@ from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import cast, result_dtype, tensor_type
-from wend.ir.dtypes import FLOAT64, INT64
+from wend.ir.dtypes import BOOL, FLOAT64, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
 from wend.numpy.calculus import diff
@@ -257,7 +257,9 @@ def _limits(a: Any) -> tuple[Any, Any]:
     if isinstance(size, int):
         return (reducing.min(a), reducing.max(a)) if size else (0, 1)
     kind = dtype_of(a)
-    ends = (-np.inf, np.inf) if kind.kind in "fc" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    ends: tuple[Any, Any] = (-np.inf, np.inf)
+    if kind.kind not in "fc":
+        ends = (False, True) if kind == BOOL else (np.iinfo(kind).min, np.iinfo(kind).max)
     low, high = (
         function(apply(shaping_ops.concat, a, staged(np.array([end], kind)), axis=0))
         for function, end in ((reducing.min, ends[1]), (reducing.max, ends[0]))

@@ -213,12 +213,8 @@ def _set_operation(original: Callable[..., Any], choose: Callable[..., Any]) -> 
     return function
 
 
-def _unique_selected(x: Any, mask: Any) -> Any:
-    return unique(x[mask])
-
-
 def _intersection(x: Any, y: Any) -> Any:
-    return _unique_selected(x, isin(x, y))
+    return unique(x[isin(x, y)])
 
 
 @implements(np.union1d)
@@ -227,8 +223,18 @@ def union1d(ar1: Any, ar2: Any) -> Any:
     return unique(shaping.concatenate([*map(shaping.ravel, promote_dtypes(ar1, ar2))]))
 
 
+@implements(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """Find the set difference of two arrays; see `numpy.setdiff1d`.
+
+    It is sorted unless the elements are assumed to be unique.
+    """
+    x, y = (shaping.ravel(strong(v)) for v in (ar1, ar2))
+    others = x[isin(x, y, invert=True)]
+    return others if assume_unique else unique(others)
+
+
 intersect1d = _set_operation(np.intersect1d, lambda x, y: _intersection(*promote_dtypes(x, y)))
-setdiff1d = _set_operation(np.setdiff1d, lambda x, y: _unique_selected(x, isin(x, y, invert=True)))
 setxor1d = _set_operation(
     np.setxor1d,
     lambda x, y: reducing.sort(
