@@ -62,6 +62,18 @@ def listed(a: Any) -> Any:
     return np.sum(np.stack(out) ** 2)
 
 
+def kept_in_branches(a: Any) -> Any:
+    """A trip pushes at most once, so the list has a bound."""
+    out = []
+    for k in range(5):
+        a = np.sin(a) + 0.1 * k
+        if a > 0.9:
+            out.append(a)
+        elif a > 0.3:
+            out.append(a * a)
+    return np.sum(np.array(out) ** 2)
+
+
 def branching(a: Any) -> Any:
     return counted(a) if a > 3.0 else left(a) * a
 
@@ -87,7 +99,7 @@ def expected(fun: Callable[..., Any]) -> list[Any]:
     return [run(x) for x in POINTS]
 
 
-@pytest.mark.parametrize("fun", [counted, limited, left, listed, *SLOW])
+@pytest.mark.parametrize("fun", [counted, limited, left, listed, kept_in_branches, *SLOW])
 def test_transforms_around_a_call(fun: Callable[..., Any]) -> None:
     f, xs = on_jax(fun), jnp.asarray(POINTS)
     close = np.testing.assert_allclose

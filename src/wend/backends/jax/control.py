@@ -209,8 +209,7 @@ def _final_sizes(w: WhileParts, trips: Trips, operands: Sequence[Any]) -> dict[i
     sizes: dict[int, int | None] = {}
     for changes, sign in (trips.pushes, 1), (trips.pops, -1):
         for k, (first, second) in changes.items():
-            start = operands[k]
-            size = 0 if isinstance(start, NewList) else start.size
+            size = _known_size(operands[k])
             if size is not None and trips.count is not None:
                 change = first * (trips.count + 1) + second * trips.count
                 sizes[k] = max(size + sign * change, 0)
@@ -233,13 +232,20 @@ def _bound_lists(
                 ctx.bound(list_class, policy.slots)
                 bounded[k] = list_class
         return bounded
-    for k, (first, second) in trips.pushes.items():
+    for k, (first, second) in trips.most_pushes.items():
         start, list_class = operands[k], ctx.classes.of_use(node, k)
-        size = 0 if isinstance(start, NewList) else start.size
+        size = _known_size(start)
         if trips.most is not None and size is not None and list_class is not None:
             ctx.bound(list_class, size + first * (trips.most + 1) + second * trips.most)
             bounded[k] = list_class
     return bounded
+
+
+def _known_size(value: Any) -> int | None:
+    """Return how many elements a list has, if that is known while lowering."""
+    if isinstance(value, NewList):
+        return 0
+    return value.size if isinstance(value, DeviceList) else None
 
 
 def _unbounded_classes(
@@ -249,7 +255,7 @@ def _unbounded_classes(
     nodes = [node for region in (w.before, w.after) for node in region.walk()]
     pushes = Counter(ctx.classes.of_use(n, 0) for n in nodes if n.op is lists.list_push)
     for k, list_class in bounded.items():
-        pushes[list_class] -= sum(trips.pushes.get(k, (pushes[list_class],)))
+        pushes[list_class] -= trips.push_nodes.get(k, pushes[list_class])
     return {list_class for list_class, count in pushes.items() if count}
 
 

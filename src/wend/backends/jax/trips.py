@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class Trips:
         finals: the values of counters after the loop, by the position of the result.
         most_finals: the most that these can be, where only the run knows them.
         pushes: how often a trip's `before` and its `after` push onto a list of the carry.
+        most_pushes: the same, at most, where branches push, too.
+        push_nodes: how many nodes push onto these lists.
         pops: how often they pop from one.
     """
 
@@ -52,6 +54,8 @@ class Trips:
     finals: Mapping[int, Any] = field(default_factory=dict)
     most_finals: Mapping[int, int] = field(default_factory=dict)
     pushes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    most_pushes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    push_nodes: Mapping[int, int] = field(default_factory=dict)
     pops: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -87,6 +91,8 @@ def find_trips(w: WhileParts, operands: Sequence[Any], most_of: MostOf) -> Trips
     """
     steps = {k: step for k in range(len(w.carry)) if (step := _step(w, k, operands)) is not None}
     pushes, pops = _changes(w, lists.list_push), _changes(w, lists.list_pop)
+    most_pushes, push_nodes = _most_pushes(w)
+    changes = pushes, most_pushes, push_nodes, pops
     count = _count(w.predicate, w, operands, steps)
     results = {k: w.forwarded.index(w.before_carry[k]) for k in steps}
     if count is None:
@@ -96,11 +102,11 @@ def find_trips(w: WhileParts, operands: Sequence[Any], most_of: MostOf) -> Trips
             for k, step in steps.items()
             if most is not None
         }
-        return Trips(None, most, {}, most_finals, pushes, pops)
+        return Trips(None, most, {}, most_finals, *changes)
     finals = {
         results[k]: operands[k] + operands[k].dtype.type(count * step) for k, step in steps.items()
     }
-    return Trips(count, count, finals, {}, pushes, pops)
+    return Trips(count, count, finals, {}, *changes)
 
 
 def _constant(value: Value, params: Sequence[Value], invariants: Sequence[Any]) -> int | None:
@@ -323,3 +329,56 @@ def _follow(region: Graph, value: Value, op: Op) -> tuple[int, int] | None:
         if node.op is not op or value in node.operands[1:]:
             return None
         count, value = count + 1, node.results[0]
+
+
+def _most_pushes(w: WhileParts) -> tuple[Mapping[int, tuple[int, int]], Mapping[int, int]]:
+    """Return how often a trip pushes at most onto lists of the carry, and by how many nodes."""
+    most, nodes = {}, {}
+    for k in range(len(w.carry)):
+        first = _most_on_path(w.before, w.before_carry[k])
+        if first is None or first.result == 0:
+            continue
+        second = _most_on_path(w.after, w.after_forwarded[first.result - 1])
+        if second is not None and second.result == k and first.nodes + second.nodes:
+            most[k], nodes[k] = (first.most, second.most), first.nodes + second.nodes
+    return most, nodes
+
+
+class _ListPath(NamedTuple):
+    """How a list goes through a region: pushes at most, nodes that push, and where it comes out."""
+
+    most: int
+    nodes: int
+    result: int
+
+
+def _most_on_path(region: Graph, value: Value) -> _ListPath | None:
+    """Return the path of a list through a region that may push onto it, in branches too."""
+    most = nodes = 0
+    while True:
+        writers = [
+            node for node in region.nodes if value in node.operands and node.op not in _READS
+        ]
+        positions = [k for k, result in enumerate(region.results) if result is value]
+        if len(writers) + len(positions) != 1:
+            return None
+        if positions:
+            return _ListPath(most, nodes, positions[0])
+        (node,) = writers
+        if [*node.operands].count(value) != 1:
+            return None
+        if node.op is lists.list_push and node.operands[0] is value:
+            most, nodes, value = most + 1, nodes + 1, node.results[0]
+        elif node.op is lists.list_set and node.operands[0] is value:
+            value = node.results[0]
+        elif node.op is if_ and node.operands[0] is not value:
+            k = [*node.operands].index(value) - 1
+            paths = [_most_on_path(branch, branch.params[k]) for branch in node.regions]
+            known = [path for path in paths if path is not None]
+            if len(known) < len(paths) or len({path.result for path in known}) != 1:
+                return None
+            most += max(path.most for path in known)
+            nodes += sum(path.nodes for path in known)
+            value = node.results[known[0].result]
+        else:
+            return None

@@ -254,16 +254,21 @@ def _broadcast_rows(
 ) -> Stacked | None:
     """Return an array whose rows are those of another one, or its one row as often as asked."""
     rows, length, count = x.items.items, x.items.length, sizes[0].astype(jnp.int32)
-    if rows.ndim != 1 + len(inner) or room is None or not may_fail(node):
+    can_fail = may_fail(node) or not ctx.enclosing
+    if rows.ndim != 1 + len(inner) or (room is None and x.is_uniform) or not can_fail:
         return None
     shape = rows.shape[1:]
+    room = rows.shape[0] if room is None or x.is_uniform else max(room, rows.shape[0])
 
     def fail(values: Sequence[Any]) -> None:
+        if values[0] == 1:
+            raise ctx.data_dependent(node)
         node.op.kernel(np.zeros((int(values[0]), *shape)), values[1], **node.attrs)  # type: ignore[misc]
 
-    ctx.check(node, (length != count) & (length != 1), fail, length, sizes)
+    has_room = x.is_uniform or count <= room
+    is_failing = (length != count) & ((length != 1) | ~jnp.asarray(has_room))
+    ctx.check(node, is_failing, fail, length, sizes)
     if not x.is_uniform:
-        room = max(room, rows.shape[0])
         rows = jnp.where(length == 1, rows[:1], padded(rows, room, 0))
     return Stacked(DeviceList(jnp.broadcast_to(rows, (rows.shape[0], *inner)), count), x.is_uniform)
 
