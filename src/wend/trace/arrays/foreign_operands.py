@@ -47,14 +47,14 @@ def is_taken_as_array(x: Any, other: Any) -> bool:
     return (
         hasattr(kind, "__array__")
         and not hasattr(kind, "__array_ufunc__")
-        and not _takes_precedence(x, kind)
+        and not _takes_precedence(x, other)
     )
 
 
-def _takes_precedence(x: Any, kind: type) -> bool:
+def _takes_precedence(x: Any, other: Any) -> bool:
     is_scalar = x.type.shape == () and not x.zero_dim
     own_priority = _PRIORITY if is_scalar else 0.0
-    priority: float = getattr(kind, "__array_priority__", _PRIORITY)
+    priority: float = getattr(other, "__array_priority__", _PRIORITY)
     return priority > own_priority
 
 
@@ -71,7 +71,7 @@ def check_object(x: Any, other: Any, name: str | None) -> None:
         name: the operator's method in the object's class, or None.
     """
     kind = type(other)
-    if hasattr(kind, "__array_ufunc__") or _takes_precedence(x, kind):
+    if hasattr(kind, "__array_ufunc__") or _takes_precedence(x, other):
         return
     is_scalar = x.type.shape == ()
     is_sequence = all(_is_in_python(kind, method) for method in ("__len__", "__getitem__"))
