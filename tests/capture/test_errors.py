@@ -106,7 +106,7 @@ def test_values_of_branches_are_no_arrays() -> None:
 
     assert refusal_of(f, 1.0) == (
         f"if at {line_of(f, 1)}: the value is 'a' if the test holds, else 'b'.\n"
-        "  To fix it: only arrays and numbers can depend on a traced test."
+        "  To fix it: number the texts, and print them by a tuple: LOW, HIGH = 0, 1."
     )
 
 

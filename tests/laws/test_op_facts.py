@@ -70,7 +70,6 @@ PATTERNS = {
     "passes.reassociate_minima._LESS": "comparisons by which a minimum is selected",
     "passes.reassociate_minima._MORE": "comparisons by which a maximum is selected",
     "passes.rematerialize_fills._FILLS": "what repeats a number, or counts",
-    "passes.unroll_loops._ARITHMETIC": "what makes positions of the numbers of trips",
     "passes.specialize_zeros._ZERO_OPS": "whose presence means that there is something to decide",
     "pictures.words._TAPE_OPS": "what a picture calls the tape",
 }

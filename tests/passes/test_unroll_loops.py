@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -141,3 +143,78 @@ def test_growth_is_bounded() -> None:
 
     graph = traced(nest, 1.0)
     assert unroll_loops(graph).count() < 8 * graph.count() + 512
+
+
+def test_many_loops_grow_by_a_constant() -> None:
+    def loops(x: Any) -> Any:
+        d = np.zeros(8) + x
+        for _ in wend.unroll(range(60)):
+            for k in range(8):
+                d[k] = np.sin(d[k] * x) + d[k - 1]
+        return d
+
+    graph = traced(loops, 1.0)
+    assert graph.count(while_.name) == 60
+    unrolled = unroll_loops(graph)
+    assert unrolled.count(while_.name) > 40
+    assert unrolled.count() < graph.count() + 1024
+
+
+def test_loops_that_would_fail_stay() -> None:
+    """The error is that of the first trip which fails, and what follows the loop is not run."""
+
+    def backwards(x: Any, b: Any) -> Any:
+        d = x * 1.0
+        for i in range(4):
+            d[3 - i] = b[i]
+        if b[1] > 0.5:
+            raise ValueError("late")
+        return d
+
+    def unread(m: Any) -> Any:
+        t = 0.0
+        for k in range(8):
+            t = m[-k - 1, k % 4]
+        return t
+
+    assert loops_of(backwards, np.ones(3), np.ones(5)) == 1
+    assert loops_of(unread, np.ones((4, 4))) == 1
+    for backend in ("native", "numpy"):
+        with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
+            wend.function(backwards, backend=backend)(np.ones(3), np.ones(5))
+        with pytest.raises(IndexError, match="index -5 is out of bounds for axis 0 with size 4"):
+            wend.function(unread, backend=backend)(np.ones((4, 4)))
+
+
+def test_arrays_that_are_indexed_at_unknown_positions_too_stay() -> None:
+    def mixed(a: Any, x: Any) -> Any:
+        a = a * 1.0
+        for i in range(50):
+            for k in range(7):
+                a[(i + k) % 8] += x * a[k]
+        return np.sum(a)
+
+    def apart(a: Any, b: Any) -> Any:
+        s = 0.0
+        for i in range(50):
+            for k in range(7):
+                s = s + a[k] * b[(i + k) % 8]
+        return s
+
+    assert loops_of(mixed, np.ones(8), 0.1) == 2
+    assert loops_of(apart, np.ones(8), np.ones(8)) == 1
+
+
+def test_explain_tells_how_often_they_run() -> None:
+    def triangle(x: Any) -> Any:
+        d = x * 1.0
+        for r in range(1, 4):
+            for j in range(3, r - 1, -1):
+                d[j] = 0.5 * d[j - 1] + d[j]
+        return d[3]
+
+    program = wend.function(triangle, backend="native")
+    program(np.ones(4))
+    text = str(program.explain())
+    assert re.search(r"runs the loop at \S+ 3 times, unrolled", text)
+    assert re.search(r"runs the loop at \S+ 3 and 2 and 1 times, unrolled", text)

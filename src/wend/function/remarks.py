@@ -79,7 +79,9 @@ def hoisted(graphs: Sequence[Graph]) -> list[str]:
     nodes: dict[tuple[Source, bool], list[Node]] = defaultdict(list)
     for node in (node for graph in graphs for node in graph.walk()):
         remark = node.remark
-        if remark is not None and remark.loop is not None and node.op not in _FREE_OPS:
+        if remark is None or remark.unrolled is not None:
+            continue
+        if remark.loop is not None and node.op not in _FREE_OPS:
             nodes[remark.loop, remark.is_for_all_trips].append(node)
     sized_lines = []
     for (loop, is_for_all_trips), nodes_of_loop in nodes.items():
@@ -95,10 +97,20 @@ def hoisted(graphs: Sequence[Graph]) -> list[str]:
 def counted(graphs: Sequence[Graph]) -> list[str]:
     """Return a line for each loop of the program: how many trips it makes, if that is known."""
     loops: dict[Source, list[Node]] = defaultdict(list)
-    for node in (node for graph in graphs for node in graph.walk() if node.op is while_):
-        if node.source is not None and (node.remark is None or node.remark.lanes is None):
+    unrolled: dict[Source, dict[int, None]] = defaultdict(dict)
+    for node in (node for graph in graphs for node in graph.walk()):
+        remark = node.remark
+        if remark is not None and remark.unrolled is not None and remark.loop is not None:
+            unrolled[remark.loop][remark.unrolled] = None
+        if (
+            node.op is while_
+            and node.source is not None
+            and (remark is None or remark.lanes is None)
+        ):
             loops[node.source].append(node)
     lines = [f"runs the loop{at(source)} {_times(nodes)}" for source, nodes in loops.items()]
+    for source, trips in unrolled.items():
+        lines.append(f"runs the loop{at(source)} {' and '.join(map(str, trips))} times, unrolled")
     return largest([(0, line) for line in lines])
 
 

@@ -56,6 +56,7 @@ class Remark:
         chunk: so many elements of a `vmap` are computed by one thread at a time.
         threads: how many threads compute chunks at most, where the caller says.
         is_distributed: what its trips do by loops of their own is computed before, for all trips.
+        unrolled: it stands for trips of `loop`, which is unrolled; how many those are.
     """
 
     loop: Source | None = None
@@ -69,6 +70,7 @@ class Remark:
     threads: int | None = None
     is_distributed: bool = False
     obstacle: str = ""
+    unrolled: int | None = None
 
 
 class Node:

@@ -8,14 +8,16 @@ section 17.4.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import inline, rewrite_nodes, with_operands
+from wend.ir.graph import Graph, Node, Remark, Value
+from wend.ir.rewrite import copy_node, inline, rewrite_nodes, with_operands
 from wend.ir.types import TensorType
-from wend.ops import elementwise
-from wend.ops.control import IfParts, WhileParts, if_, while_
-from wend.ops.creating import constant, is_constant
-from wend.ops.loop_counters import counters, known_values, tested_counter
+from wend.ops.build import Build
+from wend.ops.control import WhileParts, while_
+from wend.ops.creating import is_constant
+from wend.ops.indexing import gather
+from wend.ops.loop_counters import as_integer, known_values
 from wend.ops.shapes import size_of
 from wend.ops.updating import ELEMENT_POSITIONS
 from wend.passes.fold import fold
@@ -23,39 +25,33 @@ from wend.passes.fold import fold
 MAX_TRIPS = 8
 # The most elements that native code keeps in registers
 _MAX_ELEMENTS = 16
-# The most nodes that a loop may become
-_MAX_NODES = 512
-# Of a loop whose bounds may follow from the trip of an outer one
+# The most nodes that a loop may become, and that the loops of a graph may become together
+_MAX_NODES, _MAX_NODES_OF_GRAPH = 512, 1024
+# The trips assumed of an inner loop whose bounds may follow from the trip of the outer one
 _ASSUMED_TRIPS = 4
-# Loops in one another: the bounds of an inner one may follow from the trip of the outer one
-_MAX_DEPTH = 4
-_ARITHMETIC = {
-    *(elementwise.add, elementwise.sub, elementwise.mul, elementwise.neg, elementwise.cast),
-    *(elementwise.floor_divide, elementwise.remainder),
-}
+
+
+@dataclass(slots=True)
+class _Budget:
+    """How many nodes loops may still become."""
+
+    nodes: int
 
 
 def unroll_loops(graph: Graph) -> Graph:
     """Unroll short loops, outer ones first."""
-    for _ in range(_MAX_DEPTH):
-        if while_ not in graph.ops or graph.ops.isdisjoint(ELEMENT_POSITIONS):
-            break
-        unrolled = _unrolled(graph)
-        if unrolled is graph:
-            break
-        graph = fold(unrolled)
-    return graph
+    if while_ not in graph.ops or graph.ops.isdisjoint(ELEMENT_POSITIONS):
+        return graph
+    return _unrolled(graph, _Budget(_MAX_NODES_OF_GRAPH))
 
 
-def _unrolled(graph: Graph) -> Graph:
+def _unrolled(graph: Graph, budget: _Budget) -> Graph:
     def unroll(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = with_operands(node, operands, node.regions)
-        if node.op is while_:
-            w = WhileParts.of(copy)
-            trips = _short_trips(w)
-            if trips is not None:
-                return append_trips(nodes, w, trips)
-        copy = with_operands(node, operands, [_unrolled(region) for region in node.regions])
+        trips = _straight_code(WhileParts.of(copy), budget) if node.op is while_ else None
+        if trips is not None:
+            return inline(trips, [x for x in operands if not is_constant(x)], nodes)
+        copy = with_operands(node, operands, [_unrolled(x, budget) for x in node.regions])
         nodes.append(copy)
         return copy.results
 
@@ -71,8 +67,33 @@ def append_trips(nodes: list[Node], w: WhileParts, trips: int) -> Sequence[Value
     return forwarded
 
 
+def _straight_code(w: WhileParts, budget: _Budget) -> Graph | None:
+    """Return the trips of a loop as a graph of its operands but constants; None: it stays."""
+    trips = _short_trips(w)
+    if trips is None:
+        return None
+    b, values = Build("trips"), list[Value]()
+    for x in (*w.carry, *w.invariants):
+        if x.node is not None and is_constant(x):
+            b.nodes.append(copy_node(x.node, ()))
+            values += b.nodes[-1].results
+        else:
+            values.append(b.param(x.type))
+    count = len(w.carry)
+    inside = replace(w, carry=tuple(values[:count]), invariants=tuple(values[count:]))
+    graph = fold(b.finish(append_trips(b.nodes, inside, trips)))
+    graph = _unrolled(graph, _Budget(_MAX_NODES))
+    size = graph.count()
+    if size > min(_MAX_NODES, budget.nodes) or not _has_elements_in_range(graph):
+        return None
+    budget.nodes -= size
+    for node in graph.nodes:
+        node.remark = node.remark or Remark(loop=w.source, unrolled=trips)
+    return graph
+
+
 def _short_trips(w: WhileParts) -> int | None:
-    """Return the trip count of a loop that is to be unrolled, else None."""
+    """Return the trip count of a loop that may be unrolled, else None."""
     if (w.memory, w.applied, w.limit, w.parallel_iterations) != ("keep", "", 0, 0):
         return None
     values = known_values(w)
@@ -81,12 +102,11 @@ def _short_trips(w: WhileParts) -> int | None:
     trips = len(next(iter(values.values())))
     if trips > MAX_TRIPS or trips * _num_nodes(w) > _MAX_NODES:
         return None
-    pairs = zip(w.after_forwarded, w.forwarded, strict=True)
-    return trips if _indexes(w.after, {x for x, value in pairs if value in values}) else None
+    return trips if any(map(_takes_moving_element, w.after.walk())) else None
 
 
 def _num_nodes(w: WhileParts) -> int:
-    """Return how many nodes a trip has once the loops in it are unrolled."""
+    """Return about how many nodes a trip has once the loops in it are unrolled."""
     total = 0
     for region in (w.before, w.after):
         for node in region.nodes:
@@ -101,52 +121,49 @@ def _num_nodes(w: WhileParts) -> int:
     return total
 
 
-def _indexes(region: Graph, known: set[Value]) -> bool:
-    """Return whether a region indexes small arrays at positions that follow from its trips.
+def _takes_moving_element(node: Node) -> bool:
+    """Return whether a node reads or stores at a position of a small array that is no constant."""
+    if node.op not in ELEMENT_POSITIONS or not _is_small(node.operands[0]):
+        return False
+    return not all(map(is_constant, node.operands[ELEMENT_POSITIONS[node.op] :]))
 
-    Args:
-        region: the region.
-        known: those of its params that are known in each trip.
+
+def _has_elements_in_range(graph: Graph) -> bool:
+    """Return whether straight code takes small arrays at known positions alone, all in range.
+
+    An array that has others as well would be taken apart and selected from. An error at a known
+    position would come where it stands, but what the trips before it compute in vain is not run.
     """
-    for node in region.nodes:
-        if node.op is constant or (node.op in _ARITHMETIC and known.issuperset(node.operands)):
-            known.add(node.results[0])
-        elif node.op in ELEMENT_POSITIONS:
-            positions = node.operands[ELEMENT_POSITIONS[node.op] :]
-            moving = [x for x in positions if not is_constant(x)]
-            if moving and known.issuperset(moving) and _is_small(node.operands[0]):
-                return True
-        elif node.op is while_:
-            inner = WhileParts.of(node)
-            counting = _counting(inner, known)
-            params = zip(inner.after_invariants, inner.invariants, strict=True)
-            entering = {param for param, value in params if value in known}
-            forwarded = zip(inner.after_forwarded, inner.forwarded, strict=True)
-            entering |= {param for param, value in forwarded if value in counting}
-            if _indexes(inner.after, entering):
-                return True
-        elif node.op is if_:
-            parts = IfParts.of(node)
-            for branch in parts.branches:
-                pairs = zip(branch.params, parts.operands, strict=True)
-                if _indexes(branch, {param for param, value in pairs if value in known}):
-                    return True
-    return False
+    known, others = set[Value](), set[Value]()
+    for node in graph.walk():
+        if node.op not in ELEMENT_POSITIONS:
+            continue
+        array, positions = node.operands[0], node.operands[ELEMENT_POSITIONS[node.op] :]
+        numbers = [as_integer(x) for x in positions]
+        if None not in numbers:
+            if not _are_in_range(array, numbers):
+                return False
+            known.add(_origin(array))
+        elif _is_small(array):
+            others.add(_origin(array))
+    return bool(known) and known.isdisjoint(others)
 
 
-def _counting(w: WhileParts, known: set[Value]) -> set[Value]:
-    """Return the carries of `before` that are known in each trip, if the number of trips is."""
-    tested = tested_counter(w)
-    if tested is None:
-        return set()
-    bounds = dict(zip(w.before_invariants, w.invariants, strict=True))
-    if not is_constant(tested.bound) and bounds.get(tested.bound) not in known:
-        return set()
-    return {
-        param
-        for param, counter in counters(w).items()
-        if counter.start in known and counter.known_step(w) is not None
-    }
+def _are_in_range(array: Value, positions: Sequence[int | None]) -> bool:
+    dims = array.tensor.dims[: len(positions)]
+    return all(
+        isinstance(dim, int) and position is not None and -dim <= position < dim
+        for dim, position in zip(dims, positions, strict=True)
+    )
+
+
+def _origin(array: Value) -> Value:
+    """Return the array of which another is a version that stores have made."""
+    while (
+        (node := array.node) is not None and node.op in ELEMENT_POSITIONS and node.op is not gather
+    ):
+        array = node.operands[0]
+    return array
 
 
 def _is_small(value: Value) -> bool:

@@ -214,7 +214,7 @@ def stages(x: Any) -> Any:
         return i + 1, y + k[1 - row] * x, k
 
     start = 0, wnp.ones(2), wnp.zeros((2, 2))
-    return wend.while_loop(lambda c: c[0] < 5, step, start)[1]
+    return wend.while_loop(lambda c: c[0] < 9, step, start)[1]
 
 
 def sorted_each_trip(x: Any) -> Any:
