@@ -55,3 +55,13 @@ def test_errors_of_shapes_of_the_run_have_numpys_class(backend: str) -> None:
             fun(y.copy(), v)
         with pytest.raises(type(expected.value), match="could not be broadcast together"):
             wend.function(fun, backend=backend)(y.copy(), v)
+
+
+@BACKENDS
+def test_the_covariance_of_one_row_is_a_matrix_where_the_run_knows_the_number(backend: str) -> None:
+    spec = wend.TensorSpec([None, None])
+    run = wend.function(np.cov, input_signature=[spec], backend=backend)
+    x = np.array([[1.0, 2.0, 4.0]])
+    assert np.cov(x).shape == ()
+    np.testing.assert_allclose(run(x), [[np.cov(x)]])
+    np.testing.assert_allclose(wend.function(np.cov, backend=backend)(x), np.cov(x))
