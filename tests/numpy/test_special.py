@@ -43,6 +43,21 @@ def test_beta(name: str, xs: Any) -> None:
     check(lambda m, x, y: getattr(m, name)(x, y), *xs, module=scipy.special, ulps=512)
 
 
+BETAS = [0.0, 5e-324, 1e-320, 1e-300, 1e-8, 0.1, 0.5, 1.0, 3.0, 10.0, 33.3, 100.0, 171.7, 1e3, 1e6]
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_beta_over_the_whole_range(dtype: str, backend: str) -> None:
+    """Where Γ overflows float32, and next to zero, where Β has poles beyond any number."""
+    x, y = (np.array(v, dtype).ravel() for v in np.meshgrid(BETAS, [*BETAS, *np.negative(BETAS)]))
+    kept = (y >= 0) | (y < -1e-300)
+    x, y = x[kept], y[kept]
+    found, expected = wend.function(special.beta, backend=backend)(x, y), scipy.special.beta(x, y)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-9 if dtype == "f8" else 1e-5, atol=1e-37)
+
+
 @pytest.mark.parametrize("name", ["logsumexp", "softmax", "log_softmax"])
 @few
 @given(

@@ -123,13 +123,19 @@ def _pole(x: Any) -> Any:
 
 
 def _beta(x: Any, y: Any) -> Any:
+    """Return Β(x, y), computed in float64 as in SciPy: Γ overflows float32 from 36 on."""
+    result = _beta_of_doubles(cast(x, FLOAT64), cast(y, FLOAT64))
+    return cast(result, tensor_type(x).dtype)
+
+
+def _beta_of_doubles(x: Any, y: Any) -> Any:
     x, y, sign, has_pole = _beta_parts(x, y)
     is_near = (_is_next_to_pole(x, y) | _is_next_to_pole(y, x)) & ~has_pole
     near = [ew.where(is_near, v, 1) for v in (x, y)]
     regular = apply(ops.beta_without_poles, *near, first=0, second=0)
     far = _beta_far_from_poles(*(ew.where(is_near | has_pole, 1, v) for v in (x, y)))
     result = ew.where(is_near, _pole(near[0]) + _pole(near[1]) + regular, far)
-    return ew.where(has_pole, np.inf, sign * result)
+    return sign * ew.where(has_pole, np.inf, result)
 
 
 def _beta_far_from_poles(x: Any, y: Any) -> Any:

@@ -338,7 +338,8 @@ def _beta_without_poles(x: Any, y: Any, *, first: int, second: int) -> Any:
     with np.errstate(all="ignore"):
         if not first and not second:
             poles = sum(np.where(near, 1 / v, 0) for near, v in zip(is_near, (x, y), strict=True))
-            return np.asarray(special.beta(x, y) - poles, dtype).reshape(shape)[()]
+            regular = np.where(np.isfinite(poles), special.beta(x, y) - poles, 0)
+            return np.asarray(regular, dtype).reshape(shape)[()]
         turns = np.exp(2j * np.pi * (np.arange(_CIRCLE_POINTS) + 0.5) / _CIRCLE_POINTS)[:, None]
         by_x, by_y = _radius(x), _radius(y)
         v = y + by_y * turns

@@ -209,16 +209,19 @@ def _beta_without_poles() -> Element:
     """Return Β(x, y) without its terms 1/x and 1/y of the poles that are near."""
 
     def compute(low: Lowering, kind: Kind, args: Sequence[str]) -> str:
-        w = low.w
-        regular = _call_scipy(low, "beta", args)
+        w, poles = low.w, kind.literal(0)
         for x in args:
             size = _absolute(low, kind, x)
             bound = kind.literal(special.NEAR_POLE)
             is_near = w.define(f"fcmp olt double {size}, {bound}")
             pole = w.define(f"fdiv double {kind.literal(1)}, {x}")
             term = w.define(f"select i1 {is_near}, double {pole}, double {kind.literal(0)}")
-            regular = w.define(f"fsub double {regular}, {term}")
-        return regular
+            poles = w.define(f"fadd double {poles}, {term}")
+        regular = w.define(f"fsub double {_call_scipy(low, 'beta', args)}, {poles}")
+        is_finite = w.define(
+            f"fcmp olt double {_absolute(low, kind, poles)}, {kind.literal(float('inf'))}"
+        )
+        return w.define(f"select i1 {is_finite}, double {regular}, double {kind.literal(0)}")
 
     def is_supported(node: Node) -> bool:
         is_value = not node.attrs["first"] and not node.attrs["second"]
