@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import wend
-from wend.base.config import settings
+from wend.base.config import Settings, settings
 
 
 def test_a_block_changes_settings_and_puts_them_back() -> None:
@@ -88,3 +88,19 @@ def test_for_the_rest_of_the_program():
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert found.stdout.splitlines() == ["native True", "numpy True"]
+
+
+@pytest.mark.parametrize("name", [*Settings.__annotations__])
+def test_values_of_another_type_are_refused_by_name(name: str) -> None:
+    wrong = {
+        "bool": [1, "yes", None],
+        "int": [-1, "2", True, 1.0, None],
+        "str": [5, None],
+        "Memory": ["nope", 5],
+        "int | str | None": [-1, "some"],
+    }
+    before = settings()
+    for value in wrong[Settings.__annotations__[name]]:
+        with pytest.raises((TypeError, ValueError), match=rf"\b{name}\b"):
+            wend.config(**{name: value})
+    assert settings() == before

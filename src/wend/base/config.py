@@ -60,6 +60,25 @@ def _from_environment() -> Settings:
 CHECKS: dict[str, Callable[[Any], object]] = {}
 
 
+# What settings of each annotated type take, and its name in errors
+_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "bool": (lambda value: isinstance(value, bool), "True or False"),
+    "int": (lambda value: type(value) is int and value >= 0, "an int of at least 0"),
+    "str": (lambda value: isinstance(value, str | os.PathLike), "a str"),
+}
+
+
+def _check_type(name: str, value: Any) -> None:
+    """Raise an error unless a value is of the type of a setting.
+
+    Raises:
+        TypeError: it is not.
+    """
+    is_one, text = _TYPES.get(Settings.__annotations__[name], (lambda value: True, ""))
+    if not is_one(value):
+        raise TypeError(f"{name} is {text}, not {value!r}")
+
+
 def _check_blas_kernels(value: Any) -> None:
     if value not in ("auto", "own"):
         raise ValueError(f"blas_kernels is one of auto, own, not {value!r}")
@@ -120,7 +139,7 @@ class config:  # noqa: N801 - used like a function, and as a context manager
         **changes: names of `Settings` with their new values.
 
     Raises:
-        TypeError: a name is not a setting.
+        TypeError: a name is not a setting, or a value is not of its type.
         ValueError: there is no backend, or no policy of `memory`, of that name.
 
     Example:
@@ -138,6 +157,7 @@ class config:  # noqa: N801 - used like a function, and as a context manager
                 raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")
             if name in CHECKS:
                 CHECKS[name](changes[name])
+            _check_type(name, changes[name])
         self._token: Token[Settings] | None = _current.set(replace(settings(), **changes))
         # Without `with` the change applies to every thread; `__enter__` undoes that.
         self._before = _process[0]
