@@ -17,7 +17,9 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType
-from wend.ops.effects import error_note
+from wend.ops.effects import checked, error_note, raise_if
+from wend.ops.reducing import reduce_max, reduce_min
+from wend.ops.shaping import broadcast_shapes
 from wend.runtime.partial_writes import ELEMENT, attach_contents, outside
 
 # Raises the error of a check, from the values that it has kept
@@ -68,6 +70,17 @@ class RunCheck:
         raise AssertionError(f"the check of {self.node!r} failed in the run only")
 
 
+def may_reduce_nothing(node: Node) -> bool:
+    """Return whether a node reduces what may have no elements, and has no result then."""
+    if node.op not in (reduce_max, reduce_min):
+        return False
+    dims = node.operands[0].tensor.dims
+    return any(not isinstance(dims[axis], int) for axis in node.attrs["axes"])
+
+
+# Operations whose errors show their operands
+_SHOW_OPERANDS = {raise_if, checked, broadcast_shapes}
+
 # What holds numbers of less than a word
 _WIDE = {"b": "u4", "i": "i4", "u": "u4", "f": "f4"}
 
@@ -81,7 +94,7 @@ def word_count(graph: Graph) -> int:
     count = _LEAST_WORDS
     for node in graph.walk():
         tensors = [v.type for v in node.operands if isinstance(v.type, TensorType)]
-        if node.op.name in ("raise_if", "check_number") and all(t.is_static for t in tensors):
+        if node.op in _SHOW_OPERANDS and all(t.is_static for t in tensors):
             count = max(count, sum(_words(t.dtype, t.dims) for t in tensors))  # type: ignore[arg-type, misc]
     return min(count, _MOST_WORDS)
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wend.backends.jax.checks import may_reduce_nothing
 from wend.backends.jax.emit.table import emit
 from wend.backends.jax.list_classes import CapacityClass
 from wend.backends.jax.lowering import LOOP, GraphLowering, Progress
@@ -456,7 +457,9 @@ def _is_trip_list(value: Any) -> bool:
 
 def may_fail_in(region: Graph) -> bool:
     """Return whether a run of a region may end with an error."""
-    return any(may_fail(node) for node in region.nodes)
+    if any(may_fail(node) for node in region.nodes):
+        return True
+    return any(may_reduce_nothing(node) for node in region.walk())
 
 
 def pushes_in(region: Graph) -> bool:
@@ -483,9 +486,8 @@ def _separate_predicate(w: WhileParts) -> set[Node] | None:
     """
     nodes = _sources(w.before, [w.predicate])
     others = _sources(w.before, w.forwarded)
-    has_effects = any(
-        node.op.effect is not Effect.NONE or may_fail(node) for node in w.before.walk()
-    )
+    has_effects = any(node.op.effect is not Effect.NONE for node in w.before.walk())
+    has_effects = has_effects or may_fail_in(w.before)
     shared = {node for node in nodes & others if node.op is not creating.constant}
     has_regions = any(node.regions for node in (*nodes, *others))
     return None if has_effects or shared or has_regions else nodes

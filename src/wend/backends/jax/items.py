@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wend.backends.jax.lowering import padded
 from wend.backends.jax.values import DeviceList, Maybe, Stacked
 from wend.base.zero import ZERO
 from wend.ir.types import ListType, MaybeType, TensorType, Type
@@ -62,16 +63,9 @@ def from_sequence(value: Sequence, type: ListType) -> DeviceList:
         return _empty(type)
     capacity = max(x.capacity for x in items) if isinstance(type.element, ListType) else 0
     if capacity:
-        items = [_enlarged(x, capacity) for x in items]
+        items = [DeviceList(padded(x.items, capacity, 0), x.length) for x in items]
     stacked = jax.tree.map(lambda *xs: jnp.stack([jnp.asarray(x) for x in xs]), *items)
     return DeviceList(stacked, jnp.int32(len(items)))
-
-
-def _enlarged(value: DeviceList, capacity: int) -> DeviceList:
-    def pad(x: Any) -> Any:
-        return jnp.pad(x, [(0, capacity - x.shape[0])] + [(0, 0)] * (x.ndim - 1))
-
-    return DeviceList(jax.tree.map(pad, value.items), value.length)
 
 
 def _to_device(item: Any, type: Type) -> Any:

@@ -53,6 +53,7 @@ from wend.ir.types import (
 )
 from wend.ops import lists
 from wend.ops.control import call, if_, while_
+from wend.ops.indexing import nonzero
 from wend.ops.parallel_map import parallel_map
 
 T = TypeVar("T")
@@ -266,7 +267,9 @@ class GraphLowering:
                     f'backend="jax": the shape of what {node.op.name}{at(node.source)} gives '
                     "depends on data, and programs of XLA have arrays of known shapes only.",
                     cure='run this function with backend="native", or keep the shape: '
-                    "np.where(mask, x, 0) in place of x[mask].",
+                    "np.where(mask, x, 0) in place of x[mask]."
+                    if node.op is nonzero
+                    else _KNOWN_SIZES,
                 )
             )
         )
@@ -489,7 +492,7 @@ class GraphLowering:
                 return self.fit_list(value if is_in_loop else own(value), list_class, least)
             case TensorType(dtype=dtype):
                 if isinstance(value, Stacked):
-                    raise refusal(UnsupportedError(_STACKED))
+                    raise refusal(UnsupportedError(_stacked(self.node)))
                 return jnp.asarray(value, dtype)
         return value
 
@@ -545,11 +548,21 @@ def _length(value: Value) -> Dim | None:
 # Operations that take lists of the elements of maps as they are
 _TAKES_ROWS = {lists.list_push, lists.list_get, lists.list_len, if_, call, parallel_map}
 
-_STACKED = (
-    'backend="jax": the number of elements of a list that is stacked depends on data, and programs '
-    "of XLA have arrays of known shapes only.\n"
-    '  To fix it: run this function with backend="native".'
+# What holds for arrays of lists, and parts of arrays, of which only the run knows the length
+_KNOWN_SIZES = (
+    'run this function with backend="native", or keep sizes that the arguments have: an array '
+    "with a mask, or a count, in place of a list or of a part."
 )
+
+
+def _stacked(node: Node | None) -> str:
+    where = "" if node is None else at(node.source)
+    return explain(
+        'backend="jax": the result of a function, a loop or a branch is an array whose number of '
+        f"elements depends on data, as that of a list or of x[:k]{where}, and programs of XLA have "
+        "arrays of known shapes only.",
+        cure=_KNOWN_SIZES,
+    )
 
 
 def _unbounded(node: Node) -> str:
@@ -558,7 +571,7 @@ def _unbounded(node: Node) -> str:
         f'backend="jax": JAX is tracing this call, and {what}{at(node.source)} has no bound: the '
         "program cannot be run once more with more room for it.",
         cure="bound the trips: wend.while_loop(…, maximum_iterations=n), or count them in the test "
-        'of the loop; and leave its records where they are: memory="keep". Or, for first '
+        'of the loop; and keep the record of each trip: memory="keep". Or, for first '
         "gradients, keep a fixed number of records: memory=wend.Checkpoints(n).",
     )
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
 from wend.backends.jax.emit.maybes import add_values
-from wend.backends.jax.lowering import GraphLowering, Progress
+from wend.backends.jax.lowering import GraphLowering, Progress, padded
 from wend.backends.jax.meshes import RowAxes
 from wend.backends.jax.values import DeviceList, Maybe, Stacked, TripList, own
 from wend.ir.graph import Graph, Node
@@ -62,7 +62,7 @@ def lower_map(
             results = lower_region(ctx, p.body, [*elements, *invariants])
             most_results[:] = map(ctx.most_of, results)
             fitted = [
-                x  # the array of each element has rows of its own number
+                x  # its rows have one room; how many they are is a number of each element
                 if isinstance(x, Stacked)
                 else ctx.fit(x, result.type, ctx.classes.of_use(p.body, k))
                 for k, (x, result) in enumerate(zip(results, p.body.results, strict=True))
@@ -156,8 +156,7 @@ def _rows(x: Any, count: int) -> Any:
     """Return the elements of an array or a list, along the first axis of each leaf."""
 
     def fit(leaf: Any) -> Any:
-        missing = count - leaf.shape[0]
-        return jnp.pad(leaf[:count], [(0, max(missing, 0))] + [(0, 0)] * (leaf.ndim - 1))
+        return padded(leaf[:count], count, 0)
 
     return jax.tree.map(fit, x.items) if isinstance(x, DeviceList) else jnp.asarray(x)
 

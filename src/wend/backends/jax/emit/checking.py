@@ -27,6 +27,12 @@ def _raise_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 
 def _checked(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     x, *predicates = operands
+    check_each(ctx, node, predicates, x)
+    return x
+
+
+def check_each(ctx: GraphLowering, node: Node, predicates: Sequence[Any], x: Any) -> None:
+    """Add the checks of a node; their messages show an operand."""
     kernel, attrs = node.op.kernel, node.attrs
     for k, predicate in enumerate(predicates):
 
@@ -35,7 +41,6 @@ def _checked(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
             kernel(noted[0], *flags, **attrs)  # type: ignore[misc]
 
         ctx.check(node, predicate, fail, x)
-    return x
 
 
 def _token(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:

@@ -22,15 +22,16 @@ def array(x: Any, node: Node, k: int = 0) -> Any:
 
 
 def front_positions(
-    ctx: GraphLowering, node: Node, indices: Sequence[Any], sizes: Sequence[int]
+    ctx: GraphLowering, node: Node, indices: Sequence[Any], sizes: Sequence[Any]
 ) -> list[Any]:
     """Return positions from the front; check that they are in their axes.
 
-    An error shows the first positions that are not.
+    An error shows the first positions that are not. Sizes may be those that only the run knows.
     """
     positions, is_outside = [], []
     for index, size in zip(indices, sizes, strict=True):
-        if is_static(index) and np.size(index) and not ((index < -size) | (index >= size)).any():
+        is_known = isinstance(size, int) and is_static(index) and np.size(index)
+        if is_known and not ((index < -size) | (index >= size)).any():
             positions.append(jnp.asarray(np.where(index < 0, index + size, index)))
             continue
         wide = jnp.asarray(index).astype(jnp.int64)
@@ -44,13 +45,16 @@ def front_positions(
         if outside.size:
             first = jnp.argmax(outside.reshape(-1))
             shown = [jnp.asarray(i).astype(jnp.int64).reshape(-1)[first] for i in indices]
-            shape = tuple(sizes)
+            unknown = [size for size in sizes if not isinstance(size, int)]
 
             def fail(values: Sequence[Any]) -> None:
+                lengths = iter(values[len(shown) :])
+                shape = [size if isinstance(size, int) else int(next(lengths)) for size in sizes]
                 # Vectors of positions, whose error shows the number for empty axes, too
-                np.broadcast_to(np.int8(0), shape)[tuple(x[np.newaxis] for x in values)]
+                key = tuple(x[np.newaxis] for x in values[: len(shown)])
+                np.broadcast_to(np.int8(0), shape)[key]
 
-            ctx.check(node, jnp.any(outside), fail, *shown)
+            ctx.check(node, jnp.any(outside), fail, *shown, *unknown)
     return positions
 
 

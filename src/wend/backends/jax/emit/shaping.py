@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding
 
-from wend.backends.jax.lowering import Emitter, GraphLowering
+from wend.backends.jax.lowering import Emitter, GraphLowering, padded
 from wend.backends.jax.meshes import automatic, check_divisible
 from wend.backends.jax.values import Stacked, is_static
 from wend.ir.graph import Node
@@ -107,10 +107,7 @@ def sized(ctx: GraphLowering, node: Node, x: Any, dims: Sequence[Dim] | None) ->
     items, count = x.items.items, sizes[0]
     if x.is_uniform:
         return jnp.broadcast_to(items, (count, *items.shape[1:]))
-    missing = count - items.shape[0]
-    if missing > 0:
-        items = jnp.pad(items, [(0, missing)] + [(0, 0)] * (items.ndim - 1))
-    return items[:count]
+    return padded(items, count, 0)[:count]
 
 
 def _refine(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
@@ -182,15 +179,15 @@ def _add_slice(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     return _array(into, node).at[key].add(_array(x, node, 1))
 
 
+def clipped(bound: Any, size: Any, low: Any, high: Any) -> Any:
+    """Return a bound of a slice from the front, clipped as Python clips it."""
+    bound = jnp.asarray(bound, jnp.int64)
+    return jnp.clip(jnp.where(bound < 0, bound + size, bound), low, high)
+
+
 def _bounds(start: Any, stop: Any, size: int) -> tuple[Any, Any]:
-    """Return the clipped bounds of a slice, as Python clips them."""
-
-    def clip(position: Any) -> Any:
-        position = jnp.asarray(position, jnp.int64)
-        position = jnp.where(position < 0, position + size, position)
-        return jnp.clip(position, 0, size)
-
-    return clip(start), clip(stop)
+    """Return the clipped bounds of a slice without a step."""
+    return clipped(start, size, 0, size), clipped(stop, size, 0, size)
 
 
 def _narrow(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:

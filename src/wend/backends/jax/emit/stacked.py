@@ -13,14 +13,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from wend.backends.jax.emit import elementwise, reducing
-from wend.backends.jax.emit.indexing import array
-from wend.backends.jax.emit.shaping import slice_key
+from wend.backends.jax.emit import checking, elementwise, reducing
+from wend.backends.jax.emit.indexing import array, front_positions
+from wend.backends.jax.emit.shaping import EMITTERS as OF_ARRAYS
+from wend.backends.jax.emit.shaping import clipped, slice_key
 from wend.backends.jax.lowering import Emitter, GraphLowering, padded
 from wend.backends.jax.values import DeviceList, Stacked, is_static
 from wend.ir.graph import Node
 from wend.ir.op import Op
-from wend.ops import lists, shaping
+from wend.ops import effects, indexing, lists, shaping
 from wend.ops import reducing as reducing_ops
 from wend.ops.frame_states import may_fail
 
@@ -78,8 +79,6 @@ def _reduce(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     if 0 not in axes:
         return Stacked(DeviceList(reduce(ctx, node, [x.items]), x.length))
     if node.op in _HAVE_NO_IDENTITY:
-        if ctx.enclosing:  # loops, branches and maps expect no error of it
-            return None
         shape = (0, *x.items.shape[1:])
 
         def fail(values: Sequence[Any]) -> None:
@@ -122,15 +121,9 @@ def _positions(part: tuple[Any, Any, int | None], length: Any, room: int) -> tup
     step = 1 if step is None else step
     length = jnp.asarray(length, jnp.int64)
     low, high = (0, length) if step > 0 else (-1, length - 1)
-
-    def clipped(bound: Any, default: Any) -> Any:
-        if bound is None:
-            return default
-        bound = jnp.asarray(bound, jnp.int64)
-        return jnp.clip(jnp.where(bound < 0, bound + length, bound), low, high)
-
     first, last = (low, high) if step > 0 else (high, low)
-    first, last = clipped(start, first), clipped(stop, last)
+    first = first if start is None else clipped(start, length, low, high)
+    last = last if stop is None else clipped(stop, length, low, high)
     span = last - first if step > 0 else first - last
     count = jnp.maximum((span + (abs(step) - 1)) // abs(step), 0)
     return first + step * jnp.arange(room), count.astype(jnp.int32)
@@ -160,6 +153,10 @@ def _slice(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 def _add_slice(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     into, x = operands[0], _rows_in(operands[1], node, 1)
     first, *others = node.attrs["slices"]
+    rows = _rows_of(operands) if first in _WHOLE else None
+    if rows is not None:
+        key = (slice(None), *slice_key(others))
+        return _like(operands, rows[0].at[key].add(rows[1]))
     if isinstance(operands[1], Stacked) and operands[1].is_uniform:
         return None
     if isinstance(into, Stacked) and into.is_uniform:
@@ -183,7 +180,9 @@ def _room_around(part: tuple[Any, Any, int | None], count: int) -> int | None:
 def _narrow(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     x, start, stop = operands
     size = node.attrs["size"]
-    is_known = (is_static(start) and is_static(stop)) or ctx.sizes([size] if size else None)
+    if node.attrs["axis"] != 0 and isinstance(x, Stacked):
+        return _like([x], OF_ARRAYS[node.op](ctx, node, [x.items.items, start, stop]))
+    is_known = (is_static(start) and is_static(stop)) or ctx.sizes(None if size is None else [size])
     if node.attrs["axis"] != 0 or (is_known and not isinstance(x, Stacked)):
         return None
     return _part(_rows_in(x, node), (start, stop, 1), ())
@@ -191,6 +190,9 @@ def _narrow(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 
 def _add_narrow(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     into, x, start, stop = operands
+    rows = _rows_of([into, x]) if node.attrs["axis"] != 0 else None
+    if rows is not None:
+        return _like([into, x], OF_ARRAYS[node.op](ctx, node, [*rows, start, stop]))
     if node.attrs["axis"] != 0 or (isinstance(x, Stacked) and x.is_uniform):
         return None
     added = _add_part(_rows_in(into, node), _rows_in(x, node, 1), (start, stop, 1), ())
@@ -254,7 +256,8 @@ def _broadcast_rows(
 ) -> Stacked | None:
     """Return an array whose rows are those of another one, or its one row as often as asked."""
     rows, length, count = x.items.items, x.items.length, sizes[0].astype(jnp.int32)
-    can_fail = may_fail(node) or not ctx.enclosing
+    fits = node.operands[0].tensor.dims[:1] == node.results[0].tensor.dims[:1]
+    can_fail = may_fail(node) or not ctx.enclosing or fits
     if rows.ndim != 1 + len(inner) or (room is None and x.is_uniform) or not can_fail:
         return None
     shape = rows.shape[1:]
@@ -267,24 +270,27 @@ def _broadcast_rows(
 
     has_room = x.is_uniform or count <= room
     is_failing = (length != count) & ((length != 1) | ~jnp.asarray(has_room))
-    ctx.check(node, is_failing, fail, length, sizes)
-    if not x.is_uniform:
+    if not fits:
+        ctx.check(node, is_failing, fail, length, sizes)
+    if not (fits or x.is_uniform):
         rows = jnp.where(length == 1, rows[:1], padded(rows, room, 0))
     return Stacked(DeviceList(jnp.broadcast_to(rows, (rows.shape[0], *inner)), count), x.is_uniform)
 
 
 def _broadcast_shapes(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
-    """Return the shape of the first two that broadcast, of which the run knows the first size."""
+    """Return the shape of arrays that broadcast, of which the run knows the first sizes."""
     if len({len(x) for x in operands}) != 1 or not may_fail(node):
         return None
     rooms = [int(x[0]) if is_static(x) else ctx.room_in(x) for x in operands]
-    a, b = (jnp.asarray(x, jnp.int64) for x in operands)
+    shapes = jnp.stack([jnp.asarray(x, jnp.int64) for x in operands])
+    sizes = shapes[0]
+    for shape in shapes[1:]:
+        sizes = jnp.where(sizes == 1, shape, sizes)
 
     def fail(values: Sequence[Any]) -> None:
-        node.op.kernel(*values, **node.attrs)  # type: ignore[misc]
+        node.op.kernel(*values[0], **node.attrs)  # type: ignore[misc]
 
-    ctx.check(node, jnp.any((a != b) & (a != 1) & (b != 1)), fail, a, b)
-    sizes = jnp.where(a == 1, b, a)
+    ctx.check(node, jnp.any((shapes != sizes) & (shapes != 1)), fail, shapes)
     known = [room for room in rooms if room is not None]
     if len(known) == len(rooms):
         ctx.note_room_in(sizes, max(known))
@@ -306,14 +312,52 @@ def _sum_to(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     return Stacked(DeviceList(jnp.where(count == x.items.length, rows, total), count))
 
 
+def _checked(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    """Check what a run says of an array, as that it has elements."""
+    x, *predicates = operands
+    if any("{" in text for text in node.attrs["texts"]):  # it would show the elements
+        return None
+    checking.check_each(ctx, node, predicates, np.int8(0))
+    return x
+
+
+def _gather(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    """Return elements at positions."""
+    x, *indices = operands
+    key = _key(ctx, node, x, indices)
+    return None if key is None else x.items.items.at[key].get(mode="clip")
+
+
+def _scatter_add(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
+    into, x, *indices = operands
+    key = None if isinstance(x, Stacked) else _key(ctx, node, into, indices)
+    if key is None:
+        return None
+    rows = into.items.items.at[key].add(array(x, node, 1), mode="drop")
+    return Stacked(DeviceList(rows, into.items.length))
+
+
+def _key(ctx: GraphLowering, node: Node, x: Any, indices: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return positions from the front in the axes of an array; check that they are in these."""
+    if not isinstance(x, Stacked) or any(isinstance(index, Stacked) for index in indices):
+        return None
+    sizes = (x.items.length, *x.items.items.shape[1:])
+    return tuple(front_positions(ctx, node, indices, sizes[: len(indices)]))
+
+
 def _least(dtype: np.dtype) -> Any:
-    return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
+    return dtype.type(
+        -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
+    )
 
 
 def _most(dtype: np.dtype) -> Any:
-    return np.inf if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
+    return dtype.type(
+        np.inf if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
+    )
 
 
+_WHOLE = (None, None, None), (None, None, 1)  # slices
 _MAKES_STACKED = {shaping.broadcast_to, shaping.broadcast_shapes, shaping.narrow}
 _TAKES_UNIFORM = {*elementwise.EMITTERS, shaping.concat, shaping.reshape, shaping.dim_of}
 _TAKES_UNIFORM |= {shaping.broadcast_to, shaping.add_slice}
@@ -339,5 +383,8 @@ _EMITTERS: dict[Op, Emitter] = {
     shaping.broadcast_to: _broadcast_to,
     shaping.broadcast_shapes: _broadcast_shapes,
     shaping.sum_to: _sum_to,
+    effects.checked: _checked,
+    indexing.gather: _gather,
+    indexing.scatter_add: _scatter_add,
     lists.list_unstack: _unstack,
 }
