@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-_WEIGHTS, _ACCESSES, _PARALLEL, _INTERLEAVE = range(4)
+_WEIGHTS, _ACCESSES, _PARALLEL, _ROLLED, _INTERLEAVE = range(5)
 # Interleave counts that hide the latency of an addition, and of a function evaluated on a vector
 _INTERLEAVE_COUNTS = (2, 4)
 
@@ -24,12 +24,14 @@ class LoopMetadata:
     def parallel_accesses(self, interleave: int = 1) -> str:
         """Return the suffix of the back edge of a loop whose accesses are all parallel.
 
+        It is not unrolled: a loop of few trips would be before it is vectorized.
+
         Args:
             interleave: how many vectors to process at once.
         """
         number = _INTERLEAVE + len(_INTERLEAVE_COUNTS) + len(self._loops)
         hint = "" if interleave == 1 else f", !{_INTERLEAVE + _INTERLEAVE_COUNTS.index(interleave)}"
-        self._loops.append(f"!{number} = distinct !{{!{number}, !{_PARALLEL}{hint}}}")
+        self._loops.append(f"!{number} = distinct !{{!{number}, !{_PARALLEL}, !{_ROLLED}{hint}}}")
         return f", !llvm.loop !{number}"
 
     def loop_definitions(self) -> dict[str, str]:
@@ -44,6 +46,7 @@ class LoopMetadata:
             definitions += [
                 f"!{_ACCESSES} = distinct !{{}}",
                 f'!{_PARALLEL} = !{{!"llvm.loop.parallel_accesses", !{_ACCESSES}}}',
+                f'!{_ROLLED} = !{{!"llvm.loop.unroll.disable"}}',
                 *(
                     f'!{_INTERLEAVE + k} = !{{!"llvm.loop.interleave.count", i32 {count}}}'
                     for k, count in enumerate(_INTERLEAVE_COUNTS)

@@ -136,3 +136,15 @@ def test_functions_of_rows_are_in_vectors() -> None:
 
     module = str(engine().optimized(BACKEND.text(traced(lengths, np.ones((64, 3)), optimize=True))))
     assert "x double> @llvm.sqrt" in module
+
+
+@pytest.mark.parametrize("columns", [4, 7, 8])
+def test_sums_of_short_rows_are_in_vectors(columns: int) -> None:
+    """Unrolling, which short functions have, would leave no loop to vectorize."""
+
+    def moments(r: Any, x: Any) -> Any:
+        return wnp.sum(r * x[:, None], axis=0)
+
+    arguments = np.ones((400, columns)), np.ones(400)
+    text = str(engine().optimized(BACKEND.text(traced(moments, *arguments, optimize=True))))
+    assert "x double>" in text
