@@ -25,6 +25,8 @@ MIN_SECONDS, MAX_CALLS = 2.0, 20  # that are timed
 SHARE = "0.1"  # of the device's memory, for the tape that is not to fit
 CAP = 256  # trips of the tape by hand
 MOST_STEPS = 1 << 16
+OUT_OF_MEMORY = "RESOURCE_EXHAUSTED", "Out of memory", "MemoryError"
+SAME = 1e-3  # of an answer, which is a sum in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,27 +101,39 @@ def settled(memory: str, steps: int, sizes: Sizes) -> tuple[Callable[..., Any], 
 
 
 def figures(fun: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, float]:
-    """Return the seconds of a call, and the most bytes that the device has held."""
+    """Return the seconds of a call, the most bytes that the device has held, and an answer.
+
+    The answer is the sum of the sizes of all numbers that a call gives.
+    """
     import jax
+    import numpy as np
 
     inputs = [jax.device_put(x) for x in arguments]
-    jax.block_until_ready(fun(*inputs))
+    results = jax.block_until_ready(fun(*inputs))
+    answer = sum(float(np.sum(np.abs(np.asarray(x)))) for x in jax.tree.leaves(results))
+    del results
     seconds: list[float] = []
     while len(seconds) < 3 or (sum(seconds) < MIN_SECONDS and len(seconds) < MAX_CALLS):
         start = time.perf_counter()
         jax.block_until_ready(fun(*inputs))
         seconds.append(time.perf_counter() - start)
     statistics = jax.devices()[0].memory_stats() or {}
-    return {"seconds": min(seconds), "bytes": statistics.get("peak_bytes_in_use", 0)}
+    peak = statistics.get("peak_bytes_in_use", 0)
+    return {"seconds": min(seconds), "bytes": peak, "answer": answer}
 
 
 def measured(*arguments: str, share: str = "") -> dict[str, float] | None:
-    """Return the figures of a process; None where it ends with an error, as without memory."""
+    """Return the figures of a process; None where the device has too little memory.
+
+    Raises:
+        RuntimeError: the process ends with another error.
+    """
     environment = {**os.environ, **({"XLA_PYTHON_CLIENT_MEM_FRACTION": share} if share else {})}
     command = [sys.executable, "-m", "bench.gpu", *arguments]
     run = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     if run.returncode:
-        print(*run.stderr.strip().splitlines()[-1:], file=sys.stderr)
+        if not any(text in run.stderr for text in OUT_OF_MEMORY):
+            raise RuntimeError(f"{' '.join(arguments)} fails:\n{run.stderr}")
         return None
     found: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
     return found
@@ -136,10 +150,13 @@ def compare(name: str, peer: str, options: list[str], goal: float) -> None:
     """Print what wend and a peer take for a program."""
     own, other = (measured(name, which, *options) for which in ("wend-jax", peer))
     if own is None or other is None:
-        print(f"{name}: not run")
+        print(f"{name}: does not fit")
         return
+    if abs(own["answer"] - other["answer"]) > SAME * abs(other["answer"]):
+        raise AssertionError(f"{name}: {own['answer']} and {other['answer']}")
     ratio = own["seconds"] / other["seconds"]
     tape = f"; {own['bytes'] / other['bytes']:.2f}× its memory" if other["bytes"] else ""
+    tape += " (goal ≤ 2×)" if tape and peer == "jax-tape" else ""
     times = f"{1e3 * own['seconds']:.1f} ms, {peer} {1e3 * other['seconds']:.1f}"
     print(f"{name}, gradient: {times}: {ratio:.2f}× (goal ≤ {goal}×){tape}", flush=True)
 
@@ -168,6 +185,9 @@ def main(given: list[str] | None = None) -> int:
     asked = parser.parse_args(given)
     sizes, options = (SMALL, ["--small"]) if asked.small else (Sizes(), [])
     if asked.program:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)  # or the solves of JAX have numbers of 32 bits
         name, peer = asked.program
         memory, _, steps = peer.partition(":")
         made = settled(memory, int(steps), sizes) if steps else globals()[name](peer, sizes)

@@ -59,7 +59,7 @@ print(f"process {jax.process_index()} agrees\\n", end="", flush=True)  # in one 
 """
 
 FIT = """
-import os, pathlib, signal, sys
+import os, pathlib, signal, sys, time
 import jax, numpy as np, wend
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
@@ -86,6 +86,7 @@ while int(state["step"].value) < 6:
     if jax.process_index() == 0:
         wend.save_variables(file, state)
     if dies and int(state["step"].value) == 3 and jax.process_index() == 1:
+        print("dies", time.time(), flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 print("w", float(np.asarray(state["w"].value)).hex(), flush=True)
 """
@@ -115,16 +116,23 @@ def test_two_processes_compute_what_one_does(tmp_path: Path) -> None:
 
 
 @needs_jax
-def test_a_killed_process_ends_all_and_the_next_run_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [("--heartbeat 3", 20.0), pytest.param("", 60.0, marks=pytest.mark.slow)],  # 30 s by default
+)
+def test_a_killed_process_ends_all_and_the_next_run_goes_on(
+    tmp_path: Path, options: str, limit: float
+) -> None:
     file = str(tmp_path / "state.safetensors")
-    start = time.monotonic()
-    run = launch(tmp_path, FIT, file, "dies", options="--heartbeat 3")
+    run = launch(tmp_path, FIT, file, "dies", options=options)
     out, err = run.communicate(timeout=300)
     assert run.returncode == 137, out + err
     assert "wend launch: process 1 was ended by SIGKILL" in err
     assert "process 0 is stopped" not in err  # JAX has ended it, and says why
-    assert "task" in err or "Gloo" in err or "heartbeat" in err, err
-    assert time.monotonic() - start < 120.0
+    assert "JAX distributed service detected fatal errors" in err, err
+    assert "stopped sending heartbeats" in err, err
+    died = next(float(line.split()[1]) for line in out.splitlines() if line.startswith("dies "))
+    assert time.time() - died <= limit
     resumed = launch(tmp_path, FIT, file, "lives")
     out, err = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, out + err

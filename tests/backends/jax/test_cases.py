@@ -77,7 +77,7 @@ def assert_close(found: Any, expected: Any, role: str, least: float = 0.0) -> No
     tol = ULPS * float(np.finfo(found.dtype).eps)
     size = max(least, largest([expected]))
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(found, expected, rtol=tol, atol=tol * size, err_msg=role)
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=tol * size, err_msg=role)
 
 
 def largest(values: Sequence[Any]) -> float:

@@ -14,9 +14,6 @@ from tests.helpers.programs import PROGRAMS, Program
 
 import wend
 
-# Programs whose carries or results have shapes that depend on data; the list may only shrink.
-REFUSED: set[str] = set()
-
 
 def every(program: Program) -> tuple[int, ...]:
     return tuple(range(len(program.args)))

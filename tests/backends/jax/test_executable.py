@@ -231,6 +231,84 @@ def test_a_tape_costs_two_runs_at_first_and_one_later(
     assert len(runs) == 4
 
 
+def three_deep(x: Any, n: Any) -> Any:
+    for _ in range(n):
+        for k in range(n):
+            for _ in range(k):
+                x = np.sin(x) + x
+    return x
+
+
+def listed(x: Any, n: Any) -> Any:
+    out = []
+    for k in range(n):
+        x = np.sin(x) + x
+        if k % 2 == 0:
+            out.append(x)
+    total = 0.0
+    for v in out:
+        total = total + v * v
+    return total
+
+
+@pytest.mark.parametrize("fun", [nest, three_deep, listed])
+@pytest.mark.parametrize("order", [1, 2])
+def test_all_tapes_grow_at_once(
+    fun: Any, order: int, runs: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lowering, "_FIRST_BYTES", 0)
+    slope = fun
+    for _ in range(order):
+        slope = wend.grad(slope)
+    for x in 0.1, 0.2:
+        slope(x, np.int64(24))
+    assert len(runs) <= 3
+    assert len(set(runs)) <= 2
+
+
+def test_a_call_does_not_wait_for_what_it_computes(
+    runs: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    total = wend.function(climb)
+    args = jnp.float64(0.1), jnp.int64(100)
+    total(*args)
+
+    def waits(*_: Any, **options: Any) -> Any:
+        raise AssertionError("it asks the device")
+
+    with monkeypatch.context() as patched:
+        for name in (
+            "__array__",
+            "__bool__",
+            "__float__",
+            "__int__",
+            "__index__",
+            "block_until_ready",
+        ):
+            patched.setattr(type(args[0]), name, waits)
+        result = total(*args)
+    assert np.isfinite(float(result))
+    assert len(runs) == 2
+
+
+def test_arrays_of_numpy_are_put_on_the_device_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = wend.function(lambda x: np.sum(x * x) + np.sum(np.sin(x)))
+    x = np.arange(1000.0)
+    scale(x)
+    put: list[Any] = []
+    asarray = jnp.asarray
+
+    def counted(value: Any, *rest: Any, **options: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.size == x.size:
+            put.append(value)
+        return asarray(value, *rest, **options)
+
+    monkeypatch.setattr(jnp, "asarray", counted)
+    with jax.transfer_guard_host_to_device("disallow"):  # explicit ones are allowed
+        scale(x)
+    assert len(put) == 1
+
+
 @pytest.mark.parametrize(("fun", "trips"), [(climb, 10_000), (nest, 100)])
 def test_a_tape_of_some_kilobytes_costs_one_run(runs: list[Any], fun: Any, trips: int) -> None:
     wend.grad(fun)(0.1, np.int64(trips))

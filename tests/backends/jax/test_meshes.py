@@ -107,11 +107,14 @@ def shown(x):
     print("largest", np.max(x))
     return 2.0 * x
 
-for fun in shown, lambda x: np.linalg.eigvals(x.reshape(100, 2, 5)[:, :, :2]):
+eigenvalues = lambda x: np.linalg.eigvals(x.reshape(100, 2, 5)[:, :, :2])
+for fun, name in (shown, "print"), (eigenvalues, "eig"):
     try:
         wend.function(fun)(spread)
     except UnsupportedError as error:
-        assert "calls Python, and the arguments lie on several devices" in str(error), error
+        told = str(error)
+        assert told.startswith(f'backend="jax": {name} at '), told
+        assert "calls Python, and the arguments lie on several devices" in told, told
     else:
         raise AssertionError
 with wend.config(jax_gather=True):

@@ -346,7 +346,8 @@ class GraphLowering:
         self.bounds[number] = max(self.bounds.get(number, 0), most)
         room = self.capacities.get(number, most)
         if not self.grows and room < most:
-            self.capacities[number] = max(most, 2 * room)  # or each of many pushes would repeat
+            # Twice the room: many pushes, each of which needs a little more, repeat few times
+            self.capacities[number] = max(most, 2 * room)
             raise Repeat
 
     # The most that integers can be, which bounds the trips of loops that count them down

@@ -9,7 +9,7 @@ OLDEST = (0, 10)
 
 
 def check_version(user: str) -> None:
-    """RunCheck that JAX is installed and recent enough.
+    """Check that JAX is installed and recent enough.
 
     Args:
         user: what needs it, for messages.

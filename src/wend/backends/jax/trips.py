@@ -44,9 +44,9 @@ class Trips:
         finals: the values of counters after the loop, by the position of the result.
         most_finals: the most that these can be, where only the run knows them.
         pushes: how often a trip's `before` and its `after` push onto a list of the carry.
-        most_pushes: the same, at most, where branches push, too.
-        push_nodes: how many nodes push onto these lists.
-        pops: how often they pop from one.
+        most_pushes: how often they push at most onto a list that branches may push onto.
+        push_nodes: how many nodes push onto such a list.
+        pops: how often they pop from a list.
     """
 
     count: int | None = None
@@ -90,9 +90,14 @@ def find_trips(w: WhileParts, operands: Sequence[Any], most_of: MostOf) -> Trips
         most_of: returns the most that an integer can be, None if that is not known.
     """
     steps = {k: step for k in range(len(w.carry)) if (step := _step(w, k, operands)) is not None}
-    pushes, pops = _changes(w, lists.list_push), _changes(w, lists.list_pop)
-    most_pushes, push_nodes = _most_pushes(w)
-    changes = pushes, most_pushes, push_nodes, pops
+    pushes, pops = _list_paths(w, lists.list_push), _list_paths(w, lists.list_pop)
+    pushing = {k: pair for k, pair in pushes.items() if any(path.nodes for path in pair)}
+    changes = (
+        {k: (a.most, b.most) for k, (a, b) in pushes.items() if a.is_exact and b.is_exact},
+        {k: (a.most, b.most) for k, (a, b) in pushing.items()},
+        {k: a.nodes + b.nodes for k, (a, b) in pushing.items()},
+        {k: (a.most, b.most) for k, (a, b) in pops.items() if a.is_exact and b.is_exact},
+    )
     count = _count(w.predicate, w, operands, steps)
     results = {k: w.forwarded.index(w.before_carry[k]) for k in steps}
     if count is None:
@@ -300,61 +305,38 @@ def _count(
     return len(range(start, stop, step))
 
 
-def _changes(w: WhileParts, op: Op) -> Mapping[int, tuple[int, int]]:
-    """Count the pushes, or pops, of a trip for each list of the carry that changes by no others."""
-    changes = {}
-    for k in range(len(w.carry)):
-        first = _follow(w.before, w.before_carry[k], op)
-        if first is None or first[1] == 0:
-            continue
-        second = _follow(w.after, w.after_forwarded[first[1] - 1], op)
-        if second is not None and second[1] == k:
-            changes[k] = first[0], second[0]
-    return changes
-
-
-def _follow(region: Graph, value: Value, op: Op) -> tuple[int, int] | None:
-    """Return how often a list is pushed onto, or popped, and the result that it becomes."""
-    count = 0
-    while True:
-        writers: list[Node] = [
-            node for node in region.nodes if value in node.operands and node.op not in _READS
-        ]
-        positions = [k for k, result in enumerate(region.results) if result is value]
-        if len(writers) + len(positions) != 1:
-            return None
-        if positions:
-            return count, positions[0]
-        (node,) = writers
-        if node.op is not op or value in node.operands[1:]:
-            return None
-        count, value = count + 1, node.results[0]
-
-
-def _most_pushes(w: WhileParts) -> tuple[Mapping[int, tuple[int, int]], Mapping[int, int]]:
-    """Return how often a trip pushes at most onto lists of the carry, and by how many nodes."""
-    most, nodes = {}, {}
-    for k in range(len(w.carry)):
-        first = _most_on_path(w.before, w.before_carry[k])
-        if first is None or first.result == 0:
-            continue
-        second = _most_on_path(w.after, w.after_forwarded[first.result - 1])
-        if second is not None and second.result == k and first.nodes + second.nodes:
-            most[k], nodes[k] = (first.most, second.most), first.nodes + second.nodes
-    return most, nodes
-
-
 class _ListPath(NamedTuple):
-    """How a list goes through a region: pushes at most, nodes that push, and where it comes out."""
+    """How a list goes through a region in which one operation may change it.
+
+    Attributes:
+        most: how often it is changed at most.
+        nodes: how many nodes change it, in branches too.
+        result: the position of the result that it becomes.
+        is_exact: whether each run changes it so often, and nothing else writes to it.
+    """
 
     most: int
     nodes: int
     result: int
+    is_exact: bool
 
 
-def _most_on_path(region: Graph, value: Value) -> _ListPath | None:
-    """Return the path of a list through a region that may push onto it, in branches too."""
-    most = nodes = 0
+def _list_paths(w: WhileParts, op: Op) -> Mapping[int, tuple[_ListPath, _ListPath]]:
+    """Return how the lists of the carry go through `before` and `after`, by position."""
+    paths = {}
+    for k in range(len(w.carry)):
+        first = _list_path(w.before, w.before_carry[k], op)
+        if first is None or first.result == 0:
+            continue
+        second = _list_path(w.after, w.after_forwarded[first.result - 1], op)
+        if second is not None and second.result == k:
+            paths[k] = first, second
+    return paths
+
+
+def _list_path(region: Graph, value: Value, op: Op) -> _ListPath | None:
+    """Return the path of a list through a region; None if others may change it."""
+    most, nodes, is_exact = 0, 0, True
     while True:
         writers = [
             node for node in region.nodes if value in node.operands and node.op not in _READS
@@ -363,22 +345,22 @@ def _most_on_path(region: Graph, value: Value) -> _ListPath | None:
         if len(writers) + len(positions) != 1:
             return None
         if positions:
-            return _ListPath(most, nodes, positions[0])
+            return _ListPath(most, nodes, positions[0], is_exact)
         (node,) = writers
         if [*node.operands].count(value) != 1:
             return None
-        if node.op is lists.list_push and node.operands[0] is value:
+        if node.op is op and node.operands[0] is value:
             most, nodes, value = most + 1, nodes + 1, node.results[0]
         elif node.op is lists.list_set and node.operands[0] is value:
-            value = node.results[0]
+            is_exact, value = False, node.results[0]
         elif node.op is if_ and node.operands[0] is not value:
             k = [*node.operands].index(value) - 1
-            paths = [_most_on_path(branch, branch.params[k]) for branch in node.regions]
+            paths = [_list_path(branch, branch.params[k], op) for branch in node.regions]
             known = [path for path in paths if path is not None]
             if len(known) < len(paths) or len({path.result for path in known}) != 1:
                 return None
             most += max(path.most for path in known)
             nodes += sum(path.nodes for path in known)
-            value = node.results[known[0].result]
+            is_exact, value = False, node.results[known[0].result]
         else:
             return None
