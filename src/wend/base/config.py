@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any
+from typing import Any, SupportsIndex
 
 from wend.base.memory import Memory, memory_text, parsed, tape_limit_bytes
 
@@ -60,23 +60,29 @@ def _from_environment() -> Settings:
 CHECKS: dict[str, Callable[[Any], object]] = {}
 
 
-# What settings of each annotated type take, and its name in errors
-_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "bool": (lambda value: isinstance(value, bool), "True or False"),
-    "int": (lambda value: type(value) is int and value >= 0, "an int of at least 0"),
-    "str": (lambda value: isinstance(value, str | os.PathLike), "a str"),
+# The types of settings by annotation, and their names in errors; others have checks of their own
+_TYPES: dict[str, tuple[Any, str]] = {
+    "bool": (bool, "True or False"),
+    "int": (SupportsIndex, "an int"),
+    "str": (str | os.PathLike, "a str"),
 }
 
 
 def _check_type(name: str, value: Any) -> None:
-    """Raise an error unless a value is of the type of a setting.
+    """Raise an error unless a value is of the type of a setting, and no negative number.
 
     Raises:
-        TypeError: it is not.
+        TypeError: it is of another type.
+        ValueError: it is negative.
     """
-    is_one, text = _TYPES.get(Settings.__annotations__[name], (lambda value: True, ""))
-    if not is_one(value):
+    annotation = Settings.__annotations__[name]
+    if annotation not in _TYPES:
+        return
+    type, text = _TYPES[annotation]
+    if not isinstance(value, type) or (annotation == "int" and isinstance(value, bool)):
         raise TypeError(f"{name} is {text}, not {value!r}")
+    if annotation == "int" and value < 0:
+        raise ValueError(f"{name} is at least 0, not {value!r}")
 
 
 def _check_blas_kernels(value: Any) -> None:

@@ -492,9 +492,19 @@ def _call_replacement(fun: Any, replacement: Any, /, *args: Any, **kwargs: Any) 
     try:
         return replacement(*args, **kwargs)
     except TypeError as error:
-        if not refusals.is_refusal(error) and _OF_ARGUMENTS.search(str(error)):
+        is_of_arguments = not refusals.is_refusal(error) and _OF_ARGUMENTS.search(str(error))
+        if is_of_arguments and not _takes(replacement, args, kwargs):
             _raise_own_error(fun, args, kwargs)
         raise
+
+
+def _takes(fun: Any, args: Any, kwargs: Any) -> bool:
+    """Return whether a function takes these arguments: else it has not begun, nor has an effect."""
+    try:
+        inspect.signature(fun).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def _raise_own_error(fun: Any, args: Any, kwargs: Any) -> None:

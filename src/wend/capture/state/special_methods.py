@@ -255,7 +255,7 @@ def ask_ufuncs(ufunc: np.ufunc, *xs: Any, **options: Any) -> Any:
     asked: list[Any] = []
     for x in filter(has_own_ufuncs, (*inputs, *outs)):
         if type(x).__array_ufunc__ is None:
-            return ufunc(*xs, **options)  # NumPy's error
+            return ufunc(*inputs, **options)  # NumPy's error
         kinds = [type(other) for other in asked]
         if type(x) not in kinds:
             later = (k for k, kind in enumerate(kinds) if issubclass(type(x), kind))
