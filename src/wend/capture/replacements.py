@@ -10,6 +10,7 @@ import itertools
 import math
 import operator
 import re
+import traceback
 import types
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -20,7 +21,7 @@ import numpy as np
 from wend.base import refusals
 from wend.base.errors import UnsupportedError, explain
 from wend.base.instances import stored_attribute
-from wend.base.source import at, user_source
+from wend.base.source import at, is_wend_file, user_source
 from wend.capture.builtins import builtins as standard
 from wend.capture.builtins import eigenvalues, math_module, namespaces, strings
 from wend.capture.builtins.builtins import has_staged_items
@@ -493,18 +494,15 @@ def _call_replacement(fun: Any, replacement: Any, /, *args: Any, **kwargs: Any) 
         return replacement(*args, **kwargs)
     except TypeError as error:
         is_of_arguments = not refusals.is_refusal(error) and _OF_ARGUMENTS.search(str(error))
-        if is_of_arguments and not _takes(replacement, args, kwargs):
+        if is_of_arguments and _is_raised_here(error):
             _raise_own_error(fun, args, kwargs)
         raise
 
 
-def _takes(fun: Any, args: Any, kwargs: Any) -> bool:
-    """Return whether a function takes these arguments: else it has not begun, nor has an effect."""
-    try:
-        inspect.signature(fun).bind(*args, **kwargs)
-    except TypeError:
-        return False
-    return True
+def _is_raised_here(error: TypeError) -> bool:
+    """Return whether wend made the call that an error is of; the user's may have had effects."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return is_wend_file(frames[-1].f_code.co_filename)
 
 
 def _raise_own_error(fun: Any, args: Any, kwargs: Any) -> None:
