@@ -54,8 +54,8 @@ def flatten_in_order(
 ) -> tuple[list[Any], TreeDef]:
     """Return leaves and structure, with the items of each OrderedDict in the order that it shows.
 
-    optree takes the keys in the order in which they were added: `move_to_end` changes another. The
-    hashes of keys are asked for.
+    optree takes the keys in the order in which they were added, which `move_to_end` leaves as it
+    is. The treedef is looked up in a cache, so the keys in it are hashed.
     """
     leaves, treedef = flatten_tree(tree)
     if not _holds_ordered(treedef) or all(map(_is_in_order, _ordered_dicts(tree))):

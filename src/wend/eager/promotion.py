@@ -17,7 +17,7 @@ from wend.ops import effects, elementwise, shaping
 from wend.runtime.array_boundary import foreign_boundary
 
 PYTHON_SCALARS = (bool, int, float, complex)
-_MISFIT = "operands could not be broadcast together with shapes"
+_MISMATCH = "operands could not be broadcast together with shapes"
 _WEAK_KINDS = {"b": np.dtype(np.bool_), "i": int, "f": float, "c": complex}
 
 
@@ -235,8 +235,8 @@ def _broadcast_static(x: Any, target: Shape, shapes: Sequence[Shape | None]) -> 
         return x
     if shape is None or _is_static(shape):
         return _convert_operand(shaping.broadcast_to, x, shape=target)
-    texts = [shape_as_tuple_text(y) if y and _is_static(y) else "{mine}" for y in shapes]
-    message = f"{_MISFIT} {' '.join(texts)}"
+    texts = [shape_as_tuple_text(y) if y and _is_static(y) else "{operand}" for y in shapes]
+    message = f"{_MISMATCH} {' '.join(texts)}"
     return _convert_operand(shaping.broadcast_to, x, shape=target, message=message)
 
 
@@ -267,7 +267,7 @@ def _common_dim(column: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
     names = {dim for dim in column if isinstance(dim, Symbol)}
     if len(numbers) > 1:
         shape_texts = " ".join(map(shape_as_tuple_text, shapes))
-        raise ShapeError(f"{_MISFIT} {shape_texts}")
+        raise ShapeError(f"{_MISMATCH} {shape_texts}")
     if numbers:
         return numbers.pop()
     if len(names) > 1:

@@ -252,11 +252,11 @@ def _check_mask_size(mask: Any, axis: int, size: Any, array_axis: int) -> Any:
     """Return the mask, with a check that its size along `axis` is that of the indexed axis."""
     message = (
         f"boolean index did not match indexed array along axis {array_axis}; size of axis is "
-        "{size} but size of corresponding boolean axis is {mine}"
+        "{size} but size of corresponding boolean axis is {actual}"
     )
     dims = tensor_type(mask).dims
     if isinstance(size, int) and isinstance(dims[axis], int):
-        raise IndexError(message.format(size=size, mine=dims[axis]))
+        raise IndexError(message.format(size=size, actual=dims[axis]))
     sizes: list[Any] = [np.array([-1])] * len(dims)
     sizes[axis] = shaping.as_vector(shaping.as_size(size))
     shape = apply(shaping_ops.concat, *sizes, axis=0) if len(sizes) > 1 else sizes[0]

@@ -53,8 +53,8 @@ def _sum_dtype(x: Any, dtype: Any) -> np.dtype:
     return np.add.reduce(np.zeros(1, tensor_type(x).dtype)).dtype  # type: ignore[no-any-return]
 
 
-_MISFIT_OF_WHERE = (
-    "non-broadcastable operand with shape {shape[0:]} doesn't match the broadcast shape {mine}"
+_MISMATCH_OF_WHERE = (
+    "non-broadcastable operand with shape {shape[0:]} doesn't match the broadcast shape {operand}"
 )
 
 
@@ -65,7 +65,7 @@ def _where(x: Any, where: Any, identity: Any) -> Any:
     if shaping.rank_of(where) > shaping.rank_of(x):
         raise ShapeError("where= has more dimensions than the array that is reduced")
     if shaping.rank_of(where) and tensor_type(where).dims != tensor_type(x).dims:
-        where = shaping.broadcast_like(where, x, message=_MISFIT_OF_WHERE)
+        where = shaping.broadcast_like(where, x, message=_MISMATCH_OF_WHERE)
     return ew.where(where, x, cast(identity, tensor_type(x).dtype))
 
 

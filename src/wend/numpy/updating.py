@@ -212,13 +212,13 @@ def _flatten(x: Any) -> Any:
 
 
 # NumPy's words
-_MISFIT_OF_PART = "could not broadcast input array from shape {part[0:]} into shape {shape[0:]}"
-_MISFIT_OF_POSITIONS = (
-    "shape mismatch: value array of shape {mine} could not be broadcast to indexing result of "
+_MISMATCH_OF_PART = "could not broadcast input array from shape {part[0:]} into shape {shape[0:]}"
+_MISMATCH_OF_POSITIONS = (
+    "shape mismatch: value array of shape {operand} could not be broadcast to indexing result of "
     "shape {shape[0:]}"
 )
 _COUNTS_DIFFER = (
-    "NumPy boolean array indexing assignment cannot assign {mine} input values to the {size} "
+    "NumPy boolean array indexing assignment cannot assign {actual} input values to the {size} "
     "output values where the mask is true"
 )
 
@@ -230,7 +230,7 @@ def _fit_count(value: Any, part: Any) -> Any:
     if dim in (1, count):
         return value
     if isinstance(dim, int) and isinstance(count, int):
-        raise ShapeError(_COUNTS_DIFFER.format(mine=dim, size=count))
+        raise ShapeError(_COUNTS_DIFFER.format(actual=dim, size=count))
     size, expected = (shaping.as_vector(shaping.shape(x)[0]) for x in (value, part))
     expected = ew.where(ew.equal(size, 1), -1, expected)
     attrs = {"shape": (dim,), "message": _COUNTS_DIFFER, "error": "value"}
@@ -241,14 +241,14 @@ def _fit_value(value: Any, x: Any, target: Any, key: Any) -> Any:
     """Cast the value to the dtype of the array and broadcast it to the shape of `target`."""
     dtype = tensor_type(x).dtype
     value = cast(put_operand(value, dtype, is_assigned=parts.is_basic(key)), dtype)
-    text = _MISFIT_OF_PART if parts.is_basic(key) else _MISFIT_OF_POSITIONS
+    text = _MISMATCH_OF_PART if parts.is_basic(key) else _MISMATCH_OF_POSITIONS
     whole, target_type = tensor_type(value), tensor_type(target)
     while shaping.rank_of(value) > len(target_type.dims) and tensor_type(value).dims[0] == 1:
         value = shaping.squeeze(value, 0)
     dims, extra = tensor_type(value).dims, shaping.rank_of(value) - len(target_type.dims)
     target_dims = (*(1,) * extra, *target_type.dims)
     if not all(map(_may_fit, dims[::-1], target_dims[::-1])):
-        shapes = {"mine": whole.dims, "part[0:]": dims, "shape[0:]": target_type.dims}
+        shapes = {"operand": whole.dims, "part[0:]": dims, "shape[0:]": target_type.dims}
         for name, shape in shapes.items():
             text = text.replace(f"{{{name}}}", shape_as_tuple_text(shape))
         raise ShapeError(text)

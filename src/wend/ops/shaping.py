@@ -24,7 +24,7 @@ from wend.ir.types import (
     Type,
     fresh,
 )
-from wend.ops import elementwise, misfits
+from wend.ops import elementwise, shape_errors
 from wend.ops.raising import if_sizes_unknown
 from wend.ops.shapes import (
     WHOLE,
@@ -179,7 +179,7 @@ def _broadcast_errors(node: Node) -> Raises:
 broadcast_shapes = Op(
     "broadcast_shapes",
     _infer_broadcast_shapes,
-    misfits.broadcast_shapes,
+    shape_errors.broadcast_shapes,
     no_gradient(),
     is_cheap=True,
     raises=_broadcast_errors,
@@ -187,9 +187,9 @@ broadcast_shapes = Op(
 )
 
 
-# Broadcasting and its transpose. In the message, `{mine}` is the operand's shape, `{shape[k:]}` the
-# target's from an axis on, and `{part[k:]}` the operand's without up to k leading axes of size 1.
-# Without a message the error is that of `np.broadcast_to`.
+# Broadcasting and its transpose. In the message, `{operand}` is the operand's shape, `{shape[k:]}`
+# the target's from an axis on, and `{part[k:]}` the operand's without up to k leading axes of size
+# 1. Without a message the error is that of `np.broadcast_to`.
 def _infer_broadcast_to(
     x: Type, *sizes: Type, shape: Shape | None, message: str = ""
 ) -> TensorType:
@@ -200,7 +200,7 @@ def _infer_broadcast_to(
         for dim, target_dim in zip(x.shape[::-1], shape[::-1], strict=False):
             if isinstance(dim, int) and isinstance(target_dim, int) and dim not in (1, target_dim):
                 default = f"cannot broadcast {x} to shape {shape}"
-                raise ShapeError(misfits.filled_in(message, x.shape, shape) or default)
+                raise ShapeError(shape_errors.filled_in(message, x.shape, shape) or default)
     return x.with_shape(shape)
 
 
@@ -213,7 +213,7 @@ def _kernel_broadcast_to(x: Any, *sizes: Any, shape: Shape | None, message: str 
     except ValueError:
         if not message:
             raise
-        raise ShapeError(misfits.filled_in(message, np.shape(x), target)) from None
+        raise ShapeError(shape_errors.filled_in(message, np.shape(x), target)) from None
 
 
 def _if_sizes_may_differ(node: Node) -> tuple[type[ValueError], ...]:
@@ -286,16 +286,16 @@ def _infer_keep_shape(
 
 def _keep_shape_errors(node: Node) -> Raises:
     error = node.attrs["error"]
-    return () if error == "carry" else (misfits.SHAPE_ERRORS[error],)
+    return () if error == "carry" else (shape_errors.SHAPE_ERRORS[error],)
 
 
 # The same array, after a check of its sizes against a vector, in which −1 accepts any. In the
-# message `{shape}` is the expected and `{its}` the actual shape, `{size}` and `{mine}` the first
+# message `{shape}` is the expected and `{its}` the actual shape, `{size}` and `{actual}` the first
 # sizes that differ; `error` is "carry" (for a loop's carry), "index", "type" or "value".
 keep_shape = Op(
     "keep_shape",
     _infer_keep_shape,
-    misfits.keep_shape,
+    shape_errors.keep_shape,
     Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type), operands=(0,)),
     raises=_keep_shape_errors,
     error_attrs=("message", "error"),

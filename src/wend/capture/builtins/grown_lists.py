@@ -94,13 +94,14 @@ def _refusal() -> ListError:
 def _keys_of(items: Any, key: Any, checked: Any) -> Any:
     """Return the keys of all items; `checked` is called with each and returns it."""
     keys = []
-    for item in items:  # of which the run makes as many as there are
+    for item in items:  # a loop of the run
         keys.append(checked(key(item)))  # noqa: PERF401
     return keys
 
 
+# Two loops, not one with a flag: keys of classes of the user are asked for < by min, for > by max.
 def _smallest(items: Any, key: Any) -> Any:
-    """Return the first item of those with the smallest key; there is one."""
+    """Return the first item with the smallest key; the items are not empty."""
     best = items[0]
     best_key = key(best)
     for k in range(1, len(items)):
@@ -112,7 +113,7 @@ def _smallest(items: Any, key: Any) -> Any:
 
 
 def _largest(items: Any, key: Any) -> Any:
-    """Return the first item of those with the largest key; there is one."""
+    """Return the first item with the largest key; the items are not empty."""
     best = items[0]
     best_key = key(best)
     for k in range(1, len(items)):

@@ -283,9 +283,9 @@ def overrides_ufuncs(out: Any) -> bool:
     return not is_ours and hasattr(type(out), "__array_ufunc__")
 
 
-_MISFIT = (
+_MISMATCH = (
     "non-broadcastable output operand with shape {shape[0:]} doesn't match the broadcast shape "
-    "{mine}"
+    "{operand}"
 )
 
 
@@ -294,7 +294,7 @@ def _put(array: Any, result: Any) -> Any:
     source, target = tensor_type(result), array.type
     may_broadcast = source.rank == target.rank and source.shape != target.shape
     if may_broadcast and _may_be_equal(source, target):
-        result = shaping.broadcast_like(result, array, message=_MISFIT)
+        result = shaping.broadcast_like(result, array, message=_MISMATCH)
         source = tensor_type(result)
     if not np.can_cast(source.dtype, target.dtype, "same_kind"):
         raise TypeMismatchError(
@@ -302,7 +302,7 @@ def _put(array: Any, result: Any) -> Any:
         )
     if source.shape != target.shape:
         shapes = shape_as_tuple_text(source.dims), shape_as_tuple_text(target.dims)
-        text = _MISFIT.replace("{mine}", shapes[0]).replace("{shape[0:]}", shapes[1])
+        text = _MISMATCH.replace("{operand}", shapes[0]).replace("{shape[0:]}", shapes[1])
         raise ShapeError(text)
     array.replace(shaping.astype(result, target.dtype))
     return array

@@ -9,7 +9,7 @@ import numpy as np
 from wend.base.errors import CarryError, ShapeError
 from wend.ir.types import Shape, shape_as_tuple_text, shape_text
 
-_MISFIT = "could not be broadcast together with shapes"
+_MISMATCH = "could not be broadcast together with shapes"
 
 
 def broadcast_shapes(*vectors: Any, error: str = "value") -> Any:
@@ -25,14 +25,14 @@ def broadcast_shapes(*vectors: Any, error: str = "value") -> Any:
     except ValueError:
         texts = " ".join(map(shape_as_tuple_text, shapes))
         if error == "index":
-            text = f"shape mismatch: indexing arrays {_MISFIT} {texts}"
+            text = f"shape mismatch: indexing arrays {_MISMATCH} {texts}"
             raise IndexError(text) from None
-        raise ShapeError(f"operands {_MISFIT} {texts}") from None
+        raise ShapeError(f"operands {_MISMATCH} {texts}") from None
 
 
 def filled_in(message: str, shape: Shape, target: Shape) -> str:
     """Return the message of a `broadcast_to` of one shape to another."""
-    part, text = shape, message.replace("{mine}", shape_as_tuple_text(shape))
+    part, text = shape, message.replace("{operand}", shape_as_tuple_text(shape))
     for k in range(len(target) + 1):
         text = text.replace(f"{{shape[{k}:]}}", shape_as_tuple_text(target[k:]))
         text = text.replace(f"{{part[{k}:]}}", shape_as_tuple_text(part))
@@ -63,7 +63,7 @@ def keep_shape(x: Any, sizes: Any, *, shape: Shape, message: str, error: str) ->
         "shape": shape_text(expected),
         "its": shape_text(actual),
         "size": expected_size,
-        "mine": actual_size,
+        "actual": actual_size,
     }
     for name, text in texts.items():
         message = message.replace(f"{{{name}}}", str(text))
