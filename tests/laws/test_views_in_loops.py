@@ -208,7 +208,7 @@ FROM_OUTSIDE = {
 ALL = THROUGH_VIEWS | READ_AND_WRITTEN | FROM_OUTSIDE
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", THROUGH_VIEWS)
 def test_views_cost_what_is_read_and_written(name, form):
@@ -217,7 +217,7 @@ def test_views_cost_what_is_read_and_written(name, form):
     check_growth(fun)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", READ_AND_WRITTEN)
 def test_parts_of_what_changes_cost_what_is_read(name, form):
@@ -226,7 +226,7 @@ def test_parts_of_what_changes_cost_what_is_read(name, form):
     check_growth(fun)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", FROM_OUTSIDE)

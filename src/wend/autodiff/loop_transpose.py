@@ -15,12 +15,13 @@ from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.dataflow import flow_backward
-from wend.ir.dtypes import INT64
+from wend.ir.dtypes import FLOATS, INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Symbol, TensorType, Type, fresh
 from wend.ops.control import WhileParts
 
 TRIP_COUNT = TensorType(INT64, ())
+_NUMBERS = {TensorType(dtype, ()) for dtype in FLOATS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,9 @@ def _transpose(
 
     `sources`: the values, and the params of the other region that receive them. A size may be known
     of a value, but not of the param, and then not of the cotangent that arrives.
+
+    The terms of a trip are summed before they are added to a sum of numbers: the next trip waits
+    for one addition, and LLVM vectorizes a loop with sums of that form.
     """
     b = bwd.b
     b.source = w.source
@@ -155,9 +159,13 @@ def _transpose(
         type = _received(value.type, receiver.type)
         params.append(b.param(type))
         ct = params[-1] if type == value.type else b.refine(params[-1], type=value.type)
-        bwd.seed(value, ct)
+        if value is not receiver or value.type not in _NUMBERS:
+            bwd.seed(value, ct)
     t.pull_back(bwd, region.nodes)
     b.source = w.source
+    for value, so_far in zip(sums, params[len(params) - len(sums) :], strict=True):
+        if value.type in _NUMBERS:
+            bwd.cts.add(b, value, so_far)
     results = [_instantiated(b, bwd.cts.get(value), value) for value in [*targets, *sums]]
     return Transposed(bwd, params, count, results)
 

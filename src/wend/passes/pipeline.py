@@ -118,7 +118,7 @@ def before_differentiating(graph: Graph) -> Graph:
     What they read is not what the trips before stored: that is carried.
     """
     folded = fold_views_for_adjoints(unroll_loops(graph))
-    return factor_solves_once(forward_stores(merge_stores(mark_in_bounds(folded))))
+    return factor_solves_once(cse(forward_stores(merge_stores(mark_in_bounds(folded)))))
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:

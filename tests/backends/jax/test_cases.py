@@ -110,7 +110,7 @@ def cotangents(graph: Graph, args: Sequence[Any]) -> list[Any]:
     return [ct for ct in (like(result, random_like(rng)) for result in results) if ct is not None]
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)
 def test_values(case: Case) -> None:
     every = (*case.samples, *case.smooth)  # each is compiled, which takes a while

@@ -27,13 +27,13 @@ def check(fun: Callable[..., Any], program: Program) -> None:
         close(fun(*program.args), expected)  # with the capacities that the first call has left
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_value_and_gradient(program: Program) -> None:
     check(wend.value_and_grad(program.fun, every(program)), program)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_second_gradient(program: Program) -> None:
     def summed(*args: Any) -> Any:
@@ -42,14 +42,14 @@ def test_second_gradient(program: Program) -> None:
     check(wend.grad(summed, every(program)), program)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_tangents(program: Program) -> None:
     tangents = tuple(np.full_like(np.asarray(x), 0.7)[()] for x in program.args)
     check(wend.function(lambda *args: wend.jvp(program.fun, args, tangents)), program)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p.name in PLAIN], ids=str)
 def test_plain_python(program: Program) -> None:
     check(wend.value_and_grad(PLAIN[program.name], every(program)), program)
@@ -62,7 +62,7 @@ def climb(x: Any, trips: Any) -> Any:
     return x
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.usefixtures("little_room")
 @pytest.mark.parametrize("trips", [0, 1, 15, 16, 17, 31, 32, 33, 200])
 def test_a_tape_has_room_for_any_number_of_trips(trips: int) -> None:

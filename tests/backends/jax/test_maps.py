@@ -38,14 +38,14 @@ def every(program: Program) -> tuple[int, ...]:
     return tuple(range(len(program.args)))
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_value_and_gradient(program: Program, count: int) -> None:
     check(wend.vmap(wend.value_and_grad(program.fun, every(program))), *batch(program, count))
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_second_gradient(program: Program) -> None:
     def summed(*args: Any) -> Any:
@@ -54,7 +54,7 @@ def test_second_gradient(program: Program) -> None:
     check(wend.vmap(wend.grad(summed, every(program))), *batch(program, 3))
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_gradient_of_a_map(program: Program) -> None:
     def total(*args: Any) -> Any:
@@ -316,7 +316,7 @@ FORMS = [pullback_of_a_map, map_of_pullbacks]
 FORMS += [pullback_of_a_map_of_gradients, pullback_of_a_pullback]
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("fun", SHAPES)
 @pytest.mark.usefixtures("little_room")

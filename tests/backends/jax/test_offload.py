@@ -93,7 +93,7 @@ def test_an_exit_in_the_middle() -> None:
             close(wend.grad(power)(0.6, trips), expected)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_programs(program: Any) -> None:
     """Each program has the gradient of "keep", unless a loop of it is not outside of all others."""

@@ -30,8 +30,10 @@ from wend.backends.native.emit.control.host import (
     store_slots,
 )
 from wend.backends.native.emit.numpy_loop import emit_fallback
+from wend.backends.native.emit.scalar.elements import widens
 from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.expand.expand import expand_operations
+from wend.backends.native.expand.version_loops import version_loops
 from wend.backends.native.fusion.concurrent_nodes import concurrent_remarks, group_concurrent_nodes
 from wend.backends.native.fusion.fuse import fuse_loops
 from wend.backends.native.fusion.masked_elements import compute_masked_elements
@@ -107,11 +109,14 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     # A function that runs beside others has one thread
     chunk_threads = [threads] * len(detached.maps) + [1] * len(tasks)
     chunks = [
-        _ModuleFunction.of(prepare_for_emission(p.body), count, header_words(p))
+        _ModuleFunction.of(
+            prepare_for_emission(p.body, is_measured=is_measured), count, header_words(p)
+        )
         for p, count in zip(parts_of_chunks, chunk_threads, strict=True)
     ]
     own_words = sum(1 + chunk.threads for chunk in chunks)
-    main = _ModuleFunction.of(prepare_for_emission(whole), threads, 0, own_words)
+    prepared = prepare_for_emission(whole, is_measured=is_measured)
+    main = _ModuleFunction.of(prepared, threads, 0, own_words)
     low = main.low
     if is_measured:
         _instrument(main, chunks[len(detached.maps) :])
@@ -384,18 +389,19 @@ def _outlined_function(head: str, lines: Sequence[str], attributes: str) -> Sequ
     return (f"define internal void {head} nounwind {attributes}{{", *lines, "}")
 
 
-def prepare_for_emission(graph: Graph) -> Graph:
+def prepare_for_emission(graph: Graph, *, is_measured: bool = False) -> Graph:
     """Return the graph as it is emitted.
 
     Operations without an emitter are expanded, small arrays scalarized, other array ops in loop
-    nests.
+    nests. Loops that are measured have one version, whose trips are counted once.
 
     Raises:
         UnsupportedError: the graph uses an operation or type without native code.
     """
     graph = detach_lanes(expand_operations(graph), computes_numbers)
     check(graph)
-    return fuse_array_loops(scalarize_small_arrays(graph))
+    graph = scalarize_small_arrays(graph)
+    return fuse_array_loops(graph if is_measured else version_loops(graph, widens))
 
 
 def fuse_array_loops(graph: Graph) -> Graph:

@@ -168,7 +168,7 @@ def counted_accesses(w: WhileParts, emitted: Container[Op]) -> CountedAccesses |
     nodes = [node for region in (w.before, w.after) for node in region.walk()]
     if len(nodes) > MAX_NODES or not all(node.op in emitted and _is_simple(node) for node in nodes):
         return None
-    values = _LoopValues(w)
+    values = LoopValues(w)
     flag_and_test = values.test()
     if flag_and_test is None:
         return None
@@ -191,7 +191,7 @@ def tape_reads(w: WhileParts) -> Sequence[tuple[Node, int]]:
     reads = [node for node in w.after.nodes if node.op is lists.list_get]
     if not reads:
         return ()
-    values = _LoopValues(w)
+    values = LoopValues(w)
     flag_and_test = values.test()
     if flag_and_test is None:
         return ()
@@ -251,7 +251,7 @@ def _is_repeatable(w: WhileParts) -> bool:
 
 
 @dataclass(eq=False, slots=True)
-class _LoopValues:
+class LoopValues:
     """The facts about values in a loop.
 
     Attributes:

@@ -87,6 +87,7 @@ class Lowering:
         outlined_functions: the functions outlined from parallel loops: their heads and lines.
         chunk_functions: the functions of chunks that the code calls, by number.
         loop_depth: how many loops of the program enclose the current position.
+        vectorizes: whether LLVM vectorizes the loop that is being lowered, if what it calls can be.
         offsets: the positions that are in range, by node and operand, each with what is added to
             it to count it from the front; they are those of the copy of a loop.
         guarded_loops: how many loops have such a copy.
@@ -124,6 +125,7 @@ class Lowering:
     outlined_functions: list[tuple[str, Sequence[str]]] = field(default_factory=list)
     chunk_functions: list[Any] = field(default_factory=list)
     loop_depth: int = 0
+    vectorizes: bool = False
     offsets: Mapping[tuple[Node, int], str] = field(default_factory=dict)
     guarded_loops: int = 0
     late_params: dict[Value, Callable[[], Registers]] = field(default_factory=dict)

@@ -108,6 +108,15 @@ def _features() -> str:
     return f"{features},+prefer-no-gather" if "avx2" in cpu_features else features
 
 
+@cache
+def _vectorize_sums() -> None:
+    """Let LLVM vectorize loops that sum, once in a process: their terms are still added in order.
+
+    Elsewhere than on ARM it takes such a loop for not worth it, also where a term is a function.
+    """
+    binding.set_option("wend", "-force-ordered-reductions")
+
+
 class Engine:
     """The compiler for this machine.
 
@@ -122,6 +131,7 @@ class Engine:
     def __init__(self) -> None:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
+        _vectorize_sums()
         self.machine = self._machine()
         self._linked_trampoline = False
         self._shared: dict[SharedModule, Library] = {}

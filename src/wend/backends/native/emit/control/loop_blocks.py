@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from wend.backends.native.analysis.affine_positions import counted_accesses, tape_reads
 from wend.backends.native.analysis.list_classes import Arena, ListClass
+from wend.backends.native.analysis.vectorizable_loops import is_vectorizable
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import FrameState
 from wend.backends.native.emit.control.precompute import (
@@ -26,12 +27,14 @@ from wend.backends.native.emit.control.range_guards import (
     range_guard_of_tapes,
 )
 from wend.backends.native.emit.control.short_loops import is_short, max_short_trips
+from wend.backends.native.emit.scalar.elements import widens
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, without_maybe
 from wend.ops.control import WhileParts
 from wend.ops.frame_states import contents_in, trip_state
+from wend.ops.updating import ELEMENT_POSITIONS
 
 # A loop that carries only scalars first reads the clock after this many trips.
 _SCALAR_LOOP_FIRST_SAFEPOINT = 16
@@ -118,7 +121,8 @@ def _emit_entered(loop: _EnteredLoop, starts: Sequence[Registers]) -> list[Regis
 
 def _emit_checked(loop: _EnteredLoop, starts: Sequence[Registers]) -> list[Registers]:
     """Emit a loop whose trips check positions and count down to a safepoint."""
-    parts = loop.parts
+    low, parts, outer = loop.low, loop.parts, loop.low.vectorizes
+    low.vectorizes = is_short(parts) and _is_in_range(parts) and is_vectorizable(parts, widens)
 
     def end_trip(next_carry: Sequence[Registers]) -> None:
         if not is_short(parts):
@@ -127,7 +131,14 @@ def _emit_checked(loop: _EnteredLoop, starts: Sequence[Registers]) -> list[Regis
             _emit_safepoint(loop, next_carry, first)
 
     forwarded, _ = _emit_trips(loop, starts, end_trip)
+    low.vectorizes = outer
     return forwarded
+
+
+def _is_in_range(parts: WhileParts) -> bool:
+    """Return whether all positions in the trips of a loop are known to be in range."""
+    accesses = [node for node in parts.after.nodes if node.op in ELEMENT_POSITIONS]
+    return all(node.attrs.get("in_bounds", False) for node in accesses)
 
 
 def _emit_unchecked(
@@ -139,8 +150,9 @@ def _emit_unchecked(
 ) -> list[Registers]:
     """Emit a loop whose positions are in range, in blocks of trips with a safepoint after each."""
     low, w = loop.low, loop.low.w
-    outer = low.offsets, low.traps.version
+    outer = low.offsets, low.traps.version, low.vectorizes
     low.offsets, low.traps.version = guard.offsets, low.guarded_loops
+    low.vectorizes = is_vectorizable(loop.parts, widens)
     is_one_block = is_literal(guard.trips) and int(guard.trips) <= block_trips
     if not is_split or is_one_block:
         forwarded, _ = _emit_trips(loop, starts, lambda _: None)
@@ -161,7 +173,7 @@ def _emit_unchecked(
         close_remaining(left)
         w.jump(again)
         w.start(done)
-    low.offsets, low.traps.version = outer
+    low.offsets, low.traps.version, low.vectorizes = outer
     return forwarded
 
 

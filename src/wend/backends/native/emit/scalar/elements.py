@@ -169,3 +169,11 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.select: Element(_select, "fiub", takes_vectors=True),
     ops.cast: Element(_cast, "fiub", takes_vectors=True),
 }
+
+
+def widens(node: Node) -> bool:
+    """Return whether LLVM can widen the instructions of an elementwise operation in a loop."""
+    element = ELEMENTS.get(node.op)
+    if element is None or not element.supports(node):
+        return False
+    return element.takes_vectors or element.loop_function is not None

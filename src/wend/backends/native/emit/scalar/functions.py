@@ -73,9 +73,9 @@ def _looped_or_scalar(
     """Return a function of `math/` in loops; up to `max_scalar_elements` elements, `scalar`."""
 
     def emit(low: Lowering, node: Node, kind: Kind, *args: str) -> str:
-        if _has_at_most(node, max_scalar_elements):
-            return scalar.emit(low, node, kind, *args)
-        return low.calls.vectorizable(name, kind, *args)
+        if _takes_loop_function(low, node, kind, max_scalar_elements):
+            return low.calls.vectorizable(name, kind, *args)
+        return scalar.emit(low, node, kind, *args)
 
     return Element(emit, "f", loop_function=name)
 
@@ -87,7 +87,8 @@ def sin_or_cos(name: str) -> Element:
 
     def emit(low: Lowering, node: Node, kind: Kind, x: str) -> str:
         (operand,) = node.operands
-        if operand not in low.sincos_pairs or not is_scalar(operand.type) or kind.dtype != FLOAT64:
+        has_pair = operand in low.sincos_pairs and is_scalar(operand.type)
+        if not has_pair or kind.dtype != FLOAT64 or low.vectorizes:
             return single.emit(low, node, kind, x)
         pair = low.sincos_pairs[operand]
         if pair is None:
@@ -95,6 +96,11 @@ def sin_or_cos(name: str) -> Element:
         return pair[index]
 
     return Element(emit, "f", loop_function=name)
+
+
+def _takes_loop_function(low: Lowering, node: Node, kind: Kind, most: int) -> bool:
+    """Return whether LLVM can widen what computes a node, which has more elements than `most`."""
+    return (low.vectorizes and kind.lanes == 1) or not _has_at_most(node, most)
 
 
 def _has_at_most(node: Node, count: int) -> bool:
@@ -118,12 +124,12 @@ def sincos_pair(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit x ** y."""
-    is_array = not _has_at_most(node, MAX_SCALAR_MATH_ELEMENTS)
-    if is_array or kind.dtype == FLOAT64:
+    is_widened = _takes_loop_function(low, node, kind, MAX_SCALAR_MATH_ELEMENTS)
+    if is_widened or kind.dtype == FLOAT64:
         known = known_power(low.w, kind, x, y)
         if known is not None:
             return known
-    if is_array:
+    if is_widened:
         power = low.calls.vectorizable("pow", kind, x, y)
     elif kind.dtype == FLOAT64:
         power = low.calls.from_libm("pow", x, y)
