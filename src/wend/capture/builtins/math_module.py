@@ -183,14 +183,14 @@ def _on_domain(name: str, compute: Computed, is_outside: Predicate, sample: floa
     return run
 
 
-def _bounded(compute: Computed, most: float) -> Computed:
-    """Return a function that raises an OverflowError for finite numbers above `most`.
+def _bounded(compute: Computed, most: float, size: Computed = lambda x: x) -> Computed:
+    """Return a function that raises an OverflowError for finite numbers of a size above `most`.
 
     The test needs no result: native code makes it before a loop, and vectorizes the loop.
     """
 
     def run(x: Any) -> Any:
-        is_too_large = ew.logical_and(x > most, ew.isfinite(x))
+        is_too_large = ew.logical_and(size(x) > most, ew.isfinite(x))
         return checked_as_python(compute(x), (is_too_large, OverflowError, _RANGE_ERROR))
 
     return run
@@ -291,8 +291,8 @@ _OF_FLOATS: Mapping[str, Computed] = {
     "acos": _on_domain("acos", ew.acos, lambda x: ew.absolute(x) > 1, 2.0),
     "atan": ew.atan,
     "atan2": ew.atan2,
-    "sinh": _bounded(ew.sinh, _MAX_HYPERBOLIC),
-    "cosh": _bounded(ew.cosh, _MAX_HYPERBOLIC),
+    "sinh": _bounded(ew.sinh, _MAX_HYPERBOLIC, ew.absolute),
+    "cosh": _bounded(ew.cosh, _MAX_HYPERBOLIC, ew.absolute),
     "tanh": ew.tanh,
     "asinh": ew.asinh,
     "acosh": _on_domain("acosh", ew.acosh, lambda x: x < 1, 0.5),

@@ -85,10 +85,10 @@ def _is_sum(values: LoopValues, param: Value, following: Value) -> bool:
 
 def _position(values: LoopValues, node: Node) -> list[Affine] | None:
     """Return the positions of an element, if only the last one changes in the loop."""
-    found = [values.affine(x) for x in node.operands[ELEMENT_POSITIONS[node.op] :]]
-    positions = [x for x in found if x is not None]
+    coordinates = node.operands[ELEMENT_POSITIONS[node.op] :]
+    positions = [x for x in map(values.affine, coordinates) if x is not None]
     numbers = [*node.operands[1:], *(() if node.op.updates == 0 else node.results)]
-    if len(positions) < len(found) or not all(is_scalar(x.type) for x in numbers):
+    if len(positions) < len(coordinates) or not all(is_scalar(x.type) for x in numbers):
         return None
     return positions if all(x.slope == 0 for x in positions[:-1]) else None
 

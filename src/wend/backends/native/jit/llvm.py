@@ -110,7 +110,7 @@ def _features() -> str:
 
 @cache
 def _vectorize_sums() -> None:
-    """Let LLVM vectorize loops that sum, once in a process: their terms are still added in order.
+    """Have LLVM vectorize loops that sum, once in a process: terms are still added in order.
 
     Elsewhere than on ARM it takes such a loop for not worth it, also where a term is a function.
     """
