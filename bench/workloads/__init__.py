@@ -17,6 +17,27 @@ BREADTH = {
         *("heat", "waves", "schroedinger", "bodies", "tableau", "thomas", "spline"),
         *("horner", "bisections"),
     ),
+    "breadth.grids": (
+        *("shallow_water", "euler", "limiter", "burgers", "correlate", "bilateral", "life"),
+    ),
+    "breadth.mechanics": (
+        *("double_pendulum", "rigid_body", "springs", "rope", "smoothed_particles", "fehlberg"),
+    ),
+    "breadth.solvers": (
+        *("givens", "householder", "elimination", "jacobi", "lanczos", "power_iteration"),
+        *("conjugate_gradients", "gauss_newton", "bfgs"),
+    ),
+    "breadth.combinatorial": (
+        *("two_opt", "kruskal", "shortest_paths", "bellman_ford", "pagerank", "matrix_chain"),
+        *("heap_sort", "radix_sort", "value_iteration"),
+    ),
+    "breadth.finance": ("american_option", "crank_nicolson", "sabr", "heston"),
+    "breadth.sequences": (
+        *("gotoh", "viterbi", "random_field", "ctc", "smoother", "lstm_gates", "decoding"),
+        *("fourier", "de_boor"),
+    ),
+    "breadth.living": ("epidemic", "hodgkin_huxley", "spiking"),
+    "breadth.learning": ("lloyd", "mixture", "sinkhorn", "coupling_flow", "neural_ode"),
     "breadth.networks": (
         *("gru", "layers", "attention", "convolution", "process", "logistic", "modes"),
         "langevin",

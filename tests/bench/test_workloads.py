@@ -1,5 +1,6 @@
 """Every program of every workload gives the answer; the answer is that of finite differences."""
 
+import importlib.util
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,8 @@ from bench.peers.c import SOURCES, compiler
 from bench.peers.python import LIBRARY
 from bench.worker import Worker
 from bench.workload import GRADIENT, VALUE
+
+from tests.helpers.own_process import run_alone
 
 CHECKED = [name for name in workloads.NAMES if workloads.load(name).checked]
 WARM = [
@@ -45,6 +48,12 @@ def test_wend(name, measure):
     assert off < (workloads.load(name).tolerance if name == "dopri" else allowed(name))
     function = program.args[0] if isinstance(program, partial) else program
     assert "runs in Python" not in str(function.explain())
+
+
+def test_jax():
+    if importlib.util.find_spec("jax") is None:
+        pytest.skip("NOT RUN: jax is not installed")
+    run_alone("tests/bench/workloads_on_jax.py")
 
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler")

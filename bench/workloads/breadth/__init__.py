@@ -43,10 +43,14 @@ def workload(
     )
 
 
-def normal(*shape: int, dtype: Any = np.float64) -> Any:
-    """Return the same random numbers in every process."""
-    return np.random.default_rng(23).standard_normal(shape).astype(dtype)
+def normal(*shape: int, dtype: Any = np.float64, seed: int = 23) -> Any:
+    """Return the same random numbers in every process; others for another seed."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
-def uniform(*shape: int) -> Any:
-    return np.random.default_rng(24).random(shape)
+def uniform(*shape: int, seed: int = 24) -> Any:
+    return np.random.default_rng(seed).random(shape)
+
+
+def integers(low: int, high: int, *shape: int, seed: int = 25) -> Any:
+    return np.random.default_rng(seed).integers(low, high, shape)
