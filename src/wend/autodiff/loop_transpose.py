@@ -165,7 +165,9 @@ def _transpose(
     b.source = w.source
     for value, so_far in zip(sums, params[len(params) - len(sums) :], strict=True):
         if value.type in _NUMBERS:
-            bwd.cts.add(b, value, so_far)
+            terms = bwd.cts.take(value)
+            bwd.cts.set(value, so_far)
+            bwd.cts.add(b, value, terms)
     results = [_instantiated(b, bwd.cts.get(value), value) for value in [*targets, *sums]]
     return Transposed(bwd, params, count, results)
 
