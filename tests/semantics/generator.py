@@ -26,6 +26,7 @@ from tests.semantics.making import (
     outside,
     plain_code,
     queues,
+    text_states,
     texts,
 )
 from tests.semantics.making.expressions import array, boolean, integer, real
@@ -39,6 +40,7 @@ STATEMENTS: dict[str, tuple[float, Any, bool]] = {
     **keyed.STATEMENTS,
     **queues.STATEMENTS,
     **optional.STATEMENTS,
+    **text_states.STATEMENTS,
     **functions.STATEMENTS,
     **objects.STATEMENTS,
     **arrays.STATEMENTS,

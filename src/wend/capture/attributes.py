@@ -52,6 +52,7 @@ from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
+from wend.trace.state.text_choice import TextChoice
 
 
 def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
@@ -326,8 +327,10 @@ def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], A
     set_attribute(operands.in_place(operator, old, value()), owner, name)
 
 
-def get_attribute(owner: Any, name: str, /, *default: Any) -> Any:
+def get_attribute(owner: Any, name: Any, /, *default: Any) -> Any:
     """Return `getattr(owner, name, *default)`."""
+    if isinstance(name, TextChoice):
+        return name.mapped(lambda option: get_attribute(owner, option, *default))
     if not default:
         return attribute(owner, name)
     try:

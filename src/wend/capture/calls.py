@@ -91,6 +91,7 @@ from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, 
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current, is_traced_now
 from wend.trace.state.templates import Text
+from wend.trace.state.text_choice import known_texts, mapped_call, takes_texts
 
 
 def call(fun: Any) -> Any:
@@ -128,7 +129,8 @@ def call(fun: Any) -> Any:
     if may_create_arrays:
         callee = functools.partial(_adopt_result, callee)
     is_foreign = may_create_arrays or _is_foreign(resolved)
-    return functools.partial(_call_foreign, fun, callee) if is_foreign else callee
+    callee = functools.partial(_call_foreign, fun, callee) if is_foreign else callee
+    return functools.partial(mapped_call, callee) if takes_texts(fun) else callee
 
 
 def _is_initialized_by_users_code(cls: type) -> bool:
@@ -254,6 +256,7 @@ def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """
     if not is_traced_now():
         return callee(*args, **kwargs)
+    args, kwargs = known_texts(fun, args, kwargs)
     if not any(fun is reader for reader in _READERS_OF_NAMES):
         args = tuple(x.exposed() if isinstance(x, Namespace) else x for x in args)
         kwargs = {k: x.exposed() if isinstance(x, Namespace) else x for k, x in kwargs.items()}
@@ -583,11 +586,8 @@ def _next(iterator: Any, /, *default: Any) -> Any:
         return next(one_shot_iterators.consume(iterator), *default)
     read_method(iterator, "__next__")
     advance = captured(method)
-    return (
-        advance(iterator)
-        if is_captured_function(advance)
-        else next(one_shot_iterators.consume(iterator))
-    )
+    is_users = is_captured_function(advance)
+    return advance(iterator) if is_users else next(one_shot_iterators.consume(iterator))
 
 
 # The code that calls what is not captured

@@ -56,6 +56,7 @@ from wend.capture.stage.loops import for_, while_
 from wend.capture.stage.operators import (
     and_,
     assert_,
+    choose_value,
     compare,
     if_expression,
     not_,
@@ -80,6 +81,7 @@ from wend.capture.state.assignments import (
     store_item,
     store_item_in_place,
 )
+from wend.capture.state.paths import decided_truth
 from wend.capture.state.special_methods import (
     array_of,
     ask_ufuncs,
@@ -98,6 +100,7 @@ from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control import returned_optional
 from wend.trace.recording import recording
+from wend.trace.state import text_choice
 from wend.trace.state.templates import Text
 
 
@@ -269,6 +272,7 @@ operands.call, operands.not_, operands.remainder = call, not_, strings.remainder
 ufuncs.ask, foreign_operands.as_array = ask_ufuncs, array_of
 operands.numbers, optional_value.compare = optional_value.numbers, compare
 returned_optional.optional_value = optional_value.OptionalValue
+text_choice.if_value, text_choice.decide = choose_value, decided_truth
 # What lower layers ask about handlers
 handlers.is_rewritten = is_captured
 raising.divert = divert_operation

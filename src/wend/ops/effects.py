@@ -41,6 +41,31 @@ def _check_token(type: Type) -> None:
 # Format specs of an array that stands for a list (of Python numbers, or of arrays and scalars), or,
 # with its one element, for an array without axes
 LIST_OF_NUMBERS, LIST, WITHOUT_AXES = "list of numbers", "list", "array without axes"
+TEXTS = "one of the texts "
+
+
+def spec_of_texts(texts: Sequence[str]) -> str:
+    """Return the format spec of a number that stands for one of several texts."""
+    return TEXTS + " ".join(text.encode("utf-8", "surrogatepass").hex() for text in texts)
+
+
+class _TextNumber:
+    """A scalar among the values of a format string with such specs."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __format__(self, spec: str) -> str:
+        if not spec.startswith(TEXTS):
+            return format(self.value, spec)
+        text = spec.removeprefix(TEXTS).split(" ")[int(self.value)]
+        return bytes.fromhex(text).decode("utf-8", "surrogatepass")
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 class _Elementwise:
@@ -70,6 +95,8 @@ class _Elementwise:
 def format_values(format: str, values: Sequence[Any]) -> str:
     """Return a format string with values filled in; a spec for an array applies to its elements."""
     formattable = [_Elementwise(x) if isinstance(x, np.ndarray) and x.ndim else x for x in values]
+    if TEXTS in format:
+        formattable = [x if isinstance(x, _Elementwise) else _TextNumber(x) for x in formattable]
     return format.format(*formattable)
 
 

@@ -56,7 +56,11 @@ def result_of(recording: Recording) -> Any:
 
 def record_error(error: Exception) -> bool:
     """Record the raise of an error that holds traced values; return whether it does."""
-    if not any(map(_is_traced, trees.flatten((error.args, vars(error)))[0])):
+    parts, cause = [error.args, vars(error)], error.__cause__
+    while cause is not None:
+        parts += [cause.args, vars(cause)]
+        cause = cause.__cause__
+    if not any(map(_is_traced, trees.flatten(parts)[0])):
         return False
     raise_in_run(error)
     return True

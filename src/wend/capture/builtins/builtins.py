@@ -47,6 +47,7 @@ from wend.trace.control.tensor_list import TensorDeque, TensorList
 from wend.trace.recording.arguments import common_value, is_zero_dim
 from wend.trace.recording.recording import current
 from wend.trace.state import effects
+from wend.trace.state.text_choice import TextChoice
 
 
 def stack_if_list(xs: Any) -> Any:
@@ -74,6 +75,9 @@ def length(x: Any) -> Any:
 
 def type_of(x: Any) -> type:
     """Return `type(x)`: Python's types for weak scalars, NumPy's types for others."""
+    if isinstance(x, TextChoice):
+        kinds = {*map(type, x.options)}
+        return kinds.pop() if len(kinds) == 1 else type(x.decided("its type is needed"))
     if not isinstance(x, Staged):
         read_class_of(x)
         return _STANDS_FOR.get(type(x), type(x))
@@ -95,6 +99,8 @@ def is_scalar(x: Any) -> bool:
 
 def is_instance(x: Any, kinds: Any) -> Any:
     """Return `isinstance(x, kinds)`, where a traced value has the type that it stands for."""
+    if isinstance(x, TextChoice):
+        return x.mapped(lambda option: is_instance(option, kinds))
     if isinstance(x, OptionalValue):
         number, none = is_instance(x.value, kinds), isinstance(None, kinds)
         return number if number is none else x.equals(None) if none else x != None  # noqa: E711

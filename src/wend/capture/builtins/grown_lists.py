@@ -12,6 +12,7 @@ from wend.base.source import at, user_source
 from wend.capture.stage.branches import if_value
 from wend.capture.state import operands
 from wend.numpy import orders
+from wend.trace.control.listed_texts import holds_text
 from wend.trace.control.tensor_list import ListError, TensorList
 
 Key = Callable[[Any], Any] | None
@@ -74,8 +75,12 @@ def _checked_key(key: Any) -> Any:
     Raises:
         ListError: it is not.
     """
-    leaves, structure = trees.flatten(key)
-    if not leaves or not (structure.is_leaf() or isinstance(key, (tuple, list))):
+    leaves, structure = trees.flatten(key, holds_text)
+    if (
+        any(map(holds_text, leaves))
+        or not leaves
+        or not (structure.is_leaf() or isinstance(key, (tuple, list)))
+    ):
         raise _refusal()
     return key
 

@@ -24,14 +24,15 @@ from wend.capture.stage.placeholders import bound_in_run, fill_missing, placehol
 from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
+from wend.capture.state.differences import cure_of, described, keys_of, return_cure
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
-from wend.capture.state.optional_value import OptionalValue, merged_optional, narrowed
+from wend.capture.state.optional_value import merged_optional, merges_options, narrowed
 from wend.capture.state.paths import check_recursion, decided
 from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.state.unbound_attributes import merge_paths
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE
-from wend.eager.promotion import as_array, tensor_type
+from wend.eager.promotion import as_array
 from wend.numpy.elementwise import logical_not
 from wend.ops.creating import constant
 from wend.trace.aliasing.may_alias import is_array, record_merge
@@ -44,6 +45,7 @@ from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
 from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.state.creation import is_new
+from wend.trace.state.text_choice import chosen, is_choice, is_text, with_choices
 from wend.trace.state.variable import Variable
 
 Arm = Callable[[], Any]
@@ -394,12 +396,13 @@ class StagedIf:
             if name == RETURN_VALUE and (pair[0] is UNBOUND) != (pair[1] is UNBOUND):
                 self._refuse_return(pair)  # of what no zeros stand for: a text, None
         elif name in self.state.possibly_unbound and name not in unbound.reasons():
-            pair = bound_in_run(pair)
+            pair = bound_in_run(self._with_bound_choices(pair))
         elif self.gives_value and name in self.state.variables:
             pair = self._maybe_bound_pair(name, pair)
         pair = merged_optional(narrowed(pair, self.test), placeholders, self.outer)
         if any(value is UNBOUND for value in pair):
             return None
+        pair = self._with_choices(pair)
         if all(map(is_carried, pair)) or all(map(is_mergeable, pair)):
             return pair
         if is_same(*pair):
@@ -407,19 +410,43 @@ class StagedIf:
         if all(isinstance(value, dict) for value in pair) and pair[0].keys() != pair[1].keys():
             raise StructureError(
                 explain(
-                    f"{self.where}: `{name}` has {_keys(pair[1])} if the test holds, else "
-                    f"{_keys(pair[0])}.",
+                    f"{self.where}: `{name}` has {keys_of(pair[1])} if the test holds, else "
+                    f"{keys_of(pair[0])}.",
                     cure="give it the same keys on both paths; reading a missing key of a "
                     "defaultdict inserts it, so insert it before.",
                 )
             )
         raise StructureError(
             explain(
-                f"{self.where}: `{name}` is {_describe(pair[1])} if the test holds, "
-                f"else {_describe(pair[0])}.",
-                cure=_cure_of(pair, "; give it the same kind of value on both paths"),
+                f"{self.where}: `{name}` is {described(pair[1])} if the test holds, "
+                f"else {described(pair[0])}.",
+                cure=cure_of(pair, "; give it the same kind of value on both paths"),
             )
         )
+
+    def _with_choices(self, pair: list[Any]) -> list[Any]:
+        """Return what both arms leave, where another text on each is a choice for the run."""
+        if not merges_options(self.outer) and not any(map(is_choice, pair)):
+            return pair
+        return with_choices(pair, [end.region.active for end in self.ends])
+
+    def _with_bound_choices(self, pair: list[Any]) -> list[Any]:
+        """Return what both arms leave of a name with choices for texts, if one may not bind it."""
+        inner = [x.value if isinstance(x, unbound.BoundInRun) else x for x in pair]
+        some = next((x for x in inner if is_text(x) or is_choice(x)), UNBOUND)
+        is_bound_once = any(x is UNBOUND or isinstance(x, unbound.BoundInRun) for x in pair)
+        if some is UNBOUND or not is_bound_once:
+            return pair
+        texts = self._with_choices([some if x is UNBOUND else x for x in inner])
+        texts = [chosen(x, (x,)) if is_text(x) else x for x in texts]
+        return [
+            unbound.BoundInRun(text, x.is_bound)
+            if isinstance(x, unbound.BoundInRun)
+            else x
+            if x is UNBOUND
+            else text
+            for text, x in zip(texts, pair, strict=True)
+        ]
 
     def _returns_none(self, pair: list[Any]) -> bool:
         """Return whether a path returns None, and not only because it returns nothing yet."""
@@ -431,7 +458,7 @@ class StagedIf:
         case = ("test fails", "test holds")[index]
         raise StructureError(
             explain(
-                f"{self.where}: the function returns {_describe(pair[index])} only if the {case}.",
+                f"{self.where}: the function returns {described(pair[index])} only if the {case}.",
                 cure="return arrays of the same structure on both paths.",
             )
         )
@@ -455,23 +482,25 @@ class StagedIf:
             if returned[0] is UNBOUND or returned[1] is UNBOUND:
                 return [None, None]
         returned = narrowed(returned, self.test)
-        returned = merged_optional(returned, placeholders, self.outer)
+        returned = self._with_choices(merged_optional(returned, placeholders, self.outer))
+        if all(map(is_text, returned)) and merges_options(self.outer):  # one text
+            returned = [chosen(text, (text,)) for text in returned]
         leaves = [trees.flatten(value)[0] for value in returned]
         are_merged = returned[0] is not returned[1] and all(map(is_mergeable, returned))
         if any(leaves) and not are_merged and not all(map(is_carried, returned)):
             if is_same(*returned):
                 raise StructureError(
                     explain(
-                        f"{self.where}: both paths give {_describe(returned[0])}.",
+                        f"{self.where}: both paths give {described(returned[0])}.",
                         cure="only arrays and numbers can come out of a traced test.",
                     )
                 )
             subject = "the value is" if self.gives_value else "the function returns"
             raise StructureError(
                 explain(
-                    f"{self.where}: {subject} {_describe(returned[1])} if the test "
-                    f"holds, else {_describe(returned[0])}.",
-                    cure=_cure_of(returned) if self.gives_value else _return_cure(returned),
+                    f"{self.where}: {subject} {described(returned[1])} if the test "
+                    f"holds, else {described(returned[0])}.",
+                    cure=cure_of(returned) if self.gives_value else return_cure(returned),
                 )
             )
         return returned
@@ -552,49 +581,3 @@ def _share_identical_results(results: list[Any], options: Sequence[Sequence[Any]
         shared.setdefault(tuple(map(id, row)), result) if all(map(is_array, row)) else result
         for result, row in zip(results, rows, strict=True)
     ]
-
-
-def _return_cure(returned: Sequence[Any]) -> str:
-    what = "a value" if any(value is None for value in returned) else "arrays of the same structure"
-    return f"return {what} on both paths."
-
-
-def _keys(value: dict[Any, Any]) -> str:
-    return f"the keys {list(value)!r:.40}" if value else "no keys"
-
-
-def _cure_of(pair: Sequence[Any], alternative: str = "") -> str:
-    """Return the cure for values of which no traced test can choose one."""
-    if all(isinstance(value, list) for value in pair):  # the items of a list or deque
-        return (
-            "a length may depend on a traced test only by append and pop() of a list: use one, and "
-            "count the items that are taken from its start."
-        )
-    if all(isinstance(value, dict) for value in pair):
-        return "a list that grows there needs a variable of its own: put it into the dict later."
-    if all(isinstance(value, str) for value in pair):
-        return "number the texts, and print them by a tuple: LOW, HIGH = 0, 1."
-    if all(map(callable, pair)):
-        return "call it on both paths: `g(x) if test else h(x)`."
-    if any(value is None for value in pair) and any(map(is_carried, pair)):
-        return (
-            "start it as a number that stands for None, and compare with that: -1 for a position, "
-            "np.nan for a value."
-        )
-    return f"only arrays and numbers can depend on a traced test{alternative}."
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, unbound.BoundInRun):
-        return _describe(value.value)
-    if value is None:
-        return "None"
-    if isinstance(value, OptionalValue):
-        return f"{_describe(value.value)}, or None"
-    if is_carried(value):
-        (leaf, *others) = trees.flatten(value)[0] or [None]
-        if leaf is value and not others:
-            return str(tensor_type(leaf))
-        return f"a {type(value).__name__} of {len(value)} items"
-    name = getattr(value, "__name__", None)
-    return f"{value!r:.40}" if name is None else f"`{name}`"

@@ -18,6 +18,7 @@ from wend.numpy import shaping
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import leaf_type
 from wend.trace.recording.recording import Recording
+from wend.trace.state.text_choice import holds_choice, with_choices
 
 
 class FirstTrip(StagedIf):
@@ -35,6 +36,8 @@ class FirstTrip(StagedIf):
     def _merge_pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         if pair[0] is None and name != RETURN_VALUE:
             pair = optional_values(pair, placeholders)
+        if any(map(holds_choice, pair)) and all(value is not UNBOUND for value in pair):
+            pair = with_choices(pair, [end.region.active for end in self.ends])
         is_array = [value is not UNBOUND and is_carried(value) for value in pair]
         return None if is_array == [False, True] else super()._merge_pair(name, pair)
 

@@ -17,6 +17,7 @@ from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.state import templates
+from wend.trace.state.text_choice import TextChoice
 
 _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt,
@@ -203,7 +204,7 @@ def _equals_by_identity(left: Any) -> bool:
 
 def holds_staged(x: Any) -> bool:
     """Return whether a traced value is in lists, tuples, dicts and fields of dataclasses."""
-    return any(isinstance(part, Staged) for part in _parts(x, set()))
+    return any(isinstance(part, (Staged, TextChoice)) for part in _parts(x, set()))
 
 
 def asks_users(x: Any, name: str = "Eq") -> bool:

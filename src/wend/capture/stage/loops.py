@@ -31,6 +31,7 @@ from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
 from wend.capture.stage.truth import as_test, is_traced
 from wend.capture.state import made_objects, one_shot_iterators, unbound, unsure_iterators
+from wend.capture.state.not_carried import OptionalCarryError, TextCarryError
 from wend.capture.state.optional_value import in_loop
 from wend.capture.state.paths import deciding_test
 from wend.capture.state.special_methods import iterated, owner_of
@@ -411,7 +412,8 @@ class StagingAttempt:
         self._rests = raises.mark()
         self.failure: Exception | None = None
         self.first_trip_may_differ = False  # the reason of the failure
-        self.changes_optionals = self.changes_sizes = False  # reasons, too
+        self.optional_error: OptionalCarryError | None = None  # a reason, too
+        self.changes_sizes = False  # another
         self.resizes = False  # whether carries may change their sizes
         self.peelable_trips = MAX_PEELED_TRIPS
         self.memory: Memory | None = None  # None: what the settings say
@@ -483,10 +485,18 @@ class StagingAttempt:
         If the others differ, too, since a value is None at times, the loop carries a flag for it;
         if sizes change from trip to trip, and Python may not run the loop, symbols for them.
         """
+        failure, needed = self.failure, self.needed_concrete_value
+        if isinstance(self.optional_error, TextCarryError):  # the first trip is no exception
+            self.rewind()
+            if self.try_stage(test, body, always=always, carries_optionals=True):
+                return True
+            self.needed_concrete_value = needed
+            if isinstance(self.failure, OptionalCarryError):
+                self.failure = failure
         if self.first_trip_may_differ and self.peelable_trips and self._try_peeled(test, body):
             return True
         failure, needed = self.failure, self.needed_concrete_value
-        if self.changes_optionals:
+        if self.optional_error is not None:
             self.rewind()
             if self.try_stage(test, body, always=always, carries_optionals=True):
                 return True
@@ -565,7 +575,7 @@ class StagingAttempt:
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may still run it
             self.failure = error
             self.first_trip_may_differ = loop.first_trip_may_differ
-            self.changes_optionals = loop.changes_optionals and not carries_optionals
+            self.optional_error = None if carries_optionals else loop.optional_error
             self.changes_sizes = loop.changes_sizes
             self.needed_concrete_value = by_python and isinstance(error, ConcreteValueError)
             unpromoted = self.state.rollback()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -51,6 +52,7 @@ from wend.trace.control.tensor_list import TensorList
 from wend.trace.state import effects
 from wend.trace.state.raised_errors import note_raised
 from wend.trace.state.templates import Text
+from wend.trace.state.text_choice import TextChoice, mapped
 
 Thunk = Callable[[], Any]
 
@@ -68,6 +70,8 @@ def is_(a: Any, b: Any) -> Any:
     Raises:
         AliasError: whether the two are one object is known only at run time.
     """
+    if isinstance(a, TextChoice) or isinstance(b, TextChoice):
+        return a.is_(b) if isinstance(a, TextChoice) else b.is_(a)
     if b is None:
         return a.equals(None) if isinstance(a, OptionalValue) else a is None
     note_comparison(a, b)
@@ -151,6 +155,10 @@ def contains(container: Any, item: Any) -> Any:
         return _as_bool(reducing.any(ew.equal(container, item)))
     if isinstance(item, Staged) and isinstance(container, np.ndarray):
         return _as_bool(reducing.any(ew.equal(container, item)))
+    if isinstance(container, TextChoice) or (
+        isinstance(container, str) and isinstance(item, TextChoice)
+    ):
+        return mapped(operator.contains, container, item)
     method = getattr(type(container), "__contains__", None)
     if isinstance(method, types.FunctionType) and not is_library(method.__code__.co_filename):
         is_match = operands.call_method(container, "__contains__", item)
@@ -220,6 +228,11 @@ def if_expression(test: Any, then: Thunk, other: Thunk, state: State | None = No
     if not is_traced(test):
         return then() if test else other()
     return if_value(test, then, other, state)
+
+
+def choose_value(test: Any, then: Thunk, other: Thunk) -> Any:
+    """Return `then() if test else other()` for a traced test, where the text is chosen."""
+    return if_value(test, then, other, None)
 
 
 def require_concrete(left: Any) -> Any:

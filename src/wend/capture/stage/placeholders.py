@@ -10,9 +10,12 @@ from wend.base import trees
 from wend.base.errors import CarryError, explain
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.state import unbound
+from wend.capture.state.optional_value import OptionalValue, optional_values
 from wend.capture.state.state import is_carried
 from wend.ir.types import ListType, TensorType, Type
 from wend.trace.recording.arguments import LeafType, leaf_type
+from wend.trace.recording.recording import Recording
+from wend.trace.state.text_choice import holds_choice, with_choices
 
 
 def placeholders(like: Any) -> Any:
@@ -76,6 +79,19 @@ def as_bound_in_run(value: Any, origin: Any) -> unbound.BoundInRun:
     if isinstance(origin, unbound.BoundInRun):
         return unbound.BoundInRun(value, origin.is_bound)
     return unbound.BoundInRun(value, np.bool_(origin is not UNBOUND))
+
+
+def flagged(region: Recording, name: str, start: Any, value: Any) -> Any:
+    """Return what a trip leaves, with the flag or number that it entered the loop with."""
+    if isinstance(start, OptionalValue):
+        return optional_values([start, value], placeholders)[1]
+    if value is not UNBOUND and value is not start and holds_choice(start):
+        return with_choices([start, value], [region.active] * 2)[1]
+    if not isinstance(start, unbound.BoundInRun) or isinstance(value, unbound.BoundInRun):
+        return value
+    if value is UNBOUND and name in unbound.reasons():
+        return value
+    return as_bound_in_run(start.value if value is UNBOUND else value, value)
 
 
 def fill_missing(pair: list[Any]) -> list[Any]:

@@ -27,7 +27,7 @@ from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
 from wend.capture.stage.branches import close_rests, initial_values
 from wend.capture.stage.carried_types import CarriedTypes, as_type
-from wend.capture.stage.placeholders import as_bound_in_run, placeholders
+from wend.capture.stage.placeholders import as_bound_in_run, flagged, placeholders
 from wend.capture.stage.truth import truth
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
@@ -38,7 +38,7 @@ from wend.capture.state.not_carried import (
     is_optional,
     is_replaced,
 )
-from wend.capture.state.optional_value import OptionalValue, optional_values
+from wend.capture.state.optional_value import optional_values
 from wend.capture.state.state import Discovery, Reference, State, is_carried
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.dispatch import Staged
@@ -53,6 +53,7 @@ from wend.trace.recording.recording import Recording
 from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.state.creation import is_new
+from wend.trace.state.text_choice import is_other_choice, with_choices
 
 Thunk = Callable[[], Any]
 
@@ -70,8 +71,8 @@ class StagedLoop:
         set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
         first_trip_may_differ: whether recording failed on a type, a structure, an unbound name or
             an error, which the first trip may have otherwise than the others.
-        changes_optionals: whether a value is None in some trips and a number in others.
-        carries_optionals: whether it carries such values, with a flag.
+        optional_error: that a value is None, or another text, in some trips.
+        carries_optionals: whether it carries such values, with a flag or number.
         changes_sizes: whether recording failed on sizes that change from trip to trip.
         resizes: whether it carries such sizes as symbols.
         slots: what it carries for exceptions that end it.
@@ -93,7 +94,8 @@ class StagedLoop:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.python_may_run = python_may_run  # if the loop cannot be recorded
         self.memory = memory
-        self.first_trip_may_differ = self.changes_optionals = self.changes_sizes = False
+        self.first_trip_may_differ = self.changes_sizes = False
+        self.optional_error: OptionalCarryError | None = None
         self.carries_optionals, self.resizes = carries_optionals, resizes
         self.entry = initial_values(state, outer)
         self.start = list(self.entry)
@@ -115,7 +117,10 @@ class StagedLoop:
         except Exception as error:
             for array in self.promoted:
                 demote(array)
-            self.changes_optionals = isinstance(error, OptionalCarryError)
+            if isinstance(error, OptionalCarryError) and not (
+                error.is_known and self.python_may_run
+            ):
+                self.optional_error = error
             self.changes_sizes = self.types.changes_sizes
             if isinstance(error, (CarryError, StructureError, NameError, StagedRaiseError)):
                 self.first_trip_may_differ = True
@@ -183,6 +188,10 @@ class StagedLoop:
             if self.carries_optionals and is_optional(self.state.names[k], values):
                 self.entry[k] = optional_values(values, placeholders)[0]
                 has_new = has_new or self.entry[k] is not self.start[k]
+            elif self.carries_optionals and all(value is not UNBOUND for value in values):
+                regions = self.outer, self.before, self.after
+                self.entry[k] = with_choices(values, [region.active for region in regions])[0]
+                has_new = has_new or is_other_choice(self.entry[k], self.start[k])
         return has_new
 
     def _carry_instances(self, ends: Sequence[Any]) -> bool:
@@ -248,7 +257,7 @@ class StagedLoop:
                 predicate, flags = self._close_rests(extent, "test", predicate)
                 for flag in (*(slot.value[0] for slot in self.slots), *flags):
                     predicate = logical_and(predicate, logical_not(flag))
-        self.left_before = self.tested = self._flagged(self.state.get())
+        self.left_before = self.tested = self._flagged(self.state.get(), self.before)
         self.forwarded = self.state.carried_indices(self.tested)
         self._check_kinds(self.tested)
         return predicate
@@ -285,7 +294,7 @@ class StagedLoop:
         container_phis.check_replacements(
             nested_before, self.state.nested_containers(), self.where, self.outer
         )
-        self.left_after = self._flagged(self.state.get())
+        self.left_after = self._flagged(self.state.get(), self.after)
         left = self._rebindable(self.left_after)
         for copies in (self.set_before, self.set_after):
             container_phis.check_guards(self._rebindable(copies), left)
@@ -384,19 +393,11 @@ class StagedLoop:
             self._reset_types()
         return bool(newly_bound)
 
-    def _flagged(self, values: Sequence[Any]) -> list[Any]:
-        """Return values that were left, with whether they are bound where they entered so."""
-        flagged = list(values)
-        for k, start in enumerate(self.start[: len(values)]):
-            if isinstance(start, OptionalValue):
-                flagged[k] = optional_values([start, values[k]], placeholders)[1]
-            if not isinstance(start, unbound.BoundInRun):
-                continue
-            is_unknown = values[k] is UNBOUND and self.state.names[k] in unbound.reasons()
-            if not is_unknown and not isinstance(values[k], unbound.BoundInRun):
-                value = start.value if values[k] is UNBOUND else values[k]
-                flagged[k] = as_bound_in_run(value, values[k])
-        return flagged
+    def _flagged(self, values: Sequence[Any], region: Recording) -> list[Any]:
+        return [
+            *map(partial(flagged, region), self.state.names, self.start, values),
+            *values[len(self.start) :],
+        ]
 
     def _check_kinds(self, values: Sequence[Any]) -> None:
         """Check that values which cannot be carried do not change."""

@@ -18,6 +18,7 @@ from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
+from wend.trace.state.text_choice import TextChoice
 
 
 def as_test(x: Any) -> Any:
@@ -25,6 +26,8 @@ def as_test(x: Any) -> Any:
     kind = type(x)
     if isinstance(x, OptionalValue):
         return x.truth(truth)
+    if isinstance(x, TextChoice):
+        return x.mapped(bool)
     if kind is bool or isinstance(x, Staged):
         return x
     if isinstance(x, TensorList):

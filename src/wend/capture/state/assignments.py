@@ -7,6 +7,7 @@ operators create, and those from outside.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,7 @@ from wend.trace.arrays.concrete_array import (
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
+from wend.trace.state.text_choice import at_choice, has_choice
 
 
 def positions(key: Any) -> Any:
@@ -240,6 +242,8 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if isinstance(array, INDEX_TRICKS):
         is_traced = any_staged((key,)) or parts.is_staged_key(key)
         return indexed(array, key) if is_traced else adopt_result(array[key])
+    if take is not None and has_choice(key):
+        return at_choice(array, functools.partial(get_item, array), key)
     if take is not None:
         check_identity(key)
         try:

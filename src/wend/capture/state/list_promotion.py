@@ -9,8 +9,9 @@ from typing import Any
 from wend.base.errors import StructureError, explain
 from wend.capture.heap.aliases import refuse_others
 from wend.capture.heap.locations import Contents
-from wend.capture.state.state import Reference, State, is_carried
+from wend.capture.state.state import Reference, State
 from wend.trace.aliasing.listed_containers import note_first_items
+from wend.trace.control.listed_texts import is_item
 from wend.trace.control.tensor_list import TensorDeque, TensorList
 
 
@@ -44,8 +45,8 @@ def _grown_lists(
         options = [end[k] for end in ends if k < len(end)]
         if len({len(option) for option in options}) > 1:
             longest = max(options, key=len)
-            if is_carried(longest[-1]):
-                items = [item for option in options for item in option if is_carried(item)]
+            if is_item(longest[-1]):
+                items = [item for option in options for item in option if is_item(item)]
                 yield k, [*items, longest[-1]]
     for k, value in enumerate(start):
         if isinstance(value, Reference) and id(value.container) in lists:

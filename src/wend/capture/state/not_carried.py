@@ -14,10 +14,21 @@ from wend.capture.state.state import Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.state.creation import is_new
+from wend.trace.state.text_choice import TextChoice, holds_choice, may_become_choices
 
 
 class OptionalCarryError(StructureError):
-    """A value is None in some trips and a number in others: a loop may carry it with a flag."""
+    """A value is None in some trips and a number in others: a loop may carry it with a flag.
+
+    Attributes:
+        is_known: whether Python knows what it is in the next trip.
+    """
+
+    is_known = False
+
+
+class TextCarryError(OptionalCarryError):
+    """A value is another text in some trips: a loop may carry the number of the text."""
 
 
 def check_not_carried(
@@ -45,16 +56,22 @@ def check_not_carried(
         if isinstance(old, Reference) and is_traced_list:
             continue  # a list that an inner loop appends to
         is_optional_carry = is_optional(state.names[k], (old, new))
-        if _grows(state, k, old, new) or (is_optional_carry and carries_optionals):
+        is_of_texts = state.names[k] != RETURN_VALUE and may_become_choices((old, new))
+        is_flagged = (is_optional_carry or is_of_texts) and carries_optionals
+        if _grows(state, k, old, new) or is_flagged:
             continue
-        error = OptionalCarryError if is_optional_carry else StructureError
-        raise error(
+        kind = OptionalCarryError if is_optional_carry else StructureError
+        kind = TextCarryError if is_of_texts else kind
+        error = kind(
             explain(
                 f"{where}: `{state.names[k]}` changes in the loop from "
                 f"{_shown(old):.40} to {_shown(new):.40}.",
                 cure="only arrays and numbers can change in a staged loop; start it as one.",
             )
         )
+        if isinstance(error, TextCarryError):
+            error.is_known = not holds_choice(new)
+        raise error
 
 
 def _grows(state: State, k: int, old: Any, new: Any) -> bool:
@@ -79,4 +96,4 @@ def is_replaced(old: Any, new: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return value.described() if isinstance(value, OptionalValue) else repr(value)
+    return value.described() if isinstance(value, (OptionalValue, TextChoice)) else repr(value)

@@ -19,6 +19,7 @@ from wend.capture.heap.container_phis import compare_by_identity, is_same_object
 from wend.capture.heap.user_operators import has_operators
 from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.state.text_choice import DICTS, at_choice, has_choice, store_at_choice
 
 _Operator = Callable[[Any, Any], Any]
 
@@ -112,6 +113,8 @@ def position(key: Any) -> Any:
 
 def get_item(owner: Any, key: Any) -> Any:
     """Return `owner[key]`."""
+    if has_choice(key):
+        return at_choice(owner, functools.partial(get_item, owner), key)
     if type(owner) in _PLAIN_KINDS or not defines(owner, "__getitem__"):
         return owner[key]
     return ask(owner, "__getitem__", key)
@@ -119,6 +122,9 @@ def get_item(owner: Any, key: Any) -> Any:
 
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """Run `owner[key] = value`."""
+    if has_choice(key) and type(owner) in DICTS:
+        store_at_choice(owner, key, value)
+        return
     if type(owner) in _PLAIN_KINDS or not defines(owner, "__setitem__"):
         owner[key] = value
     else:

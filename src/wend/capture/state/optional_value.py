@@ -301,8 +301,12 @@ def merged_optional(pair: list[Any], zeros: Callable[[Any], Any], outer: Recordi
     Where the outcome of the test may be part of the trace, it is instead.
     """
     is_carried = any(isinstance(value, OptionalValue) for value in pair)
-    may_differ = is_carried or outer.is_region or _is_in_loop.get() or not may_decide()
-    return optional_values(pair, zeros) if may_differ else pair
+    return optional_values(pair, zeros) if is_carried or merges_options(outer) else pair
+
+
+def merges_options(outer: Recording) -> bool:
+    """Return whether the outcome of a test cannot become part of the trace in its place."""
+    return outer.is_region or _is_in_loop.get() or not may_decide()
 
 
 def settle(result: Any, *others: Any) -> list[Any]:

@@ -27,6 +27,20 @@ class ShownList(ABC):
         """Return the array of its items, and the spec by which a text shows it as a list."""
 
 
+class ShownChoice(ABC):
+    """One of several texts, which is known in the run."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def shown(self, conversion: str | None, spec: str) -> Any:
+        """Return the text as a format string shows it: a text, or a choice of texts."""
+
+    @abstractmethod
+    def field(self) -> tuple[Any, str]:
+        """Return the number of the text, and the spec by which a format string shows it."""
+
+
 class ShownField:
     """A value in a text, and how it is formatted.
 

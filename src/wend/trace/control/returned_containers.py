@@ -51,6 +51,7 @@ from wend.trace.control.returned_list import returned_list
 from wend.trace.control.returned_optional import ReturnedOptional
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import is_array_leaf
+from wend.trace.state.text_choice import ReturnedText, TextChoice
 
 
 def with_changes(passed: PassedContainers, result: Any, is_outside: Callable[[Any], bool]) -> Any:
@@ -346,6 +347,8 @@ def with_nodes(value: Any, is_static: Callable[[Any], bool], *, is_field: bool =
             return returned_constant(part)
         if isinstance(part, ReturnedOptional):
             return part
+        if isinstance(part, TextChoice):
+            return ReturnedText(part.index, part.options)
         if is_array_leaf(part):
             return part
         is_whole = is_field or is_ordinary_object(part)
@@ -358,7 +361,7 @@ def with_nodes(value: Any, is_static: Callable[[Any], bool], *, is_field: bool =
         return part
 
     try:
-        return trees.map_parts((TensorList, ReturnedOptional, *_CONSTANTS), node_of, value)
+        return trees.map_parts(_NODES, node_of, value)
     except RecursionError:
         raise NestingError.of_tree() from None
 
@@ -372,4 +375,5 @@ def _is_symbol(value: Any) -> bool:
 
 _KINDS = (list, dict, OrderedDict, defaultdict, deque)
 _CONSTANTS = (str, bytes, int, set, frozenset, Exception)
+_NODES = (TensorList, ReturnedOptional, TextChoice, *_CONSTANTS)
 _NUMBERS = (bool, int, float, complex)

@@ -9,9 +9,11 @@ import numpy as np
 
 from wend.base import trees
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.listed_texts import holds_texts, listed_item, returned_item, text_of
 from wend.trace.control.tensor_list import TensorDeque, TensorList
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import current
+from wend.trace.state.text_choice import ReturnedText
 
 
 class ReturnedList:
@@ -38,9 +40,8 @@ class ReturnedList:
 
 def returned_list(grown: TensorList) -> ReturnedList:
     """Return a traced list as arrays."""
-    return ReturnedList(
-        trees.flatten(grown.stack())[0], grown.treedef, tuple(grown.types), grown.KIND
-    )
+    arrays = trees.flatten(grown.stack())[0]
+    return ReturnedList(arrays, returned_item(grown.treedef), tuple(grown.types), grown.KIND)
 
 
 def _flatten(value: ReturnedList) -> tuple[Any, Any]:
@@ -55,12 +56,14 @@ def _unflatten(metadata: Any, arrays: Any) -> Any:
             for array, type in zip(arrays, types, strict=True)
         ]
         items = [trees.unflatten(item, row) for row in zip(*columns, strict=True)]
+        if holds_texts(item):
+            items = [trees.map_parts(ReturnedText, text_of, x) for x in items]
         return items if kind is list else kind(items)
     recording = current()
     if recording is None or not all(isinstance(array, Tracer) for array in arrays):
         return ReturnedList(arrays, item, types, kind)
     lists = [recording.wrap(recording.b.list_unstack(recording.lift(x))) for x in arrays]
-    return (TensorList if kind is list else TensorDeque)(lists, item, [*types])
+    return (TensorList if kind is list else TensorDeque)(lists, listed_item(item), [*types])
 
 
 trees.register_node(ReturnedList, _flatten, _unflatten)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -25,7 +24,7 @@ from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.eager import raising
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import as_array, cast, result_dtype
+from wend.eager.promotion import as_array, cast
 from wend.ir.graph import Value
 from wend.ir.types import ListType, accepts
 from wend.numpy import elementwise as ew
@@ -38,8 +37,15 @@ from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
 from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.shown_text import ShownField, ShownList, ShownText
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.item_types import as_kind, common_type, takes
+from wend.trace.control.listed_texts import (
+    Vocabulary,
+    vocabulary_of,
+    with_numbers,
+    with_texts,
+)
 from wend.trace.control.missing_items import text_of_missing
-from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type, promotion_example
+from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
 from wend.trace.recording.recording import current
 from wend.trace.sizes.lengths import items_shape, static_length
 from wend.trace.state.effects import raise_if
@@ -69,13 +75,17 @@ class TensorList(ShownList):
     @classmethod
     def of(cls, items: Sequence[Any], examples: Sequence[Any]) -> TensorList:
         """Return a list of these items, of a type that takes the examples, too."""
-        treedef = trees.flatten(examples[-1])[1]
-        rows = [trees.flatten(item) for item in (*items, *examples)]
+        vocabulary = Vocabulary()
+        rows = [
+            trees.flatten(with_numbers(item, vocabulary, is_example=True))
+            for item in (*items, *examples)
+        ]
+        treedef = rows[-1][1]
         columns = zip(*(leaves for leaves, tree in rows if tree == treedef), strict=True)
         leaf_types = [[leaf_type(leaf) for leaf in column] for column in columns]
         if any(isinstance(type.type, ListType) for column in leaf_types for type in column):
             raise _of_grown_lists()
-        types = [_common_type(column) for column in leaf_types]
+        types = [common_type(column) for column in leaf_types]
         lists = [_emit(list_ops.list_new, element=type.type) for type in types]
         new = cls(lists, treedef, types)
         for item in items:
@@ -108,7 +118,7 @@ class TensorList(ShownList):
                 explain(
                     f"the text of {self!r}{at(user_source())} is needed, but a list that grows in "
                     "a loop or branch that is recorded has its items when it runs.",
-                    cure="make an array of it: print(np.array(items)).",
+                    cure="make an array of it: print(np.array(items)); print texts after the call.",
                 )
             )
         )
@@ -138,16 +148,22 @@ class TensorList(ShownList):
         self._push(item)
 
     def _push(self, item: Any) -> None:
+        leaves = self._leaves_of(item)
         pairs = zip(self.lists, self._coerce_item(item, "appended to"), strict=True)
-        leaves = trees.flatten(item)[0]
         self.lists = [
             _with_item_aliases(_emit(list_ops.list_push, list, leaf), list, original)
             for (list, leaf), original in zip(pairs, leaves, strict=True)
         ]
 
+    def _numbered(self, item: Any) -> Any:
+        return with_numbers(item, vocabulary_of(self.treedef))
+
+    def _leaves_of(self, item: Any) -> list[Any]:
+        return trees.flatten(self._numbered(item))[0]
+
     def _coerce_item(self, item: Any, verb: str) -> list[Any]:
         """Return the arrays of an item, cast to the list's types."""
-        leaves, treedef = trees.flatten(item)
+        leaves, treedef = trees.flatten(self._numbered(item))
         if not trees.is_same_structure(treedef, self.treedef):
             raise StructureError(
                 explain(
@@ -158,7 +174,7 @@ class TensorList(ShownList):
         coerced = []
         for leaf, type in zip(map(as_array, leaves), self.types, strict=True):
             item_type = leaf_type(leaf)
-            if not _takes(type, item_type) or not accepts(
+            if not takes(type, item_type) or not accepts(
                 type.type, item_type.type.with_dtype(type.type.dtype)
             ):
                 raise CarryError(
@@ -276,7 +292,8 @@ class TensorList(ShownList):
         return reducing.sum(self._matches(item)).as_weak()
 
     def _matches(self, item: Any) -> Any:
-        leaves, treedef = trees.flatten(item)
+        vocabulary = vocabulary_of(self.treedef)
+        leaves, treedef = trees.flatten(with_numbers(item, vocabulary, is_searched=True))
         are_numbers = all(map(is_array_leaf, leaves))
         types = [*self.types, *map(leaf_type, leaves)] if are_numbers else self.types
         if any(type.type.shape != () for type in types):
@@ -295,7 +312,9 @@ class TensorList(ShownList):
     def item_of(self, leaves: Sequence[Any], *, is_popped: bool = False) -> Any:
         """Return the item that has these parts."""
         pairs = zip(leaves, self.types, strict=True)
-        item = trees.unflatten(self.treedef, [_as_kind(leaf, type) for leaf, type in pairs])
+        item = trees.unflatten(self.treedef, [as_kind(leaf, type) for leaf, type in pairs])
+        if vocabulary_of(self.treedef) is not None:
+            item = with_texts(item)
         note_read(item, is_popped=is_popped)
         return item
 
@@ -395,8 +414,8 @@ class TensorList(ShownList):
         text = "list assignment index out of range"
         raising.guard(lambda: self._is_outside(index), "[]", IndexError, text)
         position = self._position(index)
+        leaves = self._leaves_of(item)
         pairs = zip(self.lists, self._coerce_item(item, "put into"), strict=True)
-        leaves = trees.flatten(item)[0]
         self.lists = [
             _with_item_aliases(_emit(list_ops.list_set, list, position, leaf), list, original)
             for (list, leaf), original in zip(pairs, leaves, strict=True)
@@ -525,27 +544,6 @@ def _of_grown_lists() -> Exception:
             )
         )
     )
-
-
-def _common_type(types: Sequence[LeafType]) -> LeafType:
-    """Return the type of a part of all items: numbers take the dtype of arrays that they meet."""
-    dtype = result_dtype(*map(promotion_example, types))
-    weak = all(type.weak for type in types)
-    return replace(types[-1], type=types[-1].type.with_dtype(dtype), weak=weak)
-
-
-def _as_kind(leaf: Any, type: LeafType) -> Any:
-    """Return a number as one of Python, or a 0-d array, where the items of the list are."""
-    if type.weak:
-        return leaf.as_weak()
-    return leaf.as_zero_dim() if type.zero_dim else leaf
-
-
-def _takes(type: LeafType, item: LeafType) -> bool:
-    """Return whether a list of one type takes an item, whose value stays what it is."""
-    if not item.weak:
-        return item.type.dtype == type.type.dtype
-    return result_dtype(promotion_example(type), promotion_example(item)) == type.type.dtype
 
 
 _NO_RECORDING: Any = None  # the recording of placeholders

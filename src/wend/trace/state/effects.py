@@ -16,7 +16,7 @@ from wend.ir.types import TensorType
 from wend.numpy.elementwise import logical_not
 from wend.ops import effects as ops
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
-from wend.trace.arrays.shown_text import ShownList, ShownText
+from wend.trace.arrays.shown_text import ShownChoice, ShownList, ShownText
 from wend.trace.recording.arguments import is_zero_dim
 from wend.trace.recording.checks import check_predicate
 from wend.trace.recording.recording import current
@@ -140,6 +140,8 @@ class DeferredCall:
     def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
         """Return what makes an argument from the values of the run."""
         start = len(self.arrays)
+        if isinstance(argument, ShownChoice):
+            argument = str(argument)
         if isinstance(argument, ShownText):
             template = Template.of(argument)
             format, stop = str(template), start + len(template.arrays)

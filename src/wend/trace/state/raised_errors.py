@@ -13,7 +13,7 @@ from wend.base.context_values import scoped
 from wend.base.source import raised_at
 from wend.eager.dispatch import Staged
 from wend.ops import effects as ops
-from wend.trace.arrays.shown_text import ShownList, ShownText
+from wend.trace.arrays.shown_text import ShownChoice, ShownList, ShownText
 from wend.trace.recording.recording import current
 from wend.trace.state.effects import DeferredCall
 from wend.trace.state.templates import Template, Text
@@ -42,8 +42,8 @@ class RaisedError(DeferredCall):
 
     @staticmethod
     def _is_leaf(part: Any) -> bool:
-        """Return whether a list of the run becomes one of Python's."""
-        return isinstance(part, ShownList)
+        """Return whether a list or text of the run becomes one of Python's."""
+        return isinstance(part, (ShownList, ShownChoice))
 
     def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
         if not isinstance(argument, BaseException):
@@ -63,7 +63,7 @@ class RaisedError(DeferredCall):
         return error
 
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, Staged)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, Staged, ShownChoice)
 
 # The exceptions of the trace that handlers get, or that stand for those of an `assert`
 _carried: ContextVar[list[BaseException] | None] = ContextVar("wend_carried_errors", default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from _string import formatter_field_name_split  # type: ignore[import-not-found]
@@ -19,10 +20,11 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, read
 from wend.eager.promotion import is_weak
 from wend.numpy import shaping
-from wend.ops.effects import LIST, LIST_OF_NUMBERS, WITHOUT_AXES
+from wend.ops.effects import LIST, LIST_OF_NUMBERS, TEXTS, WITHOUT_AXES
 from wend.trace.arrays.attributes import class_name
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import (
+    ShownChoice,
     ShownField,
     ShownList,
     ShownText,
@@ -50,11 +52,18 @@ class Text(ShownText):
         return template
 
     @staticmethod
-    def of(parts: Iterable[str | Template | tuple[Any, str | None, str]]) -> str:
+    def of(parts: Iterable[str | Template | ShownChoice | tuple[Any, str | None, str]]) -> str:
         """Return the text of literals and (value, conversion, spec); a `Text` if one is traced.
 
-        Templates stand for values that were formatted before.
+        Templates and choices stand for values that were formatted before. Where the run chooses
+        among texts and no other value is traced, it chooses among the whole texts.
         """
+        parts = [*parts]
+        if any(isinstance(x, ShownChoice) or _is_of_choice(x) for x in parts):
+            pieces = [*map(Text._piece, parts)]
+            if not any(isinstance(piece, ShownText) for piece in pieces):
+                whole: str = functools.reduce(operator.add, pieces)
+                return whole
         if not is_traced_now():
             return "".join(
                 _formatted(*part) if isinstance(part, tuple) else str(part) for part in parts
@@ -66,12 +75,22 @@ class Text(ShownText):
             elif isinstance(part, Template):
                 template.extend(part)
             else:
-                template.value(*part)
+                template.value(*(part if isinstance(part, tuple) else (part,)))
         return template.text()
 
     @staticmethod
-    def formatted(value: Any, conversion: str | None, spec: str) -> str | Template:
+    def _piece(part: Any) -> Any:
+        """Return a part of an f-string: a text, a `Text` if it is traced, or a choice."""
+        if _is_of_choice(part):
+            return part[0].shown(*part[1:])
+        return part if isinstance(part, (str, ShownChoice)) else Text.of([part])
+
+    @staticmethod
+    def formatted(value: Any, conversion: str | None, spec: str) -> str | Template | ShownChoice:
         """Return a value as it is shown now: what follows in an f-string may change it."""
+        if isinstance(value, ShownChoice):
+            shown: str | ShownChoice = value.shown(conversion, spec)
+            return shown
         if not is_traced_now():
             return _formatted(value, conversion, spec)
         template = Template()
@@ -85,7 +104,12 @@ class Text(ShownText):
 
     @staticmethod
     def joined(separator: str, texts: Sequence[str]) -> str:
-        """Return the texts joined by a separator; a `Text` if one of them is."""
+        """Return the texts joined by a separator; a `Text` or a choice if one of them is."""
+        if any(isinstance(text, ShownChoice) for text in texts):
+            parts = [part for text in texts for part in (separator, text)]
+            return Text.of(
+                x if isinstance(x, (str, ShownChoice)) else str.join("", [x]) for x in parts[1:]
+            )
         if not all(isinstance(text, str) for text in texts):
             return str.join(separator, texts)  # which raises
         return Text.adopted(str.join(separator, map(str.__str__, texts)))
@@ -197,6 +221,12 @@ class Template:
             if conversion in ("r", "a"):
                 x = repr(x)
             self.shown(_in_ascii(x) if conversion == "a" else x)
+        elif isinstance(x, ShownChoice):
+            text = x.shown(conversion, spec)
+            if isinstance(text, str):
+                self.literal(text)
+            else:
+                self._field(text.field()[0], None, text.field()[1])
         elif not _is_array(x):
             self.shown(_text_of_object(x, conversion, spec))
         elif not spec and conversion in ("r", "a"):
@@ -255,6 +285,10 @@ class Template:
                         raise shown.looked_at()
                     parts.append(shown)
             self.value(value, conversion, "".join(parts))
+
+
+def _is_of_choice(part: Any) -> bool:
+    return isinstance(part, tuple) and isinstance(part[0], ShownChoice)
 
 
 def _is_array(x: Any) -> bool:
@@ -379,7 +413,8 @@ def holds_traced(x: Any) -> bool:
 def _check_spec(x: Any, conversion: str | None, spec: str) -> None:
     """Refuse a spec that does not fit the dtype, at the line that wrote it."""
     dtype = x.type.dtype if isinstance(x, Staged) else getattr(x, "dtype", None)
-    if not spec or conversion or dtype is None or spec in (LIST_OF_NUMBERS, LIST, WITHOUT_AXES):
+    is_of_wend = spec in (LIST_OF_NUMBERS, LIST, WITHOUT_AXES) or spec.startswith(TEXTS)
+    if not spec or conversion or dtype is None or is_of_wend:
         return
     try:
         format(np.zeros((), dtype)[()], spec)

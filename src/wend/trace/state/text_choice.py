@@ -1,0 +1,542 @@
+"""Values that are one of several texts, as the state of a machine: the run knows which.
+
+A loop or branch that leaves another text on each path carries the number of the text. What is done
+with the text is done with each of its options while the function is traced, and the number chooses
+among the results.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from wend.base import refusals, trees
+from wend.base.errors import ConcreteValueError, StructureError, TypeMismatchError, explain
+from wend.base.marked_text import has_marks
+from wend.base.refusals import refusal
+from wend.base.source import at, user_source
+from wend.eager import raising
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import PYTHON_SCALARS
+from wend.numpy import elementwise as ew
+from wend.ops.effects import spec_of_texts
+from wend.trace.arrays.shown_text import ShownChoice, ShownField, ShownText
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.recording.arguments import is_array_leaf, is_int64
+from wend.trace.recording.recording import current
+from wend.trace.state.effects import raise_if
+
+MOST_OPTIONS = 32  # a text that grows in a loop has no end of them
+_MISSING = object()
+_CONVERSIONS: dict[str | None, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii}
+
+# Higher layers set these: what runs one of two functions by a traced test; what makes a number
+# part of the trace, where that may be
+if_value: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any] = lambda test, then, other: (  # noqa: E731
+    then() if test else other()
+)
+decide: Callable[[Any], tuple[bool | None, Any]] = lambda test: (None, None)  # noqa: E731
+
+
+class TextChoice(ShownChoice):
+    """One of several texts.
+
+    Args:
+        index: the number of the text.
+        options: the texts; None and members of enumerations may be among them.
+    """
+
+    __slots__ = ("index", "options")
+    __array_ufunc__ = None
+
+    def __init__(self, index: Any, options: tuple[Any, ...]) -> None:
+        self.index, self.options = index, options
+
+    def mapped(self, function: Callable[[Any], Any]) -> Any:
+        """Return `function(text)`; it is called for each option, and has no effects."""
+        if not isinstance(self.index, Staged):
+            return function(self.options[int(self.index)])
+        values: list[Any] = []
+        errors: dict[int, Exception] = {}
+        for k, option in enumerate(self.options):
+            try:
+                values.append(function(option))
+            except Exception as error:
+                if refusals.is_refusal(error):
+                    raise
+                if not _has_plain_text(error):
+                    return function(self.decided(f"whether {error!r:.40} is raised is needed"))
+                errors[k] = error
+                values.append(_MISSING)
+        some = next((value for value in values if value is not _MISSING), _MISSING)
+        if some is _MISSING:
+            raise errors.popitem()[1]
+        for number, raised in errors.items():
+            self._raise_if(number, type(raised), raised.args)
+        return selected(self.index, [some if value is _MISSING else value for value in values])
+
+    def _raise_if(self, k: int, error: type[Exception], args: tuple[Any, ...]) -> None:
+        if not raising.divert(lambda: self.index == k, error, lambda: args[0]):
+            raising.may_raise("text", (error,))
+            raise_if(self.index == k, error, "{}", *args)
+
+    def equals(self, other: Any) -> Any:
+        """Return `self == other`."""
+        if isinstance(other, TextChoice):
+            options = _united([self, other])
+            left, right = (chosen(x, options).index for x in (self, other))
+            is_equal = ew.equal(left, right)
+            return is_equal.as_weak() if isinstance(is_equal, Tracer) else bool(is_equal)
+        if isinstance(other, (Staged, np.ndarray)):
+            return self.decided("its comparison with an array is needed") == other
+        return self.mapped(lambda option: option == other)
+
+    def is_at(self, option: Any) -> Any:
+        """Return whether the text is one of the options."""
+        position = _position(option, self.options)
+        if isinstance(self.index, Staged):
+            return ew.equal(self.index, position) if len(self.options) > 1 else True
+        return self.index == position
+
+    def is_(self, other: Any) -> Any:
+        """Return `self is other`, of None and members of enumerations."""
+        if isinstance(other, (TextChoice, str)):
+            return self.equals(other)
+        return self.mapped(lambda option: option is other)
+
+    def decided(self, use: str, cure: str = "") -> Any:
+        """Return the text, as this trace is for.
+
+        Raises:
+            ConcreteValueError: only the run knows it.
+        """
+        if not isinstance(self.index, Staged):
+            return self.options[int(self.index)]
+        site = None
+        for k, option in enumerate(self.options[:-1]):
+            outcome, site = decide(ew.equal(self.index, k))
+            if outcome:
+                return option
+            if outcome is None:
+                break
+        else:
+            return self.options[-1]
+        error = ConcreteValueError(
+            explain(
+                f"{use}{at(user_source())}: only the run knows which {self.described()} is.",
+                cure=cure
+                or "compare it with each of them: `if text == 'a': … elif text == 'b': …`.",
+            )
+        )
+        error.deciding_test = site  # type: ignore[attr-defined]
+        raise error
+
+    def described(self) -> str:
+        """Return a text for messages."""
+        return f"one of {', '.join(map(repr, self.options)):.60}"
+
+    def shown(self, conversion: str | None, spec: str) -> Any:
+        """Return the text as a format string shows it: a text, or a choice."""
+        convert = _CONVERSIONS.get(conversion, lambda x: x)
+        return self.mapped(lambda option: format(convert(option), spec))
+
+    def field(self) -> tuple[Any, str]:
+        """Return the number, and the spec by which a format string shows the text."""
+        return self.index, spec_of_texts(self.options)
+
+    def _marked(self, text: Any) -> str:
+        recording = current()
+        if isinstance(text, str):
+            return text
+        if recording is None:
+            return self.described()
+        field = ShownField(*(text.index, None, text.field()[1]), text.described())
+        return ShownText.of_field(field, recording)
+
+    def __str__(self) -> str:
+        return self._marked(self.shown("s", ""))
+
+    def __repr__(self) -> str:
+        return self._marked(self.shown("r", ""))
+
+    def __format__(self, spec: str) -> str:
+        return self._marked(self.shown(None, spec))
+
+    def __hash__(self) -> int:
+        return hash(self.decided("its hash is needed"))
+
+    def __bool__(self) -> bool:
+        return bool(self.decided("its truth is needed"))
+
+    def __eq__(self, other: object) -> Any:
+        return self.equals(other)
+
+    def __ne__(self, other: object) -> Any:
+        is_equal = self.equals(other)
+        return ew.logical_not(is_equal).as_weak() if isinstance(is_equal, Staged) else not is_equal
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.mapped(lambda option: option[key])
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self.decided("whether an item is in it is needed")
+
+    def __len__(self) -> int:
+        return len(self.decided("its length is needed"))
+
+    def __iter__(self) -> Any:
+        return iter(self.decided("its characters are needed"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not all(callable(getattr(option, name, None)) for option in self.options):
+            return self.mapped(lambda option: getattr(option, name))
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return mapped(lambda option, *args: getattr(option, name)(*args, **kwargs), self, *args)
+
+        return method
+
+
+def _operator(function: Callable[[Any, Any], Any], *, reflects: bool = False) -> Any:
+    def run(self: TextChoice, other: Any) -> Any:
+        pair = (other, self) if reflects else (self, other)
+        return mapped(function, *pair)
+
+    return run
+
+
+for _name in ("lt", "le", "gt", "ge", "add", "mul", "mod"):
+    _function = getattr(operator, _name)
+    setattr(TextChoice, f"__{_name}__", _operator(_function))
+    if _name in ("add", "mul", "mod"):
+        setattr(TextChoice, f"__r{_name}__", _operator(_function, reflects=True))
+
+
+def mapped(function: Callable[..., Any], *args: Any) -> Any:
+    """Return `function(*args)`, where choices among the arguments stand for texts."""
+    for k, choice in enumerate(args):
+        if isinstance(choice, TextChoice):
+            return choice.mapped(functools.partial(_mapped_at, function, args, k))
+    return function(*args)
+
+
+def _mapped_at(function: Callable[..., Any], args: tuple[Any, ...], k: int, x: Any) -> Any:
+    return mapped(function, *args[:k], x, *args[k + 1 :])
+
+
+DICTS = frozenset({dict, OrderedDict, defaultdict, Counter})
+
+
+def has_choice(key: Any) -> bool:
+    """Return whether a key is a choice, or a tuple with some."""
+    return type(key) is TextChoice or (
+        type(key) is tuple and any(type(part) is TextChoice for part in key)
+    )
+
+
+def at_choice(owner: Any, item_at: Callable[[Any], Any], key: Any) -> Any:
+    """Return the item at a key that is a choice, or a tuple with some."""
+    if hasattr(type(owner), "__missing__") and type(owner) is not Counter:
+        # Reading a key that is missing may insert it
+        has_all = type(key) is TextChoice and all(option in owner for option in key.options)
+        key = key if has_all else _known_key(key)
+    if type(key) is TextChoice:
+        return key.mapped(item_at)
+    return mapped(lambda *parts: item_at(parts), *key) if type(key) is tuple else item_at(key)
+
+
+def store_at_choice(owner: dict[Any, Any], key: Any, value: Any) -> None:
+    """Run `owner[key] = value` of a dict that has an item for each option."""
+    if type(key) is not TextChoice or any(option not in owner for option in key.options):
+        owner[_known_key(key)] = value
+        return
+    for option in key.options:
+        is_stored, old = key.is_at(option), owner[option]
+        if is_stored is True or old is value:
+            owner[option] = value
+        elif is_stored is not False:
+            owner[option] = if_value(is_stored, lambda: value, functools.partial(_itself, old))
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _known_key(key: Any) -> Any:
+    if type(key) is tuple:
+        return tuple(map(_known_key, key))
+    if not isinstance(key, TextChoice):
+        return key
+    items = ", ".join(f"{option!r}: 0" for option in key.options[:3])
+    return key.decided(
+        "a key of a dict is needed", f"give the dict an item for each text before: {{{items}}}."
+    )
+
+
+def mapped_call(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function without effects, for each text that a choice among the arguments may be."""
+    return mapped(functools.partial(fun, **kwargs), *args)
+
+
+def known_texts(fun: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Return the arguments of a function that is not captured, which needs texts themselves.
+
+    Raises:
+        ConcreteValueError: only the run knows one.
+    """
+    is_exception = isinstance(fun, type) and issubclass(fun, BaseException)
+    owner = getattr(fun, "__self__", None)
+    if is_exception or isinstance(owner, (list, deque, dict, set, BaseException)):
+        return args, kwargs  # which only keep it
+    use = f"the text that {getattr(fun, '__name__', fun)!s:.40} gets is needed"
+    known = [x.decided(use) if isinstance(x, TextChoice) else x for x in args]
+    options = {k: x.decided(use) if isinstance(x, TextChoice) else x for k, x in kwargs.items()}
+    return tuple(known), options
+
+
+def takes_texts(fun: Any) -> bool:
+    """Return whether a function may be called for each text that an argument may be."""
+    if any(fun is other for other in _BUILTINS):
+        return True
+    if not isinstance(fun, types.BuiltinMethodType):
+        return False
+    owner = fun.__self__
+    is_of_dict = type(owner) in DICTS and fun.__name__ in _READERS
+    return is_of_dict or (type(owner) is str and fun.__name__ not in _FORMATTERS)
+
+
+_BUILTINS = (len, str, int, float, bool, ord, repr, hash)
+_READERS = ("get", "__getitem__", "__contains__")
+_FORMATTERS = ("format", "format_map", "join", "__mod__", "__format__")
+
+
+def _has_plain_text(error: Exception) -> bool:
+    """Return whether the run may raise an error: it has one text, and no attributes."""
+    is_text = len(error.args) == 1 and type(error.args[0]) is str and not has_marks(error.args[0])
+    return type(error).__module__ == "builtins" and is_text
+
+
+# Choices among values
+def is_option(x: Any) -> bool:
+    """Return whether a value may be an option: a text of Python, None, or a member of an Enum."""
+    if type(x) is str:
+        return not has_marks(x)
+    return x is None or (isinstance(x, Enum) and type(x).__eq__ in (object.__eq__, str.__eq__))
+
+
+def is_text(x: Any) -> bool:
+    """Return whether a value is an option, and not None."""
+    return x is not None and is_option(x)
+
+
+def _united(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the options of several values, those of the first at first.
+
+    Raises:
+        StructureError: there are too many.
+    """
+    options: list[Any] = []
+    for value in values:
+        for option in value.options if isinstance(value, TextChoice) else (value,):
+            if not any(type(option) is type(other) and option == other for other in options):
+                options.append(option)
+    if len(options) > MOST_OPTIONS:
+        raise refusal(
+            StructureError(
+                explain(
+                    f"a text{at(user_source())} is one of more than {MOST_OPTIONS}, as one that is "
+                    "longer in each trip of a loop.",
+                    cure="append its parts to a list, and join them after the call.",
+                )
+            )
+        )
+    return tuple(options)
+
+
+def chosen(value: Any, options: tuple[Any, ...]) -> TextChoice:
+    """Return an option, or a choice of some of the options, as a choice of all."""
+    if not isinstance(value, TextChoice):
+        return TextChoice(_position(value, options), options)
+    if value.options == options[: len(value.options)]:
+        return TextChoice(value.index, options)
+    positions = [_position(option, options) for option in value.options]
+    return TextChoice(selected(value.index, positions), options)
+
+
+def _position(option: Any, options: tuple[Any, ...]) -> int:
+    return next(k for k, x in enumerate(options) if type(x) is type(option) and x == option)
+
+
+def selected(index: Any, values: Sequence[Any]) -> Any:
+    """Return the value at a traced index; the values are made before."""
+    first, *others = values
+    is_constant = type(first) in PYTHON_SCALARS or is_option(first)
+    if all(x is first for x in others) or (
+        is_constant and all(type(x) is type(first) and repr(x) == repr(first) for x in others)
+    ):
+        return first
+    if all(is_option(x) or isinstance(x, TextChoice) for x in values):
+        options = _united(values)
+        numbers = [chosen(x, options).index for x in values]
+        is_same = all(type(x) is int and x == k for k, x in enumerate(numbers))
+        return TextChoice(index if is_same else selected(index, numbers), options)
+    if all(type(x) is tuple and len(x) == len(first) for x in values):
+        return tuple(selected(index, column) for column in zip(*values, strict=True))
+    if all(_is_number(x) and _kind(x) == _kind(first) for x in values):
+        return _selected_number(index, values)
+    return _selected_by_branches(index, values, 0)
+
+
+def _is_number(x: Any) -> bool:
+    """Return whether a value is one of Python's numbers, perhaps traced."""
+    is_known = type(x) in PYTHON_SCALARS and not (type(x) is int and not is_int64(x))
+    return is_known or (isinstance(x, Tracer) and x.weak and x.type.shape == ())
+
+
+def _kind(x: Any) -> str:
+    return x.type.dtype.kind if isinstance(x, Tracer) else np.dtype(type(x)).kind
+
+
+def _selected_number(index: Any, values: Sequence[Any]) -> Any:
+    """Return one of numbers of one kind."""
+    result = values[-1]
+    for k in reversed(range(len(values) - 1)):
+        if not _is_same_number(values[k], result):
+            test = ew.equal(index, k)
+            pair = values[k], result
+            is_test = values[k] is True and result is False
+            result = test if is_test else ew.where(test, *pair)
+    return result.as_weak() if isinstance(result, Tracer) else result
+
+
+def _is_same_number(x: Any, y: Any) -> bool:
+    return x is y or (type(x) in PYTHON_SCALARS and type(x) is type(y) and repr(x) == repr(y))
+
+
+def _selected_by_branches(index: Any, values: Sequence[Any], start: int) -> Any:
+    if start == len(values) - 1:
+        return values[start]
+    others = functools.partial(_selected_by_branches, index, values, start + 1)
+    return if_value(ew.equal(index, start), lambda: values[start], others)
+
+
+# Values of several paths
+Scope = Callable[[], AbstractContextManager[Any]]
+
+
+def with_choices(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
+    """Return the values of several paths with choices in place of texts.
+
+    Texts become choices if they differ, and in containers of one structure, too, which hold
+    nothing but arrays and numbers then. Other values remain.
+
+    Args:
+        values: what the paths leave.
+        scopes: for each value, what it is computed in.
+    """
+    texts, choices = [[*map(part, values)] for part in (is_option, is_choice)]
+    if all(map(operator.or_, texts, choices)):
+        is_same = all(texts) and all(type(x) is type(values[0]) and x == values[0] for x in values)
+        if all(x is None for x in values) or is_same:
+            return [*values]
+        options = _united(values)
+        united = []
+        for value, scope in zip(values, scopes, strict=True):
+            with scope():
+                united.append(chosen(value, options))
+        return united
+    kinds = {type(x) for x in values}
+    if len(kinds) != 1 or not kinds <= {tuple, list, dict} or not all(map(holds_options, values)):
+        return [*values]
+    return _with_choices_inside(values, scopes)
+
+
+def _with_choices_inside(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
+    kind = type(values[0])
+    items = [[*x.items()] if kind is dict else [*enumerate(x)] for x in values]
+    keys = [[key for key, _ in pairs] for pairs in items]
+    if any(other != keys[0] for other in keys):
+        return [*values]
+    columns = []
+    for column in zip(*([item for _, item in pairs] for pairs in items), strict=True):
+        if all(is_text(x) for x in column):
+            options = _united(column)
+            columns.append([chosen(x, options) for x in column])
+        else:
+            columns.append(with_choices(column, scopes))
+    rows = [*zip(*columns, strict=True)]
+    return [dict(zip(keys[0], row, strict=True)) if kind is dict else kind(row) for row in rows]
+
+
+def is_choice(x: Any) -> bool:
+    """Return whether a value is a choice of texts."""
+    return isinstance(x, TextChoice)
+
+
+def holds_choice(x: Any) -> bool:
+    """Return whether a choice is among the leaves of a value."""
+    return any(map(is_choice, trees.flatten(x, is_choice)[0]))
+
+
+def holds_options(x: Any) -> bool:
+    """Return whether a text or a choice is among the leaves of a value."""
+    leaves, _ = trees.flatten(x, is_choice)
+    return any(is_choice(leaf) or is_text(leaf) for leaf in leaves)
+
+
+def is_other_choice(x: Any, other: Any) -> bool:
+    """Return whether a value has choices where another has texts or choices of fewer."""
+    return holds_options(x) and trees.flatten(x)[1] != trees.flatten(other)[1]
+
+
+def may_become_choices(values: Sequence[Any]) -> bool:
+    """Return whether values are graph values with choices in place of their texts."""
+    if all(is_choice(x) or is_option(x) for x in values):
+        return any(map(holds_options, values))
+    if len({*map(type, values)}) > 1 or not all(map(holds_options, values)):
+        return False
+    leaves = [leaf for x in values for leaf in trees.flatten(x, is_choice)[0]]
+    return all(is_choice(x) or is_option(x) or is_array_leaf(x) for x in leaves)
+
+
+# As parts of values that graphs carry, and of results
+trees.register_node(
+    TextChoice, lambda x: ((x.index,), x.options), lambda options, x: TextChoice(x[0], options)
+)
+
+
+class ReturnedText:
+    """A text of a result, by its number."""
+
+    def __init__(self, index: Any, options: tuple[Any, ...]) -> None:
+        self.index, self.options = index, options
+
+
+def _rebuilt(options: tuple[Any, ...], parts: Any) -> Any:
+    (index,) = parts
+    is_of_run = hasattr(index, "__array__")
+    if not is_of_run and not isinstance(index, Staged):
+        return ReturnedText(index, options)  # a part of a structure
+    if np.ndim(index) if is_of_run else index.type.shape != ():
+        raise refusal(
+            TypeMismatchError(
+                explain(
+                    f"each element of a vmap returns {TextChoice(index, options).described()}.",
+                    cure="return its number, and look it up in a tuple of the texts.",
+                )
+            )
+        )
+    return TextChoice(index, options) if isinstance(index, Staged) else options[int(index)]
+
+
+trees.register_node(ReturnedText, lambda x: ((x.index,), x.options), _rebuilt)
