@@ -51,6 +51,8 @@ solve = Op(
 )
 
 
+LARGEST_FACTORED_TRIANGLE = 8  # rows; larger ones are solved as they are
+
 # In a graph to be differentiated or run, a solve becomes two operations, so that solves with one
 # matrix or its transpose share its factors (`passes/factor_solves.py`).
 
@@ -82,8 +84,8 @@ def _kernel_lu_factor(a: Any, *, of: str) -> tuple[Any, Any]:
 
 
 def _triangle_code(a: Any) -> int | None:
-    """Return what marks a triangle of more than 8 rows, of finite numbers; None if it is none."""
-    if len(a) <= 8 or not np.isfinite(a).all():
+    """Return what marks a larger triangle, of finite numbers; None if it is none."""
+    if len(a) <= LARGEST_FACTORED_TRIANGLE or not np.isfinite(a).all():
         return None
     return -1 if not np.tril(a, -1).any() else 0 if not np.triu(a, 1).any() else None
 

@@ -431,6 +431,37 @@ def test_operations_without_a_lowering_call_numpy_and_are_listed() -> None:
     assert "runs in Python: det" in total.explain()
 
 
+@pytest.mark.filterwarnings("ignore:backend=.jax. gives 64-bit")
+@pytest.mark.parametrize("is_on", [False, True])
+@pytest.mark.parametrize("dtype", ["f8", "c16", "i8", "u8", "f4", "c8"])
+def test_python_is_passed_all_bits_of_numbers(dtype: str, is_on: bool) -> None:
+    """JAX calls Python in threads of XLA, which know the setting of the process only."""
+    jax.config.update("jax_enable_x64", is_on)
+    seen = []
+
+    def note(x: Any) -> Any:
+        seen.append(x)
+        return x[::-1].copy()
+
+    def run(x: Any) -> Any:
+        return wend.py_function(note, wend.TensorSpec(x.shape, dtype), x)
+
+    for shape in (2, 3), (0, 2), (1,):
+        x = (np.arange(np.prod(shape)).reshape(shape) * 1e6 / 7 + 3**22).astype(dtype)
+        found = wend.function(run)(x)
+        for y, expected in (seen[-1], x), (np.asarray(found), x[::-1]):
+            assert y.dtype == dtype
+            np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.filterwarnings("ignore:backend=.jax. gives 64-bit")
+def test_operations_without_a_lowering_compute_with_all_bits() -> None:
+    jax.config.update("jax_enable_x64", False)
+    x = np.array([1.0 + 1e-12j, 1.0, 3.0 - 1e-12j])
+    for fun in np.sqrt, np.arcsin, lambda x: x > 1.0, lambda x: np.linalg.det(x.real * np.eye(3)):
+        np.testing.assert_array_equal(wend.function(fun)(x), fun(x))
+
+
 def test_arrays_of_jax_are_arguments_where_the_environment_chooses_the_backend(
     tmp_path: Path,
 ) -> None:

@@ -49,6 +49,13 @@ def solution(factors: Any, exchanges: Any, y: Any, transposed: bool) -> Any:
 OF = {"of": "solve"}
 LOWER = np.tril(matrix(10, 10))
 UPPER = LOWER.T.copy()
+# A stack of a triangle, of another one and of neither, and its factors
+MIXED = np.stack([LOWER, matrix(10, 10, seed=1), UPPER])
+_FACTORED = factors_of(MIXED[1])
+FACTORED = (
+    np.stack([UPPER, _FACTORED[0], LOWER]),
+    np.stack([np.zeros(10, np.int32), _FACTORED[1], np.full(10, -1, np.int32)]),
+)
 SKEW = np.triu(between(-1, 1, 3, 3, seed=6), 1)
 
 CASES = [
@@ -78,6 +85,14 @@ CASES = [
     Case("lu_factor", lambda a, of: (a.T, np.zeros(10, np.int32)), [(LOWER,)], attrs=OF),
     Case(
         "lu_factor", lambda a, of: (a.T, np.full(10, -1, np.int32)), [(LOWER.T.copy(),)], attrs=OF
+    ),
+    Case("lu_factor", lambda a, of: FACTORED, [(MIXED,)], attrs=OF),
+    Case(
+        "lu_solve",
+        lambda factors, exchanges, y, transposed: np.linalg.solve(MIXED, y),
+        [(*FACTORED, between(-1, 1, 3, 10, 2))],
+        attrs={"transposed": False},
+        exact=False,
     ),
     *(
         Case(

@@ -33,7 +33,7 @@ from wend.backends.jax.meshes import (
     requested_placements,
 )
 from wend.backends.jax.stores import stored_results
-from wend.backends.jax.values import DeviceList, Maybe, TapeSegment
+from wend.backends.jax.values import DeviceList, Maybe, Stacked, TapeSegment
 from wend.backends.protocol import Explains, FusedLoop
 from wend.base.config import settings
 from wend.base.errors import WendError
@@ -216,7 +216,7 @@ class XlaProgram:
             None
             if x is ZERO
             else x
-            if isinstance(r.type, MaybeType)
+            if isinstance(x, Stacked) or isinstance(r.type, MaybeType)
             else ctx.fit(x, r.type, self._classes.of_use(self._graph, k))
             for k, (x, r) in enumerate(zip(results, self._graph.results, strict=True))
         ]
@@ -330,6 +330,8 @@ def _taken(x: Any, type: Type, log: HostLog) -> Any:
         case TensorType(dtype=dtype):
             return x if isinstance(x, jax.Array) else jnp.asarray(x, dtype)
         case HostType():
+            if isinstance(x, TapeSegment):
+                return x
             log.handles.append(x)
             return jnp.int32(len(log.handles) - 1)
     return None
@@ -345,6 +347,11 @@ def _returned(x: Any, type: Type, log: HostLog) -> Any:
         case ListType():
             assert isinstance(x, DeviceList)
             return to_sequence(x, type)
+        case TensorType() if isinstance(x, Stacked):
+            rows, count = x.items.items, int(x.items.length)
+            return (
+                jnp.broadcast_to(rows, (count, *rows.shape[1:])) if x.is_uniform else rows[:count]
+            )
         case HostType():
-            return log.handles[int(x)]
+            return x if isinstance(x, TapeSegment) else log.handles[int(x)]
     return x

@@ -10,6 +10,8 @@ import numpy as np
 
 from wend.backends.jax.lowering import padded
 from wend.backends.jax.values import DeviceList, Maybe, Stacked
+from wend.base.errors import UnsupportedError, explain
+from wend.base.refusals import refusal
 from wend.base.zero import ZERO
 from wend.ir.types import ListType, MaybeType, TensorType, Type
 from wend.runtime.sequence import Sequence
@@ -74,7 +76,7 @@ def _to_device(item: Any, type: Type) -> Any:
             return from_sequence(item, type)
         case TensorType(dtype=dtype):
             return jnp.asarray(item, dtype)
-    raise NotImplementedError(f"a list of {type} from another backend")
+    raise _from_another_backend(f"a list of {type}")
 
 
 def _empty(type: ListType) -> DeviceList:
@@ -83,5 +85,16 @@ def _empty(type: ListType) -> DeviceList:
         inner = _empty(element)
         return DeviceList(jax.tree.map(lambda x: x[None], inner), jnp.int32(0))
     if not isinstance(element, TensorType) or not element.is_static:
-        raise NotImplementedError(f"an empty list of {element} from another backend")
+        raise _from_another_backend(f"an empty list of {element}")
     return DeviceList(jnp.zeros((1, *element.dims), element.dtype), jnp.int32(0))
+
+
+def _from_another_backend(what: str) -> Exception:
+    return refusal(
+        UnsupportedError(
+            explain(
+                f'backend="jax" does not take {what} that another backend has made.',
+                cure="run the forward pass and its pullback on one backend.",
+            )
+        )
+    )

@@ -559,9 +559,9 @@ _KNOWN_SIZES = (
 def _stacked(node: Node | None) -> str:
     where = "" if node is None else at(node.source)
     return explain(
-        'backend="jax": the result of a function, a loop or a branch is an array whose number of '
-        f"elements depends on data, as that of a list or of x[:k]{where}, and programs of XLA have "
-        "arrays of known shapes only.",
+        'backend="jax": the result of a loop, a branch or a call that JAX traces is an array whose '
+        f"number of elements depends on data, as that of a list or of x[:k]{where}, and programs "
+        "of XLA have arrays of known shapes only.",
         cure=_KNOWN_SIZES,
     )
 

@@ -50,7 +50,8 @@ def segment_of(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> TapeS
 def value_in(segment: TapeSegment, node: Node) -> Any:
     """Return the value of a segment that a node asks for; rows of a list are an array."""
     value = segment.values[node.attrs["index"]]
-    return value.items if node.attrs["is_stacked"] else value
+    is_list = isinstance(value, DeviceList)
+    return value.items if is_list and node.attrs["is_stacked"] else value
 
 
 def push(ctx: GraphLowering, node: Node, list: DeviceList, segment: TapeSegment) -> TapeSegment:

@@ -243,15 +243,46 @@ def test_rows_for_which_there_is_no_room_are_refused_after_the_run() -> None:
             f(x, np.int64(2), np.int64(3))
 
 
-def test_results_of_unknown_size_are_refused_with_their_line() -> None:
+def trajectory(x: Any) -> Any:
+    return settled(x), np.array(kept(x))[1:] * x, len(kept(x))
+
+
+def test_results_of_unknown_size() -> None:
+    """A function that Python calls returns arrays of the sizes that the run has found."""
+
+    def pulled(x: Any) -> Any:
+        (rows, parts, _), pull = wend.vjp(trajectory, x)
+        return rows, pull((np.ones(rows.shape), parts, None))
+
+    for x in 0.1, 1.1, -3.0:
+        check(wend.function(trajectory), x)
+        check(lambda x: wend.jvp(trajectory, (x,), (1.0,)), x)
+        check(pulled, x)
+    repeated = wend.function(lambda n: (np.broadcast_to(2.5, (n,)), np.zeros((n, 2))))
+    for n in 0, 3:
+        check(lambda n: repeated(np.int64(n)), n)
+
+
+def test_second_gradients_through_the_rows_of_an_array() -> None:
+    def of_rows(x: Any) -> Any:
+        return folded([np.sum(row) for row in list(x * x)])
+
+    def slope(x: Any) -> Any:
+        return np.sum(wend.grad(of_rows)(x) ** 2)
+
+    check(wend.grad(slope), np.arange(6.0).reshape(3, 2))
+
+
+def test_arrays_of_unknown_size_are_refused_in_branches_and_maps() -> None:
     def in_a_branch(x: Any, k: Any) -> Any:
         part = x[:k] if k > 2 else x[1:k]
         return np.sum(part)
 
     with wend.config(backend="jax"):
-        for fun in in_a_branch, lambda x, k: x[:k]:
-            with pytest.raises(UnsupportedError, match=MESSAGE):
-                wend.function(fun)(np.arange(5.0), np.int64(3))
+        with pytest.raises(UnsupportedError, match=MESSAGE):
+            wend.function(in_a_branch)(np.arange(5.0), np.int64(3))
+        with pytest.raises(UnsupportedError, match=r"list_stack at .* depends on data"):
+            wend.vmap(settled)(POINTS)
 
 
 @pytest.mark.parametrize("fun", [backwards, masked, extremes, of_columns])

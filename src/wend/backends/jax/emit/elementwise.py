@@ -134,6 +134,13 @@ def _rint(x: Any) -> Any:
     return jnp.rint(x)
 
 
+def _kl_div(x: Any, y: Any) -> Any:
+    """Return x log(x/y) − x + y; elsewhere what SciPy has, where JAX may have NaN."""
+    outside = jnp.where((x == 0) & (y >= 0), y, jnp.inf)
+    outside = jnp.where(jnp.isnan(x) | jnp.isnan(y), jnp.nan, outside)
+    return jnp.where((x > 0) & (y > 0), x * jnp.log(x / y) - x + y, outside)
+
+
 _FUNCTIONS: dict[Op, Callable[..., Any]] = {
     ew.add: jax.lax.add,
     ew.sub: jax.lax.sub,
@@ -213,7 +220,7 @@ _FUNCTIONS: dict[Op, Callable[..., Any]] = {
     special.logaddexp: jnp.logaddexp,
     special.xlogy: jsp.xlogy,
     special.xlog1py: jsp.xlog1py,
-    special.kl_div: jsp.kl_div,
+    special.kl_div: _kl_div,
 }
 EMITTERS: dict[Op, Emitter] = {op: _apply(function) for op, function in _FUNCTIONS.items()}
 # Kinds of dtypes for which NumPy's kernels compute: XLA's order of NaN, its sides of branch cuts at

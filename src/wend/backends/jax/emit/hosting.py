@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 
+from wend.backends.jax.emit.host_calls import call_host
 from wend.backends.jax.lowering import Emitter, GraphLowering, Progress
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -33,23 +34,16 @@ def _call(
     if node.op not in _PULLS:
         _stop_if_incomplete(ctx)
 
-    def callback(code: Any, *arrays: Any) -> Any:
+    def callback(code: Any, *received: Any) -> Sequence[Any]:
         zeros = [np.zeros(s.shape, s.dtype) for s in specs]
         if code:
             return [np.bool_(False), *zeros]
-        received = [np.asarray(x)[()] for x in arrays]
         outcome = make(lambda: run(received))
-        if outcome is None:
-            return [np.bool_(True), *zeros]
-        results = [np.asarray(x, s.dtype) for x, s in zip(outcome, specs, strict=True)]
-        return [np.bool_(False), *results]
+        return [np.bool_(outcome is None), *(zeros if outcome is None else outcome)]
 
     flag = jax.ShapeDtypeStruct((), np.bool_)
-    arrays = [jnp.asarray(x) for x in values]
-    results: Sequence[Any]
-    failed, *results = io_callback(
-        callback, [flag, *specs], ctx.progress.code, *arrays, ordered=True
-    )
+    arrays = [jnp.asarray(x) for x in (ctx.progress.code, *values)]
+    failed, *results = call_host(io_callback, callback, [flag, *specs], arrays, ordered=True)
 
     def fail(_: Sequence[Any]) -> None:
         assert log.error is not None

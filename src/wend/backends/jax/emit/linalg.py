@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -26,20 +27,68 @@ def _indefinite(values: Sequence[Any]) -> None:
 
 def _factors(ctx: GraphLowering, node: Node, a: Any) -> Sequence[Any]:
     factors, exchanges, permutation = jax.lax.linalg.lu(a)
-    pivots = jnp.diagonal(factors, axis1=-2, axis2=-1)
-    ctx.check(node, jnp.any(pivots == 0), _singular)
+    _check_pivots(ctx, node, factors)
     return factors, exchanges, permutation
 
 
+def _check_pivots(ctx: GraphLowering, node: Node, factors: Any) -> None:
+    pivots = jnp.diagonal(factors, axis1=-2, axis2=-1)
+    ctx.check(node, jnp.any(pivots == 0), _singular)
+
+
 def _lu_factor(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
-    factors, exchanges, _ = _factors(ctx, node, array(operands[0], node))
-    return jnp.swapaxes(factors, -1, -2), exchanges + 1
+    a = array(operands[0], node)
+    factors, exchanges = _of_matrices(_factor, a)
+    _check_pivots(ctx, node, factors)
+    return jnp.swapaxes(factors, -1, -2), exchanges
 
 
 def _lu_solve(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     factors, exchanges, y = (array(v, node, k) for k, v in enumerate(operands))
-    pair = jnp.swapaxes(factors, -1, -2), exchanges - 1
-    return jax.scipy.linalg.lu_solve(pair, y, trans=int(node.attrs["transposed"]))
+    trans = int(node.attrs["transposed"])
+    return _of_matrices(
+        partial(_solve_factored, trans), jnp.swapaxes(factors, -1, -2), exchanges, y
+    )
+
+
+def _of_matrices(function: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """Apply a function to each matrix of stacks, with what others have for it."""
+    for _ in range(first.ndim - 2):
+        function = jax.vmap(function)
+    return function(first, *others)
+
+
+def _factor(a: Any) -> tuple[Any, Any]:
+    """Return the factors of a matrix and its exchanges, from 1; or a larger triangle, marked."""
+
+    def factored(a: Any) -> tuple[Any, Any]:
+        factors, exchanges, _ = jax.lax.linalg.lu(a)
+        return factors, exchanges + 1
+
+    def marked(mark: int) -> Callable[[Any], tuple[Any, Any]]:
+        return lambda a: (a, jnp.full(len(a), mark, jnp.int32))
+
+    if len(a) <= linalg.LARGEST_FACTORED_TRIANGLE:
+        return factored(a)
+    is_finite = jnp.isfinite(a).all()
+    is_upper, is_lower = (is_finite & (part(a) == a).all() for part in (jnp.triu, jnp.tril))
+    number = jnp.where(is_upper, 0, jnp.where(is_lower, 1, 2))
+    return jax.lax.switch(number, [marked(-1), marked(0), factored], a)  # type: ignore[no-any-return]
+
+
+def _solve_factored(trans: int, matrix: Any, exchanges: Any, y: Any) -> Any:
+    def by_factors(matrix: Any, exchanges: Any, y: Any) -> Any:
+        return jax.scipy.linalg.lu_solve((matrix, exchanges - 1), y, trans=trans)
+
+    def by_triangle(is_lower: bool) -> Callable[[Any, Any, Any], Any]:
+        solve = partial(jax.scipy.linalg.solve_triangular, lower=is_lower, trans=trans)
+        return lambda matrix, exchanges, y: solve(matrix, y)
+
+    if len(matrix) == 0:
+        return y
+    number = jnp.clip(exchanges[0], -1, 1) + 1
+    ways = [by_triangle(False), by_triangle(True), by_factors]
+    return jax.lax.switch(number, ways, matrix, exchanges, y)
 
 
 def _solve(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:

@@ -191,6 +191,8 @@ def _add(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
 
 def _stack(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     list = operands[0]
+    if isinstance(list.items, Stacked):  # of a map, each with a length of its own
+        raise ctx.data_dependent(node)
     return Stacked(list) if list.size is None else list.items[: list.size]
 
 

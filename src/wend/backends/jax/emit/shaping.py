@@ -147,8 +147,30 @@ def _reshape(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
         return sized(ctx, node, x, (count, *inner)).reshape(target)
     shape = node.attrs["shape"]
     if sizes or shape is None or any(not isinstance(dim, int) for dim in shape):
-        shape = ctx.shape_of(node, sizes, shape)
+        shape = _inferred_shape(ctx, node, x, sizes) or ctx.shape_of(node, sizes, shape)
     return jnp.reshape(_array(x, node), shape)
+
+
+def _inferred_shape(
+    ctx: GraphLowering, node: Node, x: Any, sizes: Sequence[Any]
+) -> tuple[int, ...] | None:
+    """Return a shape that the run gives, of which the array leaves one size; else None."""
+    dims = [ctx.size(dim) for dim in node.results[0].tensor.shape or ()]
+    known = math.prod(dim for dim in dims if dim is not None)
+    source = np.shape(x)
+    if not sizes or is_static(sizes[0]) or dims.count(None) != 1 or not known:
+        return None
+    count, remainder = divmod(math.prod(source), known)
+    if remainder:
+        return None
+    shape = tuple(count if dim is None else dim for dim in dims)
+    ctx.check(
+        node,
+        jnp.any(sizes[0] != np.array(shape)),
+        lambda values: np.broadcast_to(np.int8(0), source).reshape(values[0]),
+        sizes[0],
+    )
+    return shape
 
 
 def _transpose(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:

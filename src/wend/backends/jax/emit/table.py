@@ -23,6 +23,7 @@ from wend.backends.jax.emit import (
     reducing,
     shaping,
 )
+from wend.backends.jax.emit.host_calls import call_host
 from wend.backends.jax.emit.stacked import emit_of_stacked
 from wend.backends.jax.lowering import Emitter, GraphLowering
 from wend.backends.jax.values import Maybe, Stacked, is_static
@@ -132,13 +133,13 @@ def _call_kernel(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Seq
         specs.append(jax.ShapeDtypeStruct(shape, type.dtype))
     ctx.note_host_node(node)
 
-    def run(*values: Any) -> Any:
+    def run(*values: Any) -> Sequence[Any]:
         with np.errstate(all="ignore"):
-            results = node.op.kernel(*(np.asarray(x)[()] for x in values), **node.attrs)  # type: ignore[misc]
-        results = results if isinstance(results, tuple) else (results,)
-        return [np.asarray(x, s.dtype) for x, s in zip(results, specs, strict=True)]
+            results = node.op.kernel(*values, **node.attrs)  # type: ignore[misc]
+        return results if isinstance(results, tuple) else (results,)
 
-    return jax.pure_callback(run, specs, *map(jnp.asarray, arrays), vmap_method="sequential")  # type: ignore[no-any-return]
+    passed = [*map(jnp.asarray, arrays)]
+    return call_host(jax.pure_callback, run, specs, passed, vmap_method="sequential")
 
 
 def unsupported(node: Node) -> Exception:
