@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from bench import summary
 from bench.figures import Results
 from bench.peers import CATALOGUE
-from bench.workload import FIRST_GRADIENT, FIRST_VALUE, GRADIENT, IMPORT, MEMORY, VALUE
+from bench.workload import (
+    FIRST_GRADIENT,
+    FIRST_VALUE,
+    GRADIENT,
+    IMPORT,
+    LATER_GRADIENT,
+    MEMORY,
+    VALUE,
+)
 from bench.workloads import GROUPS
 
 OWN, XLA, C, FAST = "wend", "wend-jax", "c", "c-fast"
@@ -88,6 +96,8 @@ GOALS = (
         for goal in (Goal(name, VALUE, 1 / 4, "python"), Goal(name, VALUE, 1.0, "jax"))
     ),
     Goal("scalar_while", GRADIENT, 1.6, "jax-tape", own=XLA),
+    Goal("first_gradient", FIRST_GRADIENT, 2.5, "jax-tape", own=XLA),
+    Goal("first_gradient", LATER_GRADIENT, 1.0, own=XLA),
     Goal("dopri", FIRST_GRADIENT, 2.5, "jax-tape", own=XLA),
     Goal("lstm_200", GRADIENT, 1.1, "jax", own=XLA),
     Goal("lstm_500", FIRST_GRADIENT, 2.5, "jax", own=XLA),

@@ -38,6 +38,7 @@ class Remote:
         core: int | None = None,
         patience: float = 60.0,
         clock: str = "wall",
+        cache: str = "",
     ) -> None:
         self.patience = patience
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
@@ -49,7 +50,7 @@ class Remote:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
-            env=threads.environment(variables),
+            env=threads.environment(variables) | {"BENCH_CACHE": cache},
             cwd=ROOT,
         )
 

@@ -16,8 +16,15 @@ Library = Any
 VALUE, GRADIENT = "value", "gradient"
 # Of these each sample is taken in a process of its own; that of the import in one of a first call.
 IMPORT, FIRST_VALUE, FIRST_GRADIENT = "import", "first value", "first gradient"
+# The first gradient of a process that finds on disk what an earlier one has compiled
+LATER_GRADIENT = "first gradient, cached"
 MEMORY = "memory"
-PROGRAM_OF = {FIRST_VALUE: VALUE, FIRST_GRADIENT: GRADIENT, MEMORY: GRADIENT}
+PROGRAM_OF = {
+    FIRST_VALUE: VALUE,
+    FIRST_GRADIENT: GRADIENT,
+    LATER_GRADIENT: GRADIENT,
+    MEMORY: GRADIENT,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,8 @@ class Wend(Peer):
         import wend
 
         self.wend = wend
-        wend.config(cache_dir="")  # what was compiled by an earlier process is not found
+        # Unless it is asked for, what was compiled by an earlier process is not found
+        wend.config(cache_dir=os.environ.get("BENCH_CACHE", ""))
         return wend.__version__
 
     def program(
@@ -89,6 +91,9 @@ class WendOnJax(Wend):
 
         jax.config.update("jax_cpu_enable_async_dispatch", False)  # one thread
         jax.config.update("jax_enable_x64", True)
+        if cache := os.environ.get("BENCH_CACHE"):
+            jax.config.update("jax_compilation_cache_dir", cache)
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         return f"{super().load()}, JAX {jax.__version__}"
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:

@@ -78,6 +78,7 @@ NAMES = (
     "call",
     "call_outside",
     "first_call",
+    "first_gradient",
     "million",
     "demo",
     "newton50",
