@@ -53,7 +53,7 @@ def _use(w: Writer, place: str, item: str) -> list[str]:
     """Return statements of the loop that read the state."""
     return w.choose(
         [f"if {_test(w, place, item)}:", f"    print({place}, {item})"],
-        [f"print(f'{{{place}}} {{{place}:>6}} {{{place}!r}}')"],
+        [f'print(f"{{{place}}} {{{place}:>6}} {{{place}!r}}")'],
         [f"assert len({place}) < 5, {place}"],
         [],
         [],
@@ -74,7 +74,7 @@ def _read(w: Writer, place: str) -> None:
     )
     w.add(name, "float", assigned=True, scalar=True)
     if w.chance(0.3):
-        w.write(f"print({place}, f'{{{place}!r:>8}}', [{place}], '%s' % {place})")
+        w.write(f'print({place}, f"{{{place}!r:>8}}", [{place}], "%s" % {place})')
     if w.chance(0.1):
         w.write(f"{w.name('v')} = {{'low': 1, 'mid': 2}}[{place}]")  # KeyError
 
