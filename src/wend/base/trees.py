@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -35,6 +35,8 @@ _keeps_order.__enter__()
 def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeDef]:
     """Return the leaves of a pytree from left to right, and its structure.
 
+    The items of dicts stand in the order that they show.
+
     Args:
         tree: the pytree.
         is_leaf: which of its nodes are leaves, too.
@@ -44,23 +46,11 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
     """
     try:
         leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+        if _holds_ordered(treedef):
+            return _flatten_ordered(tree, is_leaf)
     except RecursionError:
         raise NestingError.of_tree() from None
     return leaves, treedef
-
-
-def flatten_in_order(
-    tree: Tree, flatten_tree: Callable[[Tree], tuple[list[Any], TreeDef]] = flatten
-) -> tuple[list[Any], TreeDef]:
-    """Return leaves and structure, with the items of each OrderedDict in the order that it shows.
-
-    optree takes the keys in the order in which they were added, which `move_to_end` leaves as it
-    is. The treedef is looked up in a cache, so the keys in it are hashed.
-    """
-    leaves, treedef = flatten_tree(tree)
-    if not _holds_ordered(treedef) or all(map(_is_in_order, _ordered_dicts(tree))):
-        return leaves, treedef
-    return flatten_tree(_in_order(tree))
 
 
 @lru_cache(1024)
@@ -75,31 +65,38 @@ def _holds_ordered(treedef: TreeDef) -> bool:
     return False
 
 
-def _is_ordered(node: Any) -> bool:
-    return type(node) is OrderedDict
+def _flatten_ordered(
+    tree: Tree, is_leaf: Callable[[Any], bool] | None
+) -> tuple[list[Any], TreeDef]:
+    """Return the leaves and structure of a pytree with OrderedDicts.
+
+    optree takes their keys in the order in which they were added, which `move_to_end` leaves as it
+    is.
+    """
+
+    def is_given(node: Any) -> bool:
+        return is_leaf is not None and is_leaf(node)
+
+    def is_part(node: Any) -> bool:
+        return type(node) is OrderedDict or is_given(node)
+
+    def flattened(part: Any) -> tuple[list[Any], TreeDef]:
+        if type(part) is not OrderedDict or is_given(part):
+            return [part], _LEAF
+        items = {key: _flatten_ordered(item, is_leaf) for key, item in part.items()}
+        specs = OrderedDict((key, spec) for key, (_, spec) in items.items())
+        leaves = [leaf for leaves, _ in items.values() for leaf in leaves]
+        return leaves, optree.treespec_ordereddict(specs, namespace=_NAMESPACE)
+
+    parts, treedef = optree.tree_flatten(tree, is_part, namespace=_NAMESPACE)
+    return _joined(treedef, [*map(flattened, parts)])
 
 
-def _is_in_order(node: OrderedDict[Any, Any]) -> bool:
-    return [*dict.__iter__(node)] == [*node]
-
-
-def _ordered_dicts(tree: Tree) -> Iterator[OrderedDict[Any, Any]]:
-    for leaf in flatten(tree, _is_ordered)[0]:
-        if _is_ordered(leaf):
-            yield leaf
-            for item in leaf.values():
-                yield from _ordered_dicts(item)
-
-
-def _in_order(tree: Tree) -> Tree:
-    """Return a tree with copies of its OrderedDicts, to which the keys are added in order."""
-
-    def copied(node: Any) -> Any:
-        if not _is_ordered(node):
-            return node
-        return OrderedDict((key, _in_order(item)) for key, item in node.items())
-
-    return optree.tree_map(copied, tree, is_leaf=_is_ordered, namespace=_NAMESPACE)
+def _joined(treedef: TreeDef, parts: list[tuple[list[Any], TreeDef]]) -> tuple[list[Any], TreeDef]:
+    """Return the leaves and structure of a pytree of which these parts are the leaves."""
+    specs = iter([spec for _, spec in parts])
+    joined = treedef.transform(None, lambda _: next(specs))
+    return [leaf for leaves, _ in parts for leaf in leaves], joined
 
 
 def flatten_deep(
@@ -137,9 +134,7 @@ def flatten_deep(
         parts = [*map(flattened, leaves)]
     except RecursionError:
         raise NestingError.of_tree() from None
-    specs = iter([spec for _, spec in parts])
-    deep = treedef.transform(None, lambda _: next(specs))
-    return [leaf for part, _ in parts for leaf in part], deep
+    return _joined(treedef, parts)
 
 
 def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Tree:
@@ -294,9 +289,7 @@ def numbered(treedef: TreeDef) -> Tree:
 def children(tree: Tree) -> list[tuple[Any, Tree]] | None:
     """Return the children of a node with their keys, indices or names; None for a leaf."""
     tree = InstanceNode(tree) if is_unregistered(tree) else tree
-    parts, treedef = optree.tree_flatten(
-        tree, is_leaf=lambda node: node is not tree, namespace=_NAMESPACE
-    )
+    parts, treedef = flatten(tree, lambda node: node is not tree)
     if treedef.is_leaf():
         return None
     kind: Any = treedef.type
@@ -306,7 +299,9 @@ def children(tree: Tree) -> list[tuple[Any, Tree]] | None:
 
 def tree_map(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
     """Apply `fun` to each leaf of `tree`, and the matching leaves of `others`."""
-    return optree.tree_map(fun, tree, *others, namespace=_NAMESPACE)
+    leaves, treedef = flatten(tree)
+    columns = [leaves, *[treedef.flatten_up_to(other) for other in others]]
+    return unflatten(treedef, [fun(*parts) for parts in zip(*columns, strict=True)])
 
 
 def map_deep(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
@@ -318,7 +313,8 @@ def map_deep(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
 
 def map_parts(cls: type | tuple[type, ...], fun: Callable[[Any], Any], tree: Tree) -> Tree:
     """Apply `fun` to the leaves of a tree, among which instances of a class count."""
-    return optree.tree_map(fun, tree, is_leaf=lambda x: isinstance(x, cls), namespace=_NAMESPACE)
+    leaves, treedef = flatten(tree, lambda x: isinstance(x, cls))
+    return unflatten(treedef, [*map(fun, leaves)])
 
 
 def paths(treedef: TreeDef, root: str = "") -> list[str]:
@@ -398,9 +394,7 @@ def children_of(tree: Tree) -> list[tuple[str, Tree]] | None:
     if type(tree) in (list, tuple):
         return [(f"[{k}]", node) for k, node in enumerate(tree)]
     tree = InstanceNode(tree) if is_unregistered(tree) else tree
-    nodes, treedef = optree.tree_flatten(
-        tree, is_leaf=lambda node: node is not tree, namespace=_NAMESPACE
-    )
+    nodes, treedef = flatten(tree, lambda node: node is not tree)
     if treedef.is_leaf():
         return None
     return list(zip(paths(treedef), nodes, strict=True))

@@ -67,7 +67,6 @@ from wend.capture.heap.locations import (
     log_write_reachable,
     note_argument,
 )
-from wend.capture.heap.outliving import is_node
 from wend.capture.heap.places import instance_dict, named
 from wend.capture.heap.snapshots import container_kind, items_of
 from wend.capture.heap.trace_log import is_trace_logged, note_constructed
@@ -87,6 +86,7 @@ from wend.capture.state.memos import call_memo, is_memo
 from wend.capture.state.special_methods import caller_with_proxies
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged, any_staged
+from wend.trace.aliasing.referrers import is_node
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, without_stale_memory
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current, is_traced_now

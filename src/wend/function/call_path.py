@@ -136,9 +136,11 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
             raise
     if failure is not None:  # not where it is handled: the user's code would see it as the context
         try:
-            return _call_on_path(function, args, kwargs, arguments, failure)
+            result = _call_on_path(function, args, kwargs, arguments, failure)
+            failure.__traceback__ = None  # its frames hold objects of the user's
         finally:
             del failure
+        return result
     concrete, recording = trace.concrete.for_call(), current()
     if concrete.traced.has_passed_containers:
         return _call_with_containers(function, concrete, arguments, args, kwargs)

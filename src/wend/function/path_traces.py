@@ -72,6 +72,7 @@ class PathTraces:
                 # An integer that this trace needs before the one that it is to return comes first
                 following = {k: v for k, v in decisions.items() if v is not None}
                 following[site] = _first_decision(site)
+                error.__traceback__ = None  # its frames hold objects of the user's
                 continue
             note = f"for one path: {_described(decisions)}"
             trace.notes = trace.notes if note in trace.notes else (*trace.notes, note)

@@ -38,6 +38,7 @@ def record_guards(
             yield recorder
         except Exception:
             recorder.unseen.check()
+            recorder.restart()  # the error's frames may keep the recorder, which holds objects
             raise
         finally:
             recorder.unseen.stop()

@@ -68,8 +68,6 @@ def copy_containers(value: Any) -> Any:
     """Copy the containers of a pytree and keep its leaves."""
     if isinstance(value, set):
         return set(value)
-    if type(value) is OrderedDict:  # which optree flattens in the order in which keys were added
-        return OrderedDict((key, copy_containers(item)) for key, item in value.items())
     if isinstance(value, (list, dict, tuple, deque, TensorList)):
         leaves, treedef = trees.flatten(value)
         return trees.unflatten(treedef, leaves)

@@ -5,57 +5,17 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
-from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
+from wend.trace.aliasing.referrers import MAX_NODES, is_node, parts_of
 
 # wend's own tables that hold objects of the user, and objects that are to be left out
 Tables = tuple[list[Any], set[int]]
-
-MAX_NODES = 50_000
-_LEAF_TYPES = (
-    *(str, bytes, int, float, complex, type(None), type(Ellipsis), range, slice),
-    *(np.generic, np.dtype, np.ufunc, CodeType, ModuleType),
-)
-
-# From Python 3.13 on an object whose attributes are stored in itself tells the collector of them,
-# and not of a dict that shows them.
-_HAS_INLINE_VALUES = sys.version_info >= (3, 13)
-_INLINE_VALUES = 1 << 2  # Py_TPFLAGS_INLINE_VALUES
-
-
-def is_node(x: Any) -> bool:
-    """Return whether an object may have been made in a trace, and may hold others."""
-    if isinstance(x, _LEAF_TYPES):
-        return False
-    if isinstance(x, type):
-        return "<locals>" in x.__qualname__
-    module = x.__module__ if isinstance(x, FunctionType) else type(x).__module__
-    return issubclass(type(x), np.ndarray) or not str(module).startswith("wend.")
 
 
 def referents(x: Any) -> Iterator[Any]:
     """Yield the objects that an object refers to, without the globals of functions."""
     return (part for part in parts_of(x) if is_node(part))
-
-
-def parts_of(x: Any) -> list[Any]:
-    """Return all objects that an object refers to, without the globals of functions."""
-    if issubclass(type(x), np.ndarray):
-        base = np.ndarray.base.__get__(x)
-        return [*gc.get_referents(x), *([] if base is None else [base])]
-    if isinstance(x, FunctionType):
-        function: Any = x  # typeshed has no `__builtins__`
-        excluded = function.__globals__, function.__builtins__
-        return [
-            part for part in gc.get_referents(x) if not any(part is table for table in excluded)
-        ]
-    parts = gc.get_referents(x)
-    if _HAS_INLINE_VALUES and type(x).__flags__ & _INLINE_VALUES:
-        own = object.__getattribute__(x, "__dict__")
-        parts += [] if any(part is own for part in parts) else [own]
-    return parts
 
 
 def _internal_references(tables: Tables) -> tuple[list[Any], dict[int, int]]:

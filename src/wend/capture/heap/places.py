@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from wend.capture.heap.buffers import BUFFERS, assign_bytes, restorable_bytes
-from wend.capture.heap.outliving import is_node
+from wend.trace.aliasing.referrers import is_node
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 
 ABSENT = object()  # what a place holds that is unbound

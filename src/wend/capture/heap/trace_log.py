@@ -21,12 +21,9 @@ from wend.base.context_values import scoped
 from wend.base.errors import SideEffectError, WendError, explain, listed
 from wend.base.source import Source, at, user_source
 from wend.capture.heap.outliving import (
-    MAX_NODES,
     Tables,
-    is_node,
     outliving,
     outliving_after_collection,
-    parts_of,
     still_referenced,
 )
 from wend.capture.heap.places import (
@@ -40,6 +37,7 @@ from wend.capture.heap.places import (
 from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph
 from wend.ops.hosting import HOST_CALLS
+from wend.trace.aliasing.referrers import MAX_NODES, is_node, parts_of
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 from wend.trace.state.templates import Text

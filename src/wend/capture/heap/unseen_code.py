@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from wend.capture.heap.containers import CONTAINER_TYPES, containers_in
-from wend.capture.heap.outliving import is_node
 from wend.capture.heap.places import (
     AttributePlace,
     CellPlace,
@@ -29,6 +28,7 @@ from wend.capture.heap.places import (
 from wend.capture.heap.trace_log import is_trace_logged, note_write
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import as_written
+from wend.trace.aliasing.referrers import is_node
 
 
 def note_uncaptured(fun: FunctionType, owner: Any = None) -> None:

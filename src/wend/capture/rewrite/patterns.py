@@ -32,11 +32,34 @@ def _is_value_pattern(pattern: ast.pattern) -> bool:
     return False
 
 
-def case_as_if(case: ast.match_case, subject: str, otherwise: list[ast.stmt]) -> ast.stmt:
+class Parts:
+    """The expressions for what the patterns of a `match` take of the subject, once.
+
+    `taken`: the variable that holds it.
+    """
+
+    def __init__(self, taken: str) -> None:
+        self._taken = taken
+        self._numbers: dict[ast.pattern, int] = {}
+
+    def take(self, test: str, pattern: ast.pattern, *arguments: ast.expr) -> ast.expr:
+        """Return the test of a pattern that takes the parts which the patterns in it match."""
+        number = self._numbers.setdefault(pattern, len(self._numbers))
+        return runtime(test, name(self._taken), ast.Constant(number), *arguments)
+
+    def part(self, pattern: ast.pattern, position: int) -> ast.expr:
+        """Return a part that a pattern has taken."""
+        place = ast.Constant(self._numbers[pattern]), ast.Constant(position)
+        return runtime("part_taken", name(self._taken), *place)
+
+
+def case_as_if(
+    case: ast.match_case, subject: str, parts: Parts, otherwise: list[ast.stmt]
+) -> ast.stmt:
     """Rewrite `case pattern if guard: body` to an `if` on the subject."""
     body = list(case.body)
-    tests = [*_tests(case.pattern, name(subject))]
-    bindings = [*_bindings(case.pattern, name(subject))]
+    tests = [*_tests(case.pattern, name(subject), parts)]
+    bindings = [*_bindings(case.pattern, name(subject), parts)]
     if bindings:
         if case.guard is not None:
             body = [ast.If(case.guard, body, cloned(otherwise))]
@@ -52,18 +75,18 @@ def _conjunction(tests: list[ast.expr]) -> ast.expr:
     return tests[0] if tests else ast.Constant(True)
 
 
-def _tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
+def _tests(pattern: ast.pattern, subject: ast.expr, parts: Parts) -> Iterator[ast.expr]:
     """Yield the tests that a pattern stands for, in order; none if it always matches.
 
     They stand where the pattern does, so an error in one is told of its line.
     """
-    for test in _own_tests(pattern, subject):
+    for test in _own_tests(pattern, subject, parts):
         yield test if hasattr(test, "lineno") else ast.copy_location(test, pattern)
-    for inner, part in _subpatterns(pattern, subject):
-        yield from _tests(inner, part)
+    for inner, part in _subpatterns(pattern, parts):
+        yield from _tests(inner, part, parts)
 
 
-def _own_tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
+def _own_tests(pattern: ast.pattern, subject: ast.expr, parts: Parts) -> Iterator[ast.expr]:
     """Yield the tests of a pattern, without those of the patterns inside it."""
     match pattern:
         case ast.MatchValue(value=value):
@@ -71,71 +94,60 @@ def _own_tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
         case ast.MatchSingleton(value=value):
             yield ast.Compare(cloned(subject), [ast.Is()], [ast.Constant(value)])
         case ast.MatchAs(pattern=inner) if inner is not None:
-            yield from _tests(inner, subject)
+            yield from _tests(inner, subject, parts)
         case ast.MatchOr(patterns=patterns):
-            options = [[*_tests(p, subject)] for p in patterns]
+            options = [[*_tests(p, subject, parts)] for p in patterns]
             if all(options):
                 yield ast.BoolOp(ast.Or(), [*map(_conjunction, options)])
         case ast.MatchClass(cls=kind, patterns=positional, kwd_attrs=attributes):
             count = ast.Constant(len(positional))
-            yield runtime("is_of_class", cloned(subject), kind, count, strings(attributes))
+            named = strings(attributes)
+            yield parts.take("is_of_class", pattern, cloned(subject), kind, count, named)
         case ast.MatchSequence(patterns=patterns):
-            is_open = _star_of(patterns) is not None
-            length = ast.Constant(len(patterns) - is_open), ast.Constant(is_open)
-            yield runtime("is_sequence", cloned(subject), *length)
+            kinds = ast.Constant("".join(map(_kind_of_item, patterns)))
+            yield parts.take("is_sequence", pattern, cloned(subject), kinds)
         case ast.MatchMapping(keys=keys):
-            yield runtime("is_mapping", cloned(subject))
-            for key in keys:
-                items = runtime("items_by_get", cloned(subject))
-                yield ast.Compare(cloned(key), [ast.In()], [items])
+            yield runtime("is_mapping", cloned(subject), ast.Constant(len(keys)))
+            if keys:
+                values = ast.Tuple([*map(cloned, keys)], ast.Load())
+                yield parts.take("has_keys", pattern, cloned(subject), values)
 
 
-def _bindings(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.stmt]:
+def _kind_of_item(pattern: ast.pattern) -> str:
+    """Return whether an item of a sequence is taken, "p", or not, "_"; "*" and "-" of a star."""
+    match pattern:
+        case ast.MatchStar(name=bound):
+            return "-" if bound is None else "*"
+        case ast.MatchAs(pattern=None, name=None):
+            return "_"
+    return "p"
+
+
+def _bindings(pattern: ast.pattern, subject: ast.expr, parts: Parts) -> Iterator[ast.stmt]:
     """Yield the assignments of the names that a pattern binds."""
     if isinstance(pattern, ast.MatchAs):
         if pattern.pattern is not None:
-            yield from _bindings(pattern.pattern, subject)
+            yield from _bindings(pattern.pattern, subject, parts)
         if pattern.name is not None:
             yield ast.Assign([name(pattern.name, store=True)], cloned(subject))
     if isinstance(pattern, ast.MatchStar) and pattern.name is not None:
         yield ast.Assign([name(pattern.name, store=True)], cloned(subject))
-    for inner, part in _subpatterns(pattern, subject):
-        yield from _bindings(inner, part)
+    for inner, part in _subpatterns(pattern, parts):
+        yield from _bindings(inner, part, parts)
     if isinstance(pattern, ast.MatchMapping) and pattern.rest is not None:
         keys = ast.Tuple([*map(cloned, pattern.keys)], ast.Load())
         others = runtime("other_items", cloned(subject), keys)
         yield ast.Assign([name(pattern.rest, store=True)], others)
 
 
-def _subpatterns(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[ast.pattern, ast.expr]]:
+def _subpatterns(pattern: ast.pattern, parts: Parts) -> Iterator[tuple[ast.pattern, ast.expr]]:
     """Yield the patterns inside one, with the expressions they match against."""
+    inner: list[ast.pattern] = []
     match pattern:
-        case ast.MatchClass(cls=kind, patterns=positional, kwd_attrs=attributes):
-            for k, inner in enumerate(positional):
-                yield inner, runtime("matched_part", cloned(subject), cloned(kind), ast.Constant(k))
-            for attribute, inner in zip(attributes, pattern.kwd_patterns, strict=True):
-                yield inner, ast.Attribute(cloned(subject), attribute, ast.Load())
-        case ast.MatchSequence(patterns=patterns):
-            star, count = _star_of(patterns), len(patterns)
-            for k, inner in enumerate(patterns):
-                if k == star:
-                    ends = ast.Constant(k), ast.Constant(count - 1 - k)
-                    yield inner, runtime("starred_items", cloned(subject), *ends)
-                    continue
-                position = k if star is None or k < star else k - count
-                yield inner, ast.Subscript(cloned(subject), _integer(position), ast.Load())
-        case ast.MatchMapping(keys=keys, patterns=patterns):
-            for key, inner in zip(keys, patterns, strict=True):
-                items = runtime("items_by_get", cloned(subject))
-                yield inner, ast.Subscript(items, cloned(key), ast.Load())
-
-
-def _star_of(patterns: list[ast.pattern]) -> int | None:
-    """Return the position of `*rest` in a sequence pattern, if it has one."""
-    stars = (k for k, pattern in enumerate(patterns) if isinstance(pattern, ast.MatchStar))
-    return next(stars, None)
-
-
-def _integer(value: int) -> ast.expr:
-    constant = ast.Constant(abs(value))
-    return constant if value >= 0 else ast.UnaryOp(ast.USub(), constant)
+        case ast.MatchClass(patterns=positional, kwd_patterns=named):
+            inner = [*positional, *named]
+        case ast.MatchSequence(patterns=patterns) | ast.MatchMapping(patterns=patterns):
+            inner = patterns
+    for position, part in enumerate(inner):
+        if _kind_of_item(part) not in "_-":
+            yield part, parts.part(pattern, position)

@@ -208,8 +208,6 @@ class StagedIf:
                     return arms[1 - index]()
                 ends[index] = end
                 discovered += changed
-            self.entered = [ends[index].entered for index in (0, 1)]
-            self.left = [ends[index].left for index in (0, 1)]
             values = [ends[index].values for index in (0, 1)]
             if len(values[0]) == len(values[1]) and promote_grown_lists(
                 self.state, self.where, self.start, *values
@@ -330,10 +328,7 @@ class StagedIf:
             results[k] = value
         self.state.restore(results)
         record_merge(*self.joined, self.outer)
-        options = [
-            [*(left[k] for k in carried), end.result]
-            for left, end in zip(self.left, self.ends, strict=True)
-        ]
+        options = [[*(end.left[k] for k in carried), end.result] for end in self.ends]
         merge_paths([*values[: len(carried)], values[-1]], options, self.outer)
         for (raised, leaves), value in zip(alternatives, values[len(carried) :], strict=False):
             flag, *arrays = value
@@ -382,9 +377,7 @@ class StagedIf:
         """Return whether an arm leaves a different container, even if it is equal."""
         if not isinstance(self.start[k], CONTAINER_TYPES) or self.state.is_contents(k):
             return False
-        return any(
-            entered[k] is not left[k] for entered, left in zip(self.entered, self.left, strict=True)
-        )
+        return any(end.entered[k] is not end.left[k] for end in self.ends)
 
     def _merge_pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """Return a variable's values at the end of both arms, if they are graph values."""

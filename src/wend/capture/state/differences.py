@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wend.base import trees
+from wend.base.instances import is_replaceable
 from wend.capture.state import unbound
 from wend.capture.state.optional_value import OptionalValue
 from wend.capture.state.state import is_carried
@@ -60,5 +61,7 @@ def described(value: Any) -> str:
         if leaf is value and not others:
             return str(tensor_type(leaf))
         return f"a {type(value).__name__} of {len(value)} items"
+    if is_replaceable(value):  # its `__repr__` would run when the function is traced
+        return f"an object of `{type(value).__name__}`"
     name = getattr(value, "__name__", None)
     return f"{value!r:.40}" if name is None else f"`{name}`"

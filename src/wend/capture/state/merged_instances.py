@@ -15,7 +15,7 @@ from wend.base.instances import is_replaceable
 from wend.base.keys import attributes_of
 from wend.capture.heap.containers import is_container
 from wend.capture.heap.locations import UNBOUND
-from wend.capture.state.unbound import BoundInRun
+from wend.capture.state.unbound import possible_value
 from wend.trace.recording.arguments import is_array_leaf
 
 _MAX_DEPTH = 8  # of nested instances and tuples; an instance may hold itself
@@ -40,8 +40,7 @@ def copied(value: Any) -> Any:
 
 
 def _has_instances(value: Any) -> bool:
-    if isinstance(value, BoundInRun):
-        value = value.value
+    value = possible_value(value)
     if isinstance(value, tuple):
         return any(map(_has_instances, value))
     return is_replaceable(value)
@@ -49,8 +48,7 @@ def _has_instances(value: Any) -> bool:
 
 def _has_containers(value: Any, depth: int) -> bool:
     """Return whether a value holds containers, or is nested too deeply to be a value."""
-    if isinstance(value, BoundInRun):
-        value = value.value
+    value = possible_value(value)
     if isinstance(value, tuple):
         parts: Iterable[Any] = value
     elif is_replaceable(value):

@@ -379,7 +379,7 @@ class Discovery:
         self.state = state
         self.reached: Mapping[int, Any] = {}  # objects that exist before the trace, by id
         self.seen: dict[Hashable, Location] = {}  # keeps the objects, so that no id is reused
-        self.arrays: dict[Hashable, tuple[Location, Any]] = {}  # with their value before `undo`
+        self.left: dict[Hashable, tuple[Location, Any]] = {}  # with their value before `undo`
         self.confirmed: set[Hashable] = set()
         self.may_retrace = True
 
@@ -398,8 +398,7 @@ class Discovery:
                 location.undo(old)
             if not is_same(old, new):
                 changed.append(location)
-                if isinstance(location, ArrayElements):
-                    self.arrays[location.key] = location, new
+                self.left[location.key] = location, new
         return changed
 
     def needs_retrace(self, locations: Sequence[Location]) -> bool:
@@ -426,10 +425,9 @@ class Discovery:
         return retrace
 
     def _redo(self, location: Location) -> None:
-        """Restore an array that the body created to the value that the body gave it."""
-        if location.key in self.arrays:
-            array, new = self.arrays[location.key]
-            array.write(new)
+        """Restore what the body created to the value that the body gave it."""
+        location, value = self.left[location.key]
+        location.write(value)
 
 
 def _reached_again(location: Location) -> StructureError:

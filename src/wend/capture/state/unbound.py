@@ -85,6 +85,11 @@ class BoundInRun:
         self.value, self.is_bound = value, is_bound
 
 
+def possible_value(value: Any) -> Any:
+    """Return the value of a variable that only some runs bind; other values unchanged."""
+    return value.value if isinstance(value, (BoundInRun, MaybeBound)) else value
+
+
 def check_bound(thunk: Callable[[], Any], name: str, is_free: bool) -> Any:
     """Return the value of a variable, with the check that the run has bound it.
 

@@ -36,7 +36,7 @@ from wend.capture.heap.partial_attributes import (
     tracking_partial_names,
 )
 from wend.capture.heap.places import instance_variables
-from wend.capture.state.unbound import UnboundError
+from wend.capture.state.unbound import UnboundError, possible_value
 from wend.eager.dispatch import Staged
 from wend.trace.recording.recording import Recording
 
@@ -87,6 +87,7 @@ def _has_other_value(owner: Any, name: str) -> bool:
 
 def enter_region(originals: Sequence[Any], copies: Sequence[Any]) -> None:
     """Record what a region's variables hold in place of their previous values."""
+    originals, copies = [*map(possible_value, originals)], [*map(possible_value, copies)]
     container_phis.enter_region(originals, copies)
     _inherit(copies, originals)
 
@@ -99,6 +100,8 @@ def merge_paths(
     repeats: bool = False,
 ) -> None:
     """Record what the results of a branch or loop may be (`container_phis.merge_paths`)."""
+    results = [*map(possible_value, results)]
+    options = [[*map(possible_value, row)] for row in options]
     container_phis.merge_paths(results, options, outer, repeats=repeats)
     _inherit(results, *options)
 

@@ -340,7 +340,7 @@ class Signature:
         tree = (tuple(args), kwargs)
         flatten = trees.flatten_deep if is_deep else trees.flatten
         try:
-            leaves, treedef = trees.flatten_in_order(tree, flatten)
+            leaves, treedef = flatten(tree)
         except NestingError:
             leaves, treedef = trees.flatten(tree)
         if self.is_method and args:
