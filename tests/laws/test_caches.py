@@ -16,7 +16,6 @@ KNOWN = {
     "backends/jax/boundary.py:_warned": "one",
     "backends/native/run/guard_table.py:_checksum_function": "one",
     "base/source.py:is_users_file": "the last files",
-    "base/trees.py:_holds_ordered": "the last structures",
     "base/config.py:CHECKS": "filled when wend is imported",
     "base/source.py:OUTERMOST": "filled when wend is imported",
     "base/source.py:_line_tables": "the last long functions",

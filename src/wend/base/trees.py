@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import optree
@@ -53,16 +52,17 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
     return leaves, treedef
 
 
-@lru_cache(1024)
 def _holds_ordered(treedef: TreeDef) -> bool:
-    pending = [treedef]
-    while pending:
-        node = pending.pop()
-        if node.type is OrderedDict:
-            return True
-        if node.num_nodes > node.num_leaves + 1:  # it holds more than leaves
-            pending += node.children()
-    return False
+    """Return whether an OrderedDict is in a structure; no key of the user's is compared."""
+    if treedef.num_nodes <= treedef.num_leaves + 1:  # the root holds leaves alone
+        return treedef.type is OrderedDict
+    nodes: Sequence[Any] = treedef.__getstate__()[0]  # type: ignore[index]  # as it is pickled
+    return _ORDERED in [node[0] for node in nodes]
+
+
+_EMPTY: Any = OrderedDict()
+_NODES: Any = optree.tree_structure(_EMPTY).__getstate__()
+_ORDERED = _NODES[0][-1][0]  # the kind of their nodes
 
 
 def _flatten_ordered(

@@ -56,7 +56,14 @@ def object_array(x: Any) -> Any:
 HOLDERS: list[Callable[[Any], Any]] = [
     *(lambda x: (x, 1), lambda x: [x], lambda x: {"p": x}, lambda x: {Frozen(id(x)): x}),
     *(lambda x: OrderedDict(p=x), lambda x: deque([x]), lambda x: ChainMap({"p": x})),
-    *(lambda x: Pair(x, 1), Frozen, Attrs, Object, UserList, lambda x: Object(x).get),
+    *(
+        lambda x: Pair(x, 1),
+        Frozen,
+        Attrs,
+        Object,
+        lambda x: UserList([x]),
+        lambda x: Object(x).get,
+    ),
     *(lambda x: types.SimpleNamespace(p=x), lambda x: types.MappingProxyType({"p": x})),
     *(lambda x: functools.partial(len, x), lambda x: lambda: x, with_default, local_class),
     *(lambda x: iter([x]), lambda x: (y for y in [x]), object_array),

@@ -21,7 +21,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from wend.capture.rewrite.blocks import Blocks
-from wend.capture.rewrite.patterns import Parts, case_as_if, is_value_match
+from wend.capture.rewrite.patterns import PartExpressions, case_as_if, is_value_match
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import assign, located, name, runtime, strings
 from wend.capture.syntax.names import PREFIX, changed
@@ -65,7 +65,7 @@ class Branches(Blocks):
     def match_as_if(self, stmt: ast.Match) -> list[ast.stmt]:
         """Rewrite a `match` to a chain of `if`."""
         subject, taken = self.scope.flag("subject"), self.scope.flag("taken")
-        branches, parts = list[ast.stmt](), Parts(taken)
+        branches, parts = list[ast.stmt](), PartExpressions(taken)
         for case in reversed(stmt.cases):
             branches = [case_as_if(case, subject, parts, branches)]
         return located(

@@ -32,7 +32,7 @@ def _is_value_pattern(pattern: ast.pattern) -> bool:
     return False
 
 
-class Parts:
+class PartExpressions:
     """The expressions for what the patterns of a `match` take of the subject, once.
 
     `taken`: the variable that holds it.
@@ -54,7 +54,7 @@ class Parts:
 
 
 def case_as_if(
-    case: ast.match_case, subject: str, parts: Parts, otherwise: list[ast.stmt]
+    case: ast.match_case, subject: str, parts: PartExpressions, otherwise: list[ast.stmt]
 ) -> ast.stmt:
     """Rewrite `case pattern if guard: body` to an `if` on the subject."""
     body = list(case.body)
@@ -75,7 +75,7 @@ def _conjunction(tests: list[ast.expr]) -> ast.expr:
     return tests[0] if tests else ast.Constant(True)
 
 
-def _tests(pattern: ast.pattern, subject: ast.expr, parts: Parts) -> Iterator[ast.expr]:
+def _tests(pattern: ast.pattern, subject: ast.expr, parts: PartExpressions) -> Iterator[ast.expr]:
     """Yield the tests that a pattern stands for, in order; none if it always matches.
 
     They stand where the pattern does, so an error in one is told of its line.
@@ -86,7 +86,9 @@ def _tests(pattern: ast.pattern, subject: ast.expr, parts: Parts) -> Iterator[as
         yield from _tests(inner, part, parts)
 
 
-def _own_tests(pattern: ast.pattern, subject: ast.expr, parts: Parts) -> Iterator[ast.expr]:
+def _own_tests(
+    pattern: ast.pattern, subject: ast.expr, parts: PartExpressions
+) -> Iterator[ast.expr]:
     """Yield the tests of a pattern, without those of the patterns inside it."""
     match pattern:
         case ast.MatchValue(value=value):
@@ -123,7 +125,9 @@ def _kind_of_item(pattern: ast.pattern) -> str:
     return "p"
 
 
-def _bindings(pattern: ast.pattern, subject: ast.expr, parts: Parts) -> Iterator[ast.stmt]:
+def _bindings(
+    pattern: ast.pattern, subject: ast.expr, parts: PartExpressions
+) -> Iterator[ast.stmt]:
     """Yield the assignments of the names that a pattern binds."""
     if isinstance(pattern, ast.MatchAs):
         if pattern.pattern is not None:
@@ -140,7 +144,9 @@ def _bindings(pattern: ast.pattern, subject: ast.expr, parts: Parts) -> Iterator
         yield ast.Assign([name(pattern.rest, store=True)], others)
 
 
-def _subpatterns(pattern: ast.pattern, parts: Parts) -> Iterator[tuple[ast.pattern, ast.expr]]:
+def _subpatterns(
+    pattern: ast.pattern, parts: PartExpressions
+) -> Iterator[tuple[ast.pattern, ast.expr]]:
     """Yield the patterns inside one, with the expressions they match against."""
     inner: list[ast.pattern] = []
     match pattern:
