@@ -81,3 +81,17 @@ def test_a_class_name_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef):
                 homes[node.name.lstrip("_")].append(file.relative_to(SOURCES).as_posix())
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+def test_a_keyword_of_the_user_meets_no_parameter_of_wend() -> None:
+    """What passes on `*args, **kwargs` takes nothing else by name, not even `self`."""
+    functions = [
+        (file.name, [parameter.arg for parameter in node.args.args])
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.Lambda))
+        and [x and x.arg for x in (node.args.vararg, node.args.kwarg)] == ["args", "kwargs"]
+    ]
+    as_in_numpy = {"along_axis.py": ["func1d", "axis", "arr"]}
+    assert functions
+    assert [x for x in functions if x[1] and x[1] != as_in_numpy.get(x[0])] == []

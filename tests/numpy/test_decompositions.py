@@ -289,3 +289,100 @@ def test_the_function_that_is_refused_is_named() -> None:
         with pytest.raises(TypeError, match=rf"np\.linalg\.{fun.__name__} at") as caught:
             wend.function(lambda m, fun=fun: fun(m)).get_concrete_function(spec)
         assert f"use wend.numpy.linalg.{fun.__name__}, which" in str(caught.value)
+
+
+# Eigenvalues of matrices that are not symmetric: complex, whatever they are
+SPIN = np.array([[1.0, -2.0], [3.0, 0.5]])  # its eigenvalues are complex
+EIGEN_MATRICES = {
+    "real_values": np.array([[2.0, 1.0], [0.5, -1.0]]),
+    "complex_values": SPIN,
+    "both": np.array([[1.0, -2.0, 0.1], [3.0, 0.5, 0.2], [0.3, 0.4, 4.0]]),
+    "symmetric": np.array([[2.0, 1.0], [1.0, 3.0]]),
+    "triangular": np.array([[2.0, 1.0], [0.0, 3.0]]),
+    "complex": SPIN * (1 + 0.5j) + 0.3j * np.eye(2),
+    "hermitian": np.array([[2.0, 1j], [-1j, 3.5]]),
+    "one": np.array([[3.0]]),
+    "nothing": np.zeros((0, 0)),
+    "no_matrices": np.zeros((0, 2, 2)),
+    "stacked_nothing": np.zeros((2, 0, 0)),
+    "stack": np.stack([SPIN, np.array([[2.0, 1.0], [0.5, -1.0]])]),
+    "stack_of_stacks": np.stack([SPIN, SPIN.T, SPIN - np.eye(2), 2 * SPIN]).reshape(2, 2, 2, 2),
+}
+
+
+def eigen_forms(x: np.ndarray) -> dict[str, Any]:
+    """Ways to run `f(module, x)`."""
+    spec = wend.TensorSpec((None,) * x.ndim, x.dtype)
+    forms: dict[str, Any] = {"wend.numpy": lambda f: f(wnp, x)}
+    for backend in ("numpy", "native"):
+        for words, module, signature in (
+            ("wend.numpy", wnp, None),
+            ("wend.numpy, unknown sizes", wnp, [spec]),
+            ("np", np, None),
+        ):
+
+            def run(f: Any, m: Any = module, b: str = backend, s: Any = signature) -> Any:
+                return wend.function(lambda x: f(m, x), backend=b, input_signature=s)(x)
+
+            forms[f"{words}, {backend}"] = run
+    return forms
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "c8", "i4", "?"])
+@pytest.mark.parametrize("name", EIGEN_MATRICES)
+def test_eig_is_complex(name: str, dtype: str) -> None:
+    """Always in `wend.numpy`; NumPy's own is, captured as well, where a value is."""
+    x = EIGEN_MATRICES[name]
+    x = (x if dtype[0] == "c" else x.real).astype(dtype)
+    expected, vectors = np.linalg.eig(x)
+    always = np.result_type(expected, np.complex64)
+    ulps = 1e-5 if always == np.complex64 else 1e-12
+    for form, run in eigen_forms(x).items():
+        values = run(lambda m, x: m.linalg.eigvals(x))
+        result = run(lambda m, x: tuple(m.linalg.eig(x)))
+        by_name = run(lambda m, x: m.linalg.eig(x).eigenvalues)
+        kind = expected.dtype if form.startswith("np") else always
+        assert [y.dtype for y in (values, *result, by_name)] == [kind] * 4, form
+        for found in (values, result[0], by_name):
+            np.testing.assert_allclose(found, expected, rtol=ulps, atol=ulps, err_msg=form)
+        np.testing.assert_allclose(result[1], vectors, rtol=ulps, atol=ulps, err_msg=form)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("name", [x for x in EIGEN_MATRICES if "nothing" not in x])
+def test_derivatives_of_eig(name: str) -> None:
+    """Those of powers of the matrix, which are written without eigenvalues."""
+    x = EIGEN_MATRICES[name]
+    weights = np.cos(np.arange(x.size, dtype=float)).reshape(x.shape)
+
+    def of_values(m: Any, x: Any) -> Any:
+        return m.sum(m.real(m.linalg.eigvals(x) ** 3))
+
+    def trace(m: Any, x: Any) -> Any:
+        return m.sum(m.real(m.trace(x @ x @ x, axis1=-2, axis2=-1)))
+
+    def of_vectors(m: Any, x: Any) -> Any:
+        values, vectors = m.linalg.eig(x)
+        square = (vectors * values[..., None, :] ** 2) @ m.linalg.inv(vectors)
+        return m.sum(m.real(square) * weights)
+
+    def square(m: Any, x: Any) -> Any:
+        return m.sum(m.real(x @ x) * weights)
+
+    for mine, plain in ((of_values, trace), (of_vectors, square)):
+        expected = wend.grad(lambda x, plain=plain: plain(wnp, x))(x)
+        curved = wend.grad(
+            lambda x, plain=plain: wnp.sum(
+                wnp.real(wend.grad(lambda x: plain(wnp, x))(x) * weights)
+            )
+        )(x)
+        for backend in ("numpy", "native"):
+            fun = wend.function(lambda x, mine=mine: mine(wnp, x), backend=backend)
+            np.testing.assert_allclose(wend.grad(fun)(x), expected, rtol=1e-9, atol=1e-9)
+            forward = wend.jvp(fun, (x,), (weights.astype(x.dtype),))[1]
+            np.testing.assert_allclose(
+                forward, np.sum(np.real(expected * weights)), rtol=1e-9, atol=1e-9
+            )
+            second = wend.grad(lambda x, fun=fun: wnp.sum(wnp.real(wend.grad(fun)(x) * weights)))
+            np.testing.assert_allclose(second(x), curved, rtol=1e-8, atol=1e-8)

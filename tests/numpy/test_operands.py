@@ -36,6 +36,69 @@ def test_the_class_is_numpys(call: Any, args: Any) -> None:
         assert isinstance(error, kind), f"{options}: {error!r}, in NumPy {expected!r}"
 
 
+def function_of_unknown_sizes(fun: Any, args: Any, backend: str) -> Any:
+    """Return a function with a trace for arguments of any sizes; None if there can be none."""
+    arrays = [np.asarray(x) for x in args]
+    signature = [wend.TensorSpec((None,) * x.ndim, x.dtype) for x in arrays]
+    function = wend.function(fun, input_signature=signature, backend=backend)
+    try:
+        function.get_concrete_function()
+    except Exception:
+        return None
+    return function
+
+
+def fails(call: Any, args: Any) -> bool:
+    try:
+        quiet(lambda: call(*args))
+    except Exception:
+        return True
+    return False
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize(("call", "args"), BAD_CALLS, ids=range(len(BAD_CALLS)))
+def test_what_precedes_an_error_of_the_run_is_seen(call: Any, args: Any, backend: str) -> None:
+    """Where a run finds the error, what was written before it is in the caller's array."""
+
+    def fun(out: Any, *args: Any) -> Any:
+        out[0] = 5.0
+        result = call(*args)
+        out[1] = 7.0
+        return result
+
+    out, args = np.zeros(2), [np.asarray(x)[()] for x in args]
+    function = function_of_unknown_sizes(fun, (out, *args), backend)
+    if function is None or not fails(call, args):
+        return
+    error = error_of(lambda *args: function(out, *args), args)
+    expected = error_of(call, args)
+    kinds = [c for c in type(expected).__mro__ if c.__module__ == "builtins"]
+    assert isinstance(error, kinds[0]), f"{error!r}, in NumPy {expected!r}"
+    assert out.tolist() == [5.0, 0.0]
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize(("call", "args"), BAD_CALLS, ids=range(len(BAD_CALLS)))
+def test_handlers_of_errors_of_the_run_catch_them(call: Any, args: Any, backend: str) -> None:
+    """A handler catches an error that a run finds, or is refused; it is never passed by."""
+
+    def fun(*args: Any) -> Any:
+        try:
+            result = call(*args)
+        except (ValueError, TypeError, LookupError, ArithmeticError, np.linalg.LinAlgError):
+            return -1.0
+        return 1.0 + 0.0 * np.sum(np.asarray(result[0] if type(result) is tuple else result))
+
+    args = [np.asarray(x)[()] for x in args]
+    function = function_of_unknown_sizes(fun, args, backend)
+    if function is None or not fails(call, args):
+        return
+    assert quiet(lambda: function(*args)) == -1.0
+
+
 def entry(v: Any, x: Any) -> None:
     v[0] = x
 

@@ -209,7 +209,7 @@ vars(RUNTIME_FUNCTIONS).update(
     decided=require_concrete,
     decomposed=patterns.check_match_subject,
     filtered=filtered_item,
-    filtered_call=lambda fun, *args, **kwargs: filtered_call(fun, call(fun), *args, **kwargs),
+    filtered_call=lambda fun, /, *args, **kwargs: filtered_call(fun, call(fun), *args, **kwargs),
     filtered_list=filtered_list,
     for_=for_,
     get_item=get_item,

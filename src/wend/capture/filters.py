@@ -78,6 +78,7 @@ def filtered_call(
     generator: Callable[[Any], Any],
     loop: Callable[[Any], Any],
     state: State,
+    /,
     *args: Any,
     **kwargs: Any,
 ) -> Any:

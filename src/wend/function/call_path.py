@@ -52,7 +52,7 @@ class CallPath:
         self._function = weakref.ref(function)  # weak, since the function holds this object
         self._installed: FastPath | None = None  # the one that is the function's `__call__`
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         function = self._function()
         if function is None:
             raise ReferenceError(

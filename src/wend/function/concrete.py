@@ -171,7 +171,7 @@ class ConcreteFunction:
         """Return the lines of `explain` on what compiled runs keep, fuse and leave to Python."""
         return costs(self.compiled.optimized_graphs(), self.compiled.executables())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.
 
         Values that are part of the trace, such as static arguments, may be omitted.
@@ -226,7 +226,7 @@ class ConcreteFunction:
             pruned.traced.graph.name, pruned.traced, pruned.arguments, pruned.binding, self.backend
         )
 
-    def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, Run]:
+    def forward(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Run]:
         """Run the forward graph; return the function's value and a run for `backward`.
 
         Each run owns its residuals, so several runs before one backward pass do not interfere.

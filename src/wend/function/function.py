@@ -50,7 +50,7 @@ class Function:
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
 
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
             """Run the trace for these arguments, made now if there is none."""
 
     def __init__(
@@ -205,7 +205,7 @@ class Function:
             lines.append(f"of {reference()!r:.60}, {fun.explain()}")
         return Explanation("\n".join(lines))
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Return the trace for these arguments; a `TensorSpec` may take the place of an array.
 
         Example:
@@ -289,7 +289,7 @@ class BoundFunction:
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (self.instance, self.function.python_function.__name__)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.instance, *args, **kwargs)
 
     @property
@@ -310,7 +310,7 @@ class BoundFunction:
         """Return a text on every trace of this instance and why it was made."""
         return self.function.explain()
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Return the trace for these arguments; a `TensorSpec` may take the place of an array."""
         return self.function.get_concrete_function(self.instance, *args, **kwargs)
 

@@ -22,7 +22,7 @@ def with_variables_as_argument(
     """
     captured = fun if isinstance(fun, Function) else capture(fun)
 
-    def of_values(values: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+    def of_values(values: Sequence[Any], /, *args: Any, **kwargs: Any) -> Any:
         recording = current()
         assert recording is not None
         refs = recording.function().variables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import cast, is_scalar, is_weak, result_dtype, tensor_type
 from wend.ir.dtypes import BOOL, INT64
-from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, ranges, reducing, shaping, updating
 from wend.numpy.operands import all_staged, dtype_of, operand, put_operand, require, staged
@@ -88,9 +86,11 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     mask = _mask(mask, arr, "place")
     number = reducing.cumsum(cast(shaping.ravel(mask), INT64)) - 1
     vals = shaping.ravel(_cast_values(vals, arr))
-    if tensor_type(vals).dims == (0,):
-        text = "Cannot insert from an empty array!"
-        arr[...] = require(arr, reducing.any(mask), ValueError, text)
+    count = tensor_type(vals).dims[0]
+    if not isinstance(count, int) or not count:
+        is_in_vain = ew.logical_and(reducing.any(mask), ew.equal(shaping.size(vals), 0))
+        arr[...] = require(arr, is_in_vain, ValueError, "Cannot insert from an empty array!")
+    if count == 0:
         return
     _assign_where(arr, mask, indexing.take(vals, ew.remainder(number, shaping.size(vals))))
 
@@ -150,13 +150,9 @@ def _mask(mask: Any, array: Any, name: str) -> Any:
     mask_type, array_type = tensor_type(mask), tensor_type(array)
     if mask_type.dims == array_type.dims:
         return mask
-    if mask_type.is_static and array_type.is_static and _count(mask_type) != _count(array_type):
-        raise ValueError(f"{name}: mask and data must be the same size")
+    differs = ew.not_equal(shaping.size(mask), shaping.size(array))
+    mask = require(mask, differs, ValueError, f"{name}: mask and data must be the same size")
     return shaping.reshape(mask, shaping.shape(array))
-
-
-def _count(type: TensorType) -> int:
-    return math.prod(dim for dim in type.dims if isinstance(dim, int))
 
 
 def _cast(x: Any, array: Any, casting: Any) -> Any:

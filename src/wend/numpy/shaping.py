@@ -235,9 +235,12 @@ def _sizes(shape: Any) -> Sequence[Any]:
 
 def check_size(size: Any) -> Any:
     """Return a size; a traced one raises NumPy's error at run time if it is negative."""
-    if not isinstance(size, Staged):
-        return size
-    return apply(creating.nonnegative, size, message="negative dimensions are not allowed")
+    message = "negative dimensions are not allowed"
+    if isinstance(size, Staged):
+        return apply(creating.nonnegative, size, message=message)
+    if size < 0:
+        raise ValueError(message)
+    return size
 
 
 def with_sizes(x: Any, sizes: Sequence[Any], message: str, error: type[Exception]) -> Any:

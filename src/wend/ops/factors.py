@@ -27,7 +27,7 @@ from wend.ops.decompositions import (
     product,
     shorter,
 )
-from wend.ops.raising import LINALG
+from wend.ops.raising import LINALG, if_perhaps_not_square
 from wend.ops.shapes import check_same
 
 
@@ -53,6 +53,7 @@ det = Op(
     lambda a: np.linalg.det(a),
     Explicit(_pull_back_det),
     rounding=Rounding.OF_FLOATS,
+    raises=if_perhaps_not_square,
 )
 
 
@@ -146,6 +147,7 @@ slogdet = Op(
     lambda a: tuple(np.linalg.slogdet(a)),
     Explicit(_pull_back_slogdet),
     rounding=Rounding.OF_FLOATS,
+    raises=if_perhaps_not_square,
 )
 
 

@@ -179,6 +179,14 @@ list_set = Op(
     batch=_batch_at,
 )
 
+
+def text_of_bad_position(op: Op) -> str:
+    """Return Python's words where an operation finds no item at a position."""
+    if op is list_pop:
+        return "pop from empty list"
+    return f"list {'assignment ' if op is list_set else ''}index out of range"
+
+
 list_len = Op(
     "list_len",
     lambda list: _list_of(list) and TensorType(INT64, ()),

@@ -22,9 +22,22 @@ _GIVING_POSITIONS = frozenset(["argsort", "argmax", "argmin", "nonzero", "iota",
 
 def if_sizes_unknown(node: Node) -> Raises:
     """Return what an operation raises if sizes do not agree, where only the run knows them."""
-    tensors = [v.type for v in node.operands if isinstance(v.type, TensorType)]
-    are_known = all(type.is_static for type in tensors)
-    return () if are_known and len(tensors) == len(node.operands) else (ValueError,)
+    types = [v.type for v in (*node.operands, *node.results)]
+    are_known = all(isinstance(type, TensorType) and type.is_static for type in types)
+    return () if are_known else (ValueError,)
+
+
+def if_axis_unknown(node: Node) -> Raises:
+    """Return what a reduction without an identity raises if an axis is empty, as a run may find."""
+    dims, attrs = node.operands[0].tensor.dims, node.attrs
+    axes = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
+    return () if all(isinstance(dims[axis], int) for axis in axes) else (ValueError,)
+
+
+def if_perhaps_not_square(node: Node) -> Raises:
+    """Return what a function of square matrices raises, where only the run knows their sizes."""
+    dims = node.operands[0].tensor.dims[-2:]
+    return () if all(isinstance(dim, int) for dim in dims) else LINALG
 
 
 def leading_axes(start: int) -> Indexed:

@@ -10,9 +10,10 @@ import numpy as np
 
 from wend.base.errors import ShapeError
 from wend.ir.dtypes import ALL, BOOLS, FLOATS, INT64, NUMERIC
-from wend.ir.op import Derivative, Explicit, Facts, Linear, Op, Rounding, no_gradient
+from wend.ir.op import Derivative, Explicit, Facts, Linear, Op, Raises, Rounding, no_gradient
 from wend.ir.types import Dim, TensorType, Type
 from wend.ops import elementwise
+from wend.ops.raising import if_axis_unknown
 from wend.ops.shapes import check_axis, check_dtype, tensor_of
 
 
@@ -31,6 +32,8 @@ def reduction(
     ufunc: np.ufunc,
     dtypes: Collection[np.dtype],
     derivative: Derivative,
+    *,
+    raises: Raises | Callable[[Any], Raises] = (),
     **facts: Unpack[Facts],
 ) -> Op:
     """Make a reduction over `axes` that keeps the dtype."""
@@ -46,7 +49,7 @@ def reduction(
     def kernel(x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any:
         return ufunc.reduce(np.asarray(x), axis=axes, dtype=x.dtype, keepdims=keepdims)
 
-    return Op(name, infer, kernel, derivative, batch=_batch_axes, **facts)
+    return Op(name, infer, kernel, derivative, raises=raises, batch=_batch_axes, **facts)
 
 
 def _batch_axes(c: Any, node: Any, operands: Any, flags: Any) -> Any:
@@ -140,6 +143,7 @@ reduce_max = reduction(
     Explicit(_pull_back_extremum),
     rounding=Rounding.OF_FLOATS,
     step=elementwise.maximum,
+    raises=if_axis_unknown,
 )
 reduce_min = reduction(
     "reduce_min",
@@ -148,6 +152,7 @@ reduce_min = reduction(
     Explicit(_pull_back_extremum),
     rounding=Rounding.OF_FLOATS,
     step=elementwise.minimum,
+    raises=if_axis_unknown,
 )
 reduce_any = reduction(
     "reduce_any",
@@ -195,7 +200,7 @@ def _position_of(name: str, kernel: Callable[..., Any]) -> Op:
     def run(x: Any, *, axis: int, keepdims: bool) -> Any:
         return kernel(x, axis=axis, keepdims=keepdims)
 
-    return Op(name, infer, run, no_gradient(), batch=_batch_axis)
+    return Op(name, infer, run, no_gradient(), raises=if_axis_unknown, batch=_batch_axis)
 
 
 argmax = _position_of("argmax", np.argmax)

@@ -9,8 +9,8 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import rename_attr, rename_dims, rewrite_nodes, with_operands
-from wend.ir.types import Dim, Symbol
+from wend.ir.rewrite import copy_node, rename_attr, rename_dims, rewrite_nodes, with_operands
+from wend.ir.types import Dim, Symbol, symbols
 from wend.ops import lists
 
 
@@ -22,7 +22,9 @@ def cse(graph: Graph) -> Graph:
     def merge(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         key = _key(node, operands, dims)
         if key is not None and key in seen:
-            rename_dims(dims, node.results, seen[key].results)
+            equal: dict[Symbol, Dim] = {}
+            rename_dims(equal, node.results, seen[key].results)
+            dims.update((old, dim) for old, dim in equal.items() if _last(dim, dims) != old)
             return seen[key].results
         copy = with_operands(node, operands, [cse(region) for region in node.regions], dims)
         nodes.append(copy)
@@ -30,7 +32,28 @@ def cse(graph: Graph) -> Graph:
             seen[key] = copy
         return copy.results
 
-    return rewrite_nodes(graph, merge)
+    return _renamed(rewrite_nodes(graph, merge), dims)
+
+
+def _renamed(graph: Graph, dims: Mapping[Symbol, Dim]) -> Graph:
+    """Return a graph with symbols renamed before they were known to be equal, too."""
+    values = [value for node in graph.nodes for value in node.results]
+    if not dims or dims.keys().isdisjoint(x for value in values for x in symbols(value.type)):
+        return graph
+    fixed = {symbol for param in graph.params for symbol in symbols(param.type)}
+    last = {old: _last(old, dims) for old in dims if old not in fixed}
+
+    def rename(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        nodes.append(copy_node(node, operands, dims=last))
+        return nodes[-1].results
+
+    return rewrite_nodes(graph, rename)
+
+
+def _last(dim: Dim, dims: Mapping[Symbol, Dim]) -> Dim:
+    while isinstance(dim, Symbol) and dim in dims:
+        dim = dims[dim]
+    return dim
 
 
 def _key(node: Node, operands: list[Value], dims: dict[Symbol, Dim]) -> Hashable | None:

@@ -40,8 +40,12 @@ def simplify_loops(graph: Graph) -> Graph:
         w = WhileParts.of(copy)
         values = known_values(w)
         trips = len(next(iter(values.values()))) if values else None
+        b = Build("")
+        b.nodes, b.source = nodes, copy.source
         if trips is not None and trips < 2 and not (w.before.effects() or w.after.effects()):
-            results = [*append_trips(nodes, w, trips)]
+            pairs = zip(append_trips(nodes, w, trips), node.results, strict=True)
+            # Of the sizes that change from trip to trip more is known than other nodes say
+            results = [b.refine(value, result.type) for value, result in pairs]
         else:
             copy = _with_constants(_merge_equal_carries(copy, w))
             nodes.append(copy)
@@ -49,8 +53,6 @@ def simplify_loops(graph: Graph) -> Graph:
             results = [copy.results[forwarded.index(value)] for value in forwarded]
         for k, value in enumerate(w.forwarded):
             if value in values and node.results[k] in read:
-                b = Build("")
-                b.nodes, b.source = nodes, copy.source
                 last = values[value]
                 results[k] = b.integer(last.start + last.step * len(last))
         return results

@@ -50,7 +50,14 @@ def _unrolled(graph: Graph, budget: _Budget) -> Graph:
         copy = with_operands(node, operands, node.regions)
         trips = _straight_code(WhileParts.of(copy), budget) if node.op is while_ else None
         if trips is not None:
-            return inline(trips, [x for x in operands if not is_constant(x)], nodes)
+            b = Build("")
+            b.nodes, b.source = nodes, node.source
+            pairs = zip(
+                inline(trips, [x for x in operands if not is_constant(x)], nodes),
+                node.results,
+                strict=True,
+            )
+            return [b.refine(value, result.type) for value, result in pairs]
         copy = with_operands(node, operands, [_unrolled(x, budget) for x in node.regions])
         nodes.append(copy)
         return copy.results

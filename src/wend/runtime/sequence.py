@@ -86,6 +86,8 @@ class Sequence:
 
     def set(self, index: Any, item: Any) -> Sequence:
         items = self.items()
+        if not -len(items) <= index < len(items):
+            raise IndexError("list assignment index out of range")
         old = items[index]
         items[index] = item
         return self._succeed(items, (index, old))

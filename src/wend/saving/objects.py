@@ -74,7 +74,7 @@ class LoadedObject:
             )
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the `__call__` that was saved."""
         call = self.__dict__.get(_CALL)
         if call is None:

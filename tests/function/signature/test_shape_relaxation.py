@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.function.test_function import counts, one
+from tests.helpers.shares import sized
 
 import wend
 import wend.numpy as wnp
@@ -253,6 +258,44 @@ def test_true_relaxes_ranks_from_the_third_on(backend):
         assert fun.trace_count == min(k + 1, 3)
         expected = wend.grad(lambda x, w: np.sum(x * x) + np.max(x + w))(x, w)
         np.testing.assert_allclose(slope(x, w), expected)
+
+
+@pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
+@settings(max_examples=sized(25, 400))
+@given(
+    history=st.lists(
+        st.lists(st.sampled_from([0, 1, 2, 3, 5, 7]), max_size=4).map(tuple),
+        min_size=1,
+        max_size=9,
+    ),
+    policy=st.sampled_from([True, False, "auto"]),
+    dtypes=st.sampled_from([["f8"] * 9, ["f8", "f4", "i8"] * 3, ["i4"] * 4 + ["f4"] * 5]),
+    is_large=st.booleans(),
+)
+def test_histories_of_shapes(history, policy, dtypes, is_large):
+    """Values are NumPy's, and no history makes more traces than the policy allows."""
+    fun = wend.function(
+        lambda x: (x * 2 + 1, np.sum(x * x), x.size), reduce_retracing=policy, backend="numpy"
+    )
+    seen = set()
+    for shape, dtype in zip(history, dtypes, strict=False):
+        shape = tuple(max(size, 2) for size in shape) if is_large else shape
+        x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+        before = fun.trace_count
+        twice, total, size = fun(x)
+        assert (twice.dtype, twice.shape, size) == (x.dtype, shape, x.size)
+        np.testing.assert_array_equal(twice, x * 2 + 1)
+        np.testing.assert_allclose(total, np.sum(x * x))
+        assert fun.trace_count - before <= ((shape, dtype) not in seen)  # one, and once
+        seen.add((shape, dtype))
+    ranks = {(len(shape), dtype) for shape, dtype in seen}
+    if policy is False:
+        assert fun.trace_count == len(seen)
+    elif policy is True and is_large:  # all sizes at once; all ranks from the third on
+        of_dtypes = Counter(dtype for _, dtype in ranks)
+        assert fun.trace_count <= sum(min(count, 3) for count in of_dtypes.values())
+    elif is_large:  # each trace opens an axis more
+        assert fun.trace_count <= sum(1 + rank for rank, _ in ranks)
 
 
 def test_a_function_that_needs_its_rank_is_traced_for_each():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from operator import and_, or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +13,7 @@ from wend.capture.stage.raises import is_handled_here
 from wend.eager import raising
 from wend.eager.dispatch import apply
 from wend.ir.graph import Node
-from wend.ops import indexing, linalg, parts, updating
+from wend.ops import indexing, linalg, parts, reducing, updating
 from wend.ops.loop_counters import as_integer
 from wend.ops.raising import leading_axes
 from wend.ops.shapes import known_position
@@ -78,6 +80,27 @@ def _of_parts(start: int) -> Callable[[Recording, Node], Iterator[Failure]]:
     return lambda recording, node: _of_positions(recording, node, parts.at_entries(start)(node))
 
 
+def _of_empty_axes(text: str) -> Callable[[Recording, Node], Iterator[Failure]]:
+    """Return the failure of a reduction of nothing to something."""
+
+    def failures(recording: Recording, node: Node) -> Iterator[Failure]:
+        array, attrs = recording.wrap(node.operands[0]), node.attrs
+        axes = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
+
+        def is_empty() -> Any:
+            sizes = array.shape
+            kept = [n != 0 for k, n in enumerate(sizes) if k not in axes and "axes" in attrs]
+            return reduce(and_, kept, reduce(or_, [sizes[axis] == 0 for axis in axes]))
+
+        yield is_empty, ValueError, lambda: text
+
+    return failures
+
+
+_NO_IDENTITY = "zero-size array to reduction operation {} which has no identity"
+_EMPTY_SEQUENCE = "attempt to get {} of an empty sequence"
+
+
 def _of_factors(factors: str, text: str) -> Callable[[Recording, Node], Iterator[Failure]]:
     """Return the failure of an operation that factors its first operand."""
 
@@ -99,6 +122,10 @@ _FAILURES = {
     parts.take_part: _of_parts(1),
     parts.set_part: _of_parts(2),
     parts.add_part: _of_parts(2),
+    reducing.reduce_max: _of_empty_axes(_NO_IDENTITY.format("maximum")),
+    reducing.reduce_min: _of_empty_axes(_NO_IDENTITY.format("minimum")),
+    reducing.argmax: _of_empty_axes(_EMPTY_SEQUENCE.format("argmax")),
+    reducing.argmin: _of_empty_axes(_EMPTY_SEQUENCE.format("argmin")),
     linalg.solve: _of_factors("lu", "Singular matrix"),
     linalg.cholesky: _of_factors("cholesky", "Matrix is not positive definite"),
 }

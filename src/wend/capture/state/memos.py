@@ -20,7 +20,7 @@ def is_memo(fun: Any) -> bool:
     return isinstance(fun, functools._lru_cache_wrapper)
 
 
-def call_memo(fun: Any, *args: Any, **kwargs: Any) -> Any:
+def call_memo(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function with a cache.
 
     Raises:

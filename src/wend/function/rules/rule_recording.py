@@ -62,7 +62,7 @@ class CustomFunction(ABC):
         )
         functools.update_wrapper(self, fun, updated=())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if not self.has_rule():
             raise MissingRuleError(
                 explain(

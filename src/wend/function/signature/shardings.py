@@ -77,7 +77,7 @@ class ShardedFunction:
         problem = f"{self._name}: {path} is a {kind}, not a sharding."
         raise TypeMismatchError(explain(problem, cure=cure))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         recording = current()
         assert recording is not None
         asked: list[tuple[Tracer, Value, str]] = []

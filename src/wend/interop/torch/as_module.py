@@ -90,7 +90,7 @@ class _FunctionModule(torch.nn.Module):  # type: ignore[misc]  # torch may not b
 
         self._fun, self._update = fun, update  # a copy of the module keeps the variables
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._fun([getattr(self, name) for name in self._names], *args, **kwargs)
 
     def update_variables(self) -> None:

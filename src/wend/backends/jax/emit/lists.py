@@ -104,7 +104,7 @@ def _position(
     if is_checked:
 
         def fail(values: Sequence[Any]) -> None:
-            raise IndexError("list index out of range")
+            raise IndexError(lists.text_of_bad_position(node.op))
 
         ctx.check(node, (position < 0) | (position >= list.length), fail)
     return position

@@ -15,6 +15,8 @@ from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.base.source import at
 from wend.ir.graph import Node
+from wend.ir.types import ListType
+from wend.ops import lists
 from wend.ops.effects import error_note
 from wend.runtime.partial_writes import attach_contents
 
@@ -127,7 +129,11 @@ class WorkspacePool:
             case traps.NO_MEMORY:
                 return MemoryError(f"{where}: no memory for an array, or for the records of a loop")
             case traps.BAD_INDEX:
-                return IndexError(f"{where}: a list was read, or a branch chosen, out of range")
+                if node is None or not isinstance(node.operands[0].type, ListType):
+                    return IndexError(f"{where}: a branch was chosen out of range")
+                missing = IndexError(lists.text_of_bad_position(node.op))
+                missing.add_note(error_note(node))
+                return missing
             case traps.BAD_LENGTH:
                 return ValueError(f"{where}: lists of different lengths were added")
         return ValueError(f"{where}: arrays whose sizes had to agree differ")
