@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import or_
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dataflow import flow_forward
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Explicit, Linear, NoGradient, Partials

@@ -15,12 +15,12 @@ of these numbers count segments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from wend.autodiff.loop_tape import record_type
 from wend.autodiff.structured import emit_branches, emit_loop
+from wend.base.lazy.dataclass import dataclass
 from wend.base.memory import segmented
 from wend.ir.graph import Value
 from wend.ir.rewrite import inline

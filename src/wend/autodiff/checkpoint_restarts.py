@@ -12,12 +12,12 @@ the tape of `"keep"`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wend.autodiff.checkpoint_placement import Slots
 from wend.autodiff.schedule import LoopSteps
 from wend.autodiff.segment_back import went_back
 from wend.autodiff.structured import emit_branches, emit_loop
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import inline
 from wend.ops import elementwise

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from wend.autodiff.split_residuals import with_min_cut
 from wend.autodiff.vjp import linear_blocks
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph
 from wend.ops import maybe
 from wend.passes.dce import dce

@@ -7,7 +7,7 @@ value, dimension symbols included. A tangent that is known to be zero is ZERO, w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from wend.autodiff.activity import active_values
@@ -15,6 +15,7 @@ from wend.autodiff.backward import BackwardBuild
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.errors import MissingRuleError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value

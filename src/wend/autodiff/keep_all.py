@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from wend.autodiff.activity import RegionActivity
 from wend.autodiff.loop_reader import BackwardRegion, OuterShapes, after_reader, before_reader
@@ -11,6 +10,7 @@ from wend.autodiff.loop_tape import plan_tape, recording_loop
 from wend.autodiff.loop_transpose import LoopCotangentActivity, transpose_after, transpose_before
 from wend.autodiff.reassociate import reassociate
 from wend.autodiff.transpose import Transposer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.control import WhileParts
 

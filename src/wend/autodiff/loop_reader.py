@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.autodiff.backward import is_shape_read
 from wend.autodiff.loop_tape import RecordingLoop, TapePlan, record_type
 from wend.autodiff.loop_transpose import Transposed
 from wend.autodiff.residuals import rematerialize
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source, at
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes

@@ -8,12 +8,13 @@ are never recorded. A value that `after` receives was forwarded by `before`, and
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from wend.autodiff.backward import is_shape_read
 from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
 from wend.autodiff.residuals import min_cut_residuals
 from wend.autodiff.tape_limit import limited
+from wend.base.lazy.dataclass import dataclass
 from wend.base.memory import LEAVES_MEMORY
 from wend.base.source import at
 from wend.ir.builder import new_symbol

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import or_
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -13,6 +12,7 @@ from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.changes_in_place import changed_carries, changed_in_either
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass, Transposer
+from wend.base.lazy.dataclass import dataclass
 from wend.base.zero import ZERO, Zero
 from wend.ir.dataflow import flow_backward
 from wend.ir.dtypes import FLOATS, INT64

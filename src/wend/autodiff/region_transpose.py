@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.residuals import min_cut_residuals, rematerialize
 from wend.autodiff.transpose import BackwardPass, Transposer
+from wend.base.lazy.dataclass import dataclass
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes

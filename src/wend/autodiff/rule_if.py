@@ -8,7 +8,6 @@ a branch without a value for it gives a `zero` (D2).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from wend.autodiff.activity import branch_activity
@@ -17,6 +16,7 @@ from wend.autodiff.changes_in_place import origin
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.residuals import min_cut_residuals, rematerialize
 from wend.autodiff.transpose import BackwardPass, Transposer
+from wend.base.lazy.dataclass import dataclass
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op

@@ -8,12 +8,12 @@ elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from wend.autodiff.activity import branch_activity
 from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
 from wend.autodiff.region_transpose import RegionTranspose, transpose_region
 from wend.autodiff.transpose import BackwardPass, Transposer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType
 from wend.ops.build import Build

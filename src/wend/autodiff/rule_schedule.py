@@ -7,7 +7,6 @@ Both are ordinary loops. To differentiate through a schedule would tape it, so t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wend.autodiff.activity import RegionActivity, region_activity
 from wend.autodiff.changes_in_place import updates_of_carries
@@ -23,6 +22,7 @@ from wend.autodiff.rule_checkpoint import recompute_and_transpose
 from wend.autodiff.schedule import LoopSteps, Schedule
 from wend.autodiff.strip_mine import strip_mined
 from wend.autodiff.transpose import BackwardPass, Transposer
+from wend.base.lazy.dataclass import dataclass
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes, inline

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from wend.autodiff.loop_transpose import LoopCotangentActivity
 from wend.autodiff.transpose import Transposer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Value
 from wend.ops.build import Build
 from wend.ops.control import WhileParts

@@ -12,13 +12,14 @@ where only the run can tell, it stays a `linear_block` node for `passes/speciali
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.read_only import read_only_arrays
 from wend.base.errors import MissingRuleError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value

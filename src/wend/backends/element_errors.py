@@ -20,8 +20,8 @@ from wend.backends.fastcall import (
 )
 from wend.backends.protocol import BufferCall, BufferCallable, Executable
 from wend.backends.wrapper import FastExecutableWrapper
-from wend.base.cached_property import cached_property
 from wend.base.errors import UnsupportedError
+from wend.base.lazy.cached_property import cached_property
 from wend.ir.graph import Graph
 from wend.ir.types import TensorType, Type
 from wend.passes.number_elements import asks_python, number_elements

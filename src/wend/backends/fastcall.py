@@ -10,12 +10,12 @@ import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from wend.base.keys import Match
+from wend.base.lazy.dataclass import dataclass
 
 FALLBACK: Final = object()
 MISSING: Final = object()  # in place of a value that is not there

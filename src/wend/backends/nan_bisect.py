@@ -7,7 +7,7 @@ which inspects the results of every operation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from wend.backends.numpy.backend import BACKEND
 from wend.backends.protocol import Executable
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.errors import NotFiniteError, explain, listed
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.types import ListType, MaybeType, TensorType

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
 from wend.backends.fastcall import CallOperand, CallSignature, FastCall, GuardCheck
 from wend.base.config import CHECKS
 from wend.base.errors import listed
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node
 from wend.passes.pipeline import LazyOptimized, Transform

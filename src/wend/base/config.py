@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, SupportsIndex
 
+from wend.base.lazy.dataclass import dataclass
 from wend.base.memory import Memory, memory_text, parsed, tape_limit_bytes
 
 

@@ -28,6 +28,7 @@ class Rank(IntEnum):
     FROZEN_ARRAYS = auto()
     COLLECTOR = auto()
     STATUS_LINE = auto()
+    DATACLASSES = auto()
 
 
 _locks: dict[Rank, Any] = {}

@@ -6,10 +6,10 @@ A policy is a name or an object; a graph stores its text, such as `"recompute"` 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.base.errors import explain
+from wend.base.lazy.dataclass import dataclass
 
 
 def _check_count(policy: object, count: object, what: str) -> None:

@@ -9,11 +9,12 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
 
 import numpy as np
+
+from wend.base.lazy.dataclass import dataclass
 
 # Frames in files of this folder are wend's own; the user's line is the first one outside.
 # The programs of the demo and of the doctor count as user code.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wend.backends.native.objects.interface import Interface
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from time import perf_counter
@@ -34,6 +33,7 @@ import numpy as np
 
 import wend
 from wend.base.errors import UnsupportedError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.reporting.status_line import reporting
 from wend.cli.dopri import Field, State, advance
 from wend.cli.figure import HOW_TO_DRAW, can_draw, draw

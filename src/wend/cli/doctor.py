@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -16,6 +16,7 @@ import scipy
 import wend
 from wend.backends.native.jit import describe_target
 from wend.base.config import Settings, settings
+from wend.base.lazy.dataclass import dataclass
 from wend.cli.cache import files
 from wend.runtime.disk_cache import disk_cache
 

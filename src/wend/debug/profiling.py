@@ -6,12 +6,12 @@ import json
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator
 from contextvars import Token
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
 from wend.base.config import config
+from wend.base.lazy.dataclass import dataclass
 from wend.base.reporting.profile import EVENTS, MAX_SPANS, SPANS, Event, ProfilePart, Span
 from wend.base.source import Source
 

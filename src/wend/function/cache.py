@@ -5,13 +5,14 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from wend.backends.protocol import ChecksGuards, choose
 from wend.base import refusals
 from wend.base.config import settings, traced_settings
 from wend.base.keys import shape_key, weak_parts
+from wend.base.lazy.dataclass import dataclass
 from wend.base.locks import Rank, lock_of
 from wend.base.source import Source, user_source
 from wend.capture.builtins.world import check_call
@@ -19,12 +20,7 @@ from wend.capture.guards.guards import record_guards
 from wend.capture.guards.operand_reads import OperandReads
 from wend.capture.guards.reads import Change, GuardSet
 from wend.function.closures.closure_key import closure_key_of
-from wend.function.closures.shared_traces import (
-    find_shared,
-    keep_values,
-    operands_for,
-    share,
-)
+from wend.function.closures.shared_traces import find_shared, keep_values, operands_for, share
 from wend.function.concrete import ConcreteFunction
 from wend.function.fast_path import FastPaths, LeafPlan
 from wend.function.report import ArgumentSummary, nearest, summarize

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from wend.autodiff.forward_backward import ForwardBackward
 from wend.backends.compiled_graph import CompiledGraph
-from wend.base.cached_property import cached_property
 from wend.base.config import settings
 from wend.base.errors import SaveError, explain, listed
+from wend.base.lazy.cached_property import cached_property
 from wend.base.source import at
 from wend.function.forward_run import Run, start
 from wend.function.pruning import prune_graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.build import kind
@@ -25,6 +25,7 @@ from wend.base import trees
 from wend.base.config import Settings, settings, settings_storage
 from wend.base.errors import VariableError
 from wend.base.keys import check_of, key_of, match_of
+from wend.base.lazy.dataclass import dataclass
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten
 from wend.eager.dispatch import recorder
 from wend.runtime.partial_writes import attach_contents, take_contents

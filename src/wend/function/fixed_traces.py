@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.refusals import refusal
 from wend.capture.convert import do_not_capture
 from wend.eager.promotion import cast

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from wend.base import trees
 from wend.base.errors import explain, listed
+from wend.base.lazy.dataclass import dataclass
 from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments, Signature
 from wend.function.value_names import PruneError, ValueNames

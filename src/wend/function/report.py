@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
 from wend.base.config import traced_settings
 from wend.base.keys import ByIdentity
+from wend.base.lazy.dataclass import dataclass
 from wend.base.memory import (
     OFFLOAD,
     SPILL,

@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from wend.backends.compiled_graph import CompiledGraph
 from wend.base.errors import NestingError, StructureError, WendError, explain, listed
 from wend.base.gc_pause import gc_paused
 from wend.base.keys import ByIdentity
+from wend.base.lazy.dataclass import dataclass
 from wend.base.refusals import refusal
 from wend.base.source import SCOPE
 from wend.capture.convert import capture

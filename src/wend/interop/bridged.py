@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.capture.convert import capture
 from wend.function.function import Function
 from wend.interop.flat_function import ArrayType, Bridge, FlatFunction

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wend.backends.fastcall import CallArgument, CallConstant, CallOperand
 from wend.backends.protocol import BufferCall, BufferCallable
-from wend.base.cached_property import cached_property
 from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, VariableError, explain
+from wend.base.lazy.cached_property import cached_property
+from wend.base.lazy.dataclass import dataclass
 from wend.eager.promotion import cast
 from wend.function.concrete import ConcreteFunction
 from wend.function.derivatives.jvp import jvp

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
 from wend.base.errors import StructureError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source, user_source
 from wend.function.function import Function
 from wend.function.host.host_function import HostFunction

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from wend.base.errors import TypeMismatchError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source
 from wend.ir.op import Effect, Op
 from wend.ir.printer import to_text

@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypedDict
+
+from wend.base.lazy.dataclass import dataclass
 
 Infer: TypeAlias = Callable[..., Any]  # (*operand_types, **attrs) -> Type | tuple[Type, ...]
 Kernel: TypeAlias = Callable[..., Any]  # (*arrays, **attrs) -> array | tuple of arrays

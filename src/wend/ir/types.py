@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from wend.base.errors import ShapeError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.refusals import refusal
 from wend.ir.dtypes import INEXACT, short
 

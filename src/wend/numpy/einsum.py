@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import ShapeError
+from wend.base.lazy.dataclass import dataclass
 from wend.eager.dispatch import apply
 from wend.eager.promotion import tensor_type
 from wend.numpy import matrices, reducing, shaping

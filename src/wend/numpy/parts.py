@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import tensor_type
 from wend.ir.dtypes import BOOL

@@ -9,11 +9,12 @@ are the same for every element. A rule returns None where it cannot.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, ListType, TensorType, Type
 from wend.ops import lists, shaping

@@ -10,9 +10,9 @@ so results do not depend on how many chunks run at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import ByRegions, Op

@@ -8,10 +8,10 @@ the values it forwards, to `after` while the predicate holds and to the results 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.base.errors import ShapeError, TypeMismatchError, listed
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.graph import Graph, Node, Value

@@ -14,10 +14,10 @@ the operands `wrt`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.base.errors import MissingRuleError, ShapeError, TypeMismatchError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.op import ByRegions, Op

@@ -8,12 +8,12 @@ of the frame state before it in its region, if there is one, and then only what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from wend.base.errors import TypeMismatchError
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.types import TOKEN, Shape, TokenType, Type

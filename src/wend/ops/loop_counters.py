@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import INT64, INTEGERS
 from wend.ir.graph import Value
 from wend.ir.types import Dim, TensorType

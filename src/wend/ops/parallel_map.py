@@ -12,9 +12,10 @@ elements are not `numbered` as the user counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import ByRegions, Op, RegionEdge

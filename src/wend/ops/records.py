@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType, without_maybe

@@ -10,9 +10,9 @@ types, which no derivative reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import ByRegions, Op
 from wend.ir.types import Dim, Symbol, Type, accepts

@@ -10,11 +10,11 @@ taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Remark, Value

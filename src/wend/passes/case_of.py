@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes

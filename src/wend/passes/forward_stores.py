@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import keep_names, lift, rewrite_nodes, with_operands

@@ -8,8 +8,8 @@ before the next. Elementwise operations between them, such as those of a loss, j
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import inline, rewrite_nodes, with_operands

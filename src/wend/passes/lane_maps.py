@@ -8,8 +8,9 @@ backend that has lanes gets these maps as they are; others are lowered to loops 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value

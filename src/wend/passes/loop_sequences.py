@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from wend.base.cached_property import cached_property
 from wend.base.config import settings
 from wend.base.errors import NestingError
+from wend.base.lazy.cached_property import cached_property
+from wend.base.lazy.dataclass import dataclass
 from wend.base.reporting.dump import continue_dump, dump_of
 from wend.base.reporting.log import step
 from wend.ir.graph import Graph

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TypeAlias
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import copy_node, keep_names
 from wend.ir.types import Dim, TensorType

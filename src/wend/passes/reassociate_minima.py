@@ -8,10 +8,10 @@ reassociation of sums (Briggs and Cooper, 1994). Integers alone: NaN and −0.0 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import copy_nodes, rebuild_graph, rewrite_nodes, with_operands

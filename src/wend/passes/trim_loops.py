@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node, keep_names, rewrite_nodes, with_operands

@@ -8,8 +8,9 @@ section 17.4.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.rewrite import copy_node, inline, rewrite_nodes, with_operands
 from wend.ir.types import TensorType

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType

@@ -6,9 +6,10 @@ The nodes before the test are the exit nodes and what they need inside; the othe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from wend.base.errors import listed
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes, inline
 from wend.ir.types import TensorType, accepts

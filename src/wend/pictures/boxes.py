@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node
 from wend.pictures import letters
 from wend.pictures.layers import Edge

@@ -9,7 +9,9 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from wend.base.lazy.dataclass import dataclass
 
 # Sweeps over the rows, and slots visited in all: a sweep takes time in proportion to the slots,
 # so large drawings get fewer.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph
 from wend.pictures.arrange import arrange
 from wend.pictures.letters import escaped

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.runtime.sequence import Sequence
 
 _ALIGNMENT = 64  # of each array in a block

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from wend.base.errors import LoadError, TypeMismatchError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.function.function import Function
 from wend.ir.graph import Graph
 from wend.ir.op import TABLE

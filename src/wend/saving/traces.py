@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import LoadError, SaveError, explain
 from wend.base.keys import NotKeyedError, key_of
+from wend.base.lazy.dataclass import dataclass
 from wend.function.concrete import ConcreteFunction
 from wend.function.fixed_traces import FixedTrace
 from wend.function.signature.signature import Arguments

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import LoadError, SaveError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import LONG_NAMES, short
 from wend.ir.types import TensorType
 from wend.random.generator import Generator

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import wend.numpy as wnp
 from wend.base.errors import ShapeError, StructureError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
 from wend.numpy.elementwise import stop_gradient

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import wend.numpy as wnp
 from wend.base.errors import ShapeError, explain
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
 from wend.base.errors import NotDifferentiableError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.eager.promotion import tensor_type
 from wend.function.derivatives.jvp import jvp
 from wend.function.derivatives.vjp import vjp

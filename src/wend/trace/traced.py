@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from wend.base.errors import (
     VariableError,
     explain,
 )
+from wend.base.lazy.dataclass import dataclass
 from wend.base.refusals import refusal
 from wend.base.source import at
 from wend.eager.dispatch import Staged, read_all

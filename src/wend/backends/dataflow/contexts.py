@@ -8,12 +8,13 @@ of `Exit` and `Merge`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn, TypeAlias
 
 from wend.backends.dataflow.graph import DataflowGraph
 from wend.backends.dataflow.node import DataflowNode, Output, Primitive
 from wend.base.errors import GraphError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 
 BEFORE, AFTER, ENDED = "before", "after", "ended"

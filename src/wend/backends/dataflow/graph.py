@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from wend.backends.dataflow.node import DataflowNode, Output, Primitive, origins, post_order
 from wend.backends.dataflow.printer import to_text
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +13,7 @@ from wend.backends.dataflow.executor import Executor, Take
 from wend.backends.dataflow.frames import Frame, Iteration, order_key
 from wend.backends.dataflow.node import DataflowNode
 from wend.backends.dataflow.plan import NodePlan, Plan
+from wend.base.lazy.dataclass import dataclass
 from wend.base.reporting.profile import MAX_SPANS, Event, ProfilePart, Span, note, note_spans
 from wend.base.source import Source
 from wend.ir.types import TensorType

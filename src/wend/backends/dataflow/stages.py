@@ -7,10 +7,10 @@ for the last trip of those that come after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.dataflow.ordering import is_barrier
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op, no_gradient
 from wend.ir.rewrite import keep_names, rewrite_nodes, with_operands

@@ -8,13 +8,13 @@ the numbers of the elements of nested `vmap`s that compute by themselves what ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType
 from wend.ops.effects import checked, error_note, raise_if

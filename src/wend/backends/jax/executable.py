@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -37,6 +37,7 @@ from wend.backends.jax.values import DeviceList, Maybe, Stacked, TapeSegment
 from wend.backends.protocol import Explains, FusedLoop
 from wend.base.config import settings
 from wend.base.errors import WendError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node
 from wend.ir.types import HostType, ListType, MaybeType, TensorType, Type

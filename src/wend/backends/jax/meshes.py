@@ -6,7 +6,6 @@ Programs run with automatic axes where a mesh has explicit ones, since wend's gr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
@@ -14,6 +13,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 
 from wend.base.errors import ShapeError, TypeMismatchError, explain, listed
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType
 from wend.ops.sharding import shard

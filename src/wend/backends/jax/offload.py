@@ -9,7 +9,6 @@ XLA may copy one while it computes with the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -19,6 +18,7 @@ from wend.backends.jax.lowering import GraphLowering, Repeat, unsized
 from wend.backends.jax.trips import Countdown, find_countdown
 from wend.backends.jax.values import DeviceList, Stacked, TapeSegment, read_segment, write_segment
 from wend.base.errors import UnsupportedError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.refusals import refusal
 from wend.ir.graph import Node
 from wend.ops import lists

@@ -8,7 +8,7 @@ beside the flag that says whether it is there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.types import Type
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
@@ -81,6 +81,7 @@ from wend.backends.native.target.value_layout import (
     refuse_at,
     registers,
 )
+from wend.base.lazy.dataclass import dataclass
 from wend.base.reporting.profile import MAX_SPANS
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op

@@ -6,7 +6,6 @@ out as `Layout` says. It returns 0, or the number of the trap that ended the run
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.native.analysis.list_classes import ListClass
@@ -16,6 +15,7 @@ from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
 )
 from wend.backends.protocol import FusedLoop
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node
 from wend.ir.types import Type
 

@@ -9,10 +9,11 @@ An observed program calls an `Observer` after each line and at each trip of a lo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Protocol
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType
 from wend.ops import creating, elementwise

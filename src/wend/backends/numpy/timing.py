@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Any
 
 from wend.backends.numpy.program import Observer
 from wend.backends.protocol import Executable
 from wend.backends.wrapper import ExecutableWrapper
+from wend.base.lazy.dataclass import dataclass
 from wend.base.reporting.profile import Event, ProfilePart, note
 from wend.ir.graph import Graph, Node
 

@@ -7,10 +7,10 @@ import itertools
 import linecache
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import line_of
 
 

@@ -14,7 +14,6 @@ import linecache
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
@@ -28,6 +27,7 @@ from wend.base.handling.swallowed import (
     swallowed_by,
     swallowed_by_manager,
 )
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source, is_users_file, line_of
 
 

@@ -6,12 +6,12 @@ import itertools
 import re
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from wend.base.config import settings
 from wend.base.context_values import scoped
+from wend.base.lazy.dataclass import dataclass
 
 _MAX_NAME_CHARS = 60  # of a function's name; file systems allow about 250 in a file name
 

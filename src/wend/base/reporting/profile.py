@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dis
 import weakref
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 from types import CodeType
 from typing import Literal
+
+from wend.base.lazy.dataclass import dataclass
 
 Kind = Literal["global", "closure", "parameter", "local"]
 

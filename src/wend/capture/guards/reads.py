@@ -7,12 +7,12 @@ import types
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.backends.fastcall import MISSING, GuardCheck
+from wend.base.lazy.dataclass import dataclass
 from wend.capture.guards.checks import (
     attribute_checks,
     call_check,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from wend.base import trees
 from wend.base.instances import stored_attribute
+from wend.base.lazy.dataclass import dataclass
 from wend.capture.heap.buffers import BUFFERS, assign_bytes, restorable_bytes
 from wend.trace.control.tensor_list import TensorList
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from wend.base.lazy.dataclass import dataclass
 from wend.capture.rewrite.syntax import assign, name
 from wend.capture.syntax.names import PREFIX, RETURN_VALUE, RETURNED, contains
 from wend.capture.syntax.nodes import walk

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any
 
+from wend.base.lazy.dataclass import dataclass
 from wend.capture.rewrite.jumps import SUNK
 from wend.capture.rewrite.syntax import assign, located
 from wend.capture.syntax.names import changed, contains, live_before, read

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 from wend.base import refusals, trees
 from wend.base.errors import StructureError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
@@ -52,13 +53,7 @@ Arm = Callable[[], Any]
 
 
 def if_(
-    test: Any,
-    then: Arm,
-    other: Arm,
-    live: Sequence[str],
-    state: State,
-    *,
-    returns: bool = False,
+    test: Any, then: Arm, other: Arm, live: Sequence[str], state: State, *, returns: bool = False
 ) -> None:
     """Run `if test: then  else: other`; `live`: the variables that are read later.
 

@@ -18,13 +18,14 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MethodType, TracebackType
 from typing import Any
 
 from wend.base.context_values import scoped
 from wend.base.errors import StagedRaiseError, StructureError, explain
 from wend.base.handling.handlers import entered_count, entered_managers, first_catching
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at, frames, line_of, raised_at, user_frame, user_source
 from wend.capture.guards.kinds import is_users_class
 from wend.capture.guards.outside import loaded_attribute

@@ -21,7 +21,6 @@ from wend.base.context_values import scoped
 from wend.base.source import at, user_source
 from wend.ir.graph import Value
 from wend.numpy.elementwise import logical_not, not_equal
-from wend.ops.effects import is_noticed
 from wend.trace.arrays.decided_integers import deciding_integers
 from wend.trace.arrays.provenance import source_arguments
 from wend.trace.arrays.tracer import Tracer
@@ -291,7 +290,7 @@ def _has_effects(recording: Recording | None) -> bool:
             return True
         if recording.variables.assigned():
             return True
-        if any(map(is_noticed, recording.b.nodes)):
+        if recording.noticed:
             return True
         recording = recording.parent
     return False

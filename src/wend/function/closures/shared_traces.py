@@ -6,7 +6,7 @@ import types
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from wend.backends.compiled_graph import CompiledGraph
 from wend.backends.fastcall import MISSING
 from wend.base.keys import weak_parts
+from wend.base.lazy.dataclass import dataclass
 from wend.capture.guards.operand_reads import OperandReads, is_float
 from wend.capture.guards.reads import CellRead, GlobalRead, GuardSet, PartRead, Read
 from wend.capture.guards.recorder import GuardRecorder

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.cached_property import cached_property
 from wend.base.errors import NotDifferentiableError, StructureError, TypeMismatchError, explain
+from wend.base.lazy.cached_property import cached_property
 from wend.capture.convert import capture
 from wend.capture.state.paths import IntegerReached
 from wend.eager.promotion import tensor_type

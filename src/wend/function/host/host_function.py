@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.cached_property import cached_property
 from wend.base.context_values import scoped
 from wend.base.errors import StructureError, TypeMismatchError, explain
+from wend.base.lazy.cached_property import cached_property
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten
 from wend.base.source import Source, at, raised_at
 from wend.eager.dispatch import Staged, recorder

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.base.marked_text import without_marks
 from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph, Value

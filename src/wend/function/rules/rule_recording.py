@@ -10,12 +10,13 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from wend.base import trees
 from wend.base.context_values import scoped
 from wend.base.errors import MissingRuleError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.function.rules.custom_call import CustomCall
 from wend.function.rules.rule_body import RuleContext, binding_key, callee_region
 from wend.ir.graph import Graph

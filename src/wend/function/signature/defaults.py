@@ -6,11 +6,12 @@ import inspect
 import itertools
 import types
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from wend.backends.fastcall import GuardCheck
 from wend.base.keys import is_equal, key_of
+from wend.base.lazy.dataclass import dataclass
 from wend.function.signature.signature import Arguments, Signature
 
 _TYPES = (float, int, bool, str, type(None))  # of the defaults that are compared by value

@@ -7,7 +7,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from wend.base import trees
 from wend.base.config import traced_settings
 from wend.base.errors import NestingError, StructureError, explain, listed
 from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
+from wend.base.lazy.dataclass import dataclass
 from wend.base.refusals import refusal
 from wend.capture.guards.outside import is_returned_whole
 from wend.capture.state.paths import Decision, IntegerReached, Site

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
 from wend.base import trees
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

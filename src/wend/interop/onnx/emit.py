@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.interop.onnx.builder import ModelBuilder, unsupported
 from wend.interop.onnx.elementwise import ELEMENTWISE
 from wend.interop.onnx.indexing import INDEXING

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from wend.base.context_values import scoped
 from wend.base.errors import LeakedValueError, StructureError, explain
 from wend.base.instances import set_attributes
 from wend.base.keys import attributes_of, identity_of
+from wend.base.lazy.dataclass import dataclass
 from wend.base.pytree_codegen import ReferencedPart
 from wend.base.refusals import refusal
 from wend.trace.aliasing.containers import assign_items, is_container, set_item

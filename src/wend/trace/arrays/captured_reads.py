@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 
 import numpy as np
 
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source, at, user_source
 from wend.ir.graph import Graph, Value
 from wend.ir.types import TensorType

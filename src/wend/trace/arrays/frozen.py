@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.base.locks import Rank, lock_of
 
 

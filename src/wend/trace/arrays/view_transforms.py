@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.eager.dispatch import apply
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
 from wend.base.instances import static_fields
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Value
 from wend.trace.aliasing.containers import items_of
 from wend.trace.aliasing.passed_containers import PassedContainers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wend.base.cached_property import cached_property
 from wend.base.errors import ShapeError, TypeMismatchError, VariableError, explain
+from wend.base.lazy.cached_property import cached_property
 from wend.eager.promotion import tensor_type
 from wend.ir.graph import Graph, Value
 from wend.ir.op import Effect

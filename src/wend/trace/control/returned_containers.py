@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import ModuleType
 from typing import Any, cast
@@ -24,6 +24,7 @@ from wend.base.instances import (
     structure_of,
 )
 from wend.base.keys import attributes_of
+from wend.base.lazy.dataclass import dataclass
 from wend.base.pytree_codegen import Unflatten, compile_unflatten
 from wend.base.refusals import refusal
 from wend.trace.aliasing.containers import (

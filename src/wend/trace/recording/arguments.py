@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type

@@ -6,9 +6,9 @@ another value. A region has its own contents of the outer arrays that it changes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Value
 
 if TYPE_CHECKING:

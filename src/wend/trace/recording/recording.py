@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base import refusals
 from wend.base.context_values import scoped
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import Source, user_source
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.eager.raising import checked, is_checked
@@ -38,6 +38,7 @@ from wend.trace.recording.frames import FrameStates
 from wend.trace.recording.frozen_captures import FrozenCaptures
 from wend.trace.recording.known_values import known_value
 from wend.trace.recording.mutation_log import MutationLog, MutationSnapshot
+from wend.trace.recording.noticed import NoticedNodes
 from wend.trace.recording.replacements import copy_with_replacements
 from wend.trace.recording.run_errors import refuse_handlers
 from wend.trace.recording.unused_checks import unused_checks
@@ -94,6 +95,7 @@ class Recording(Recorder):
         shown_fields: the values in texts that are not written yet.
         element: the number of the element that a region of `vmap` computes.
         frames: records what the arguments hold where an operation may fail.
+        noticed: whether it has nodes that somebody may notice.
         containers: the lists, dicts and instances of a function's caller, if it may change them.
     """
 
@@ -140,6 +142,7 @@ class Recording(Recorder):
         self._world: Value | None = None
         self._checks: list[Node] = []
         self.frames = FrameStates(self)
+        self.noticed = NoticedNodes(self.b.nodes)
         self.containers: Any = None
 
     # Recording

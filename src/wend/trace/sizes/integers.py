@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Value
 from wend.ir.types import Symbol
 

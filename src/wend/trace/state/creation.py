@@ -8,11 +8,12 @@ so the function's graph need not test whether it was done.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from wend.backends.compiled_graph import CompiledGraph
 from wend.base.errors import VariableError, explain
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.eager.dispatch import Staged, recorder
 from wend.eager.promotion import tensor_type

@@ -12,6 +12,7 @@ import wend
 import wend.numpy as wnp
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.jit.optimize import MAX_INLINED_CALLS, MAX_INLINED_CALLS_OUTSIDE_LOOPS
+from wend.backends.native.math.vector_variants import CALLED_SUFFIX
 from wend.backends.native.module import write
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
@@ -69,20 +70,65 @@ def test_many_calls_are_calls() -> None:
 
 
 @pytest.mark.parametrize("is_loop", [False, True])
-def test_calls_outside_loops_are_calls_if_they_are_more_than_a_few(is_loop: bool) -> None:
+@pytest.mark.parametrize("name", ["sin", "tanh"])  # with branches, and without
+def test_calls_outside_loops_are_calls_if_they_are_more_than_a_few(
+    name: str, is_loop: bool
+) -> None:
     def program(x):
         for _ in range(9) if is_loop else wend.unroll(range(1)):
             for k in wend.unroll(range(MAX_INLINED_CALLS_OUTSIDE_LOOPS + 1)):
-                x = wnp.sin(x) * 0.5 + 0.1 * k
+                x = getattr(wnp, name)(x) * 0.5 + 0.1 * k
         return x
 
-    called = [name for name in functions(text_of(program, 0.3)) if "sin" in name]
+    called = [found for found in functions(text_of(program, 0.3)) if name in found]
     assert bool(called) != is_loop
 
 
 def test_what_has_no_branches_stays_in_its_loops() -> None:
     text = text_of(chain(MANY), VECTOR)
     assert not re.search(r"call [^\n]*@wend\.sin\(double", str(engine().optimized(text)))
+
+
+FUNCTIONS = (
+    *("exp", "exp2", "expm1", "tanh", "log1p", "sinh", "cosh", "arcsin", "arccos", "arctan"),
+    *("arcsinh", "arctanh", "cbrt"),
+)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_many_calls_in_loops_have_the_bits_of_few(name: str, dtype: str) -> None:
+    def calls(count: int):
+        def program(x):
+            total = x
+            for k in wend.unroll(range(count)):
+                total = total + getattr(wnp, name)(x + dtype_of(k / 64))
+            return total
+
+        return program
+
+    dtype_of = np.dtype(dtype).type
+    x = np.linspace(-0.9, 0.2, 37).astype(dtype)
+    count = MAX_INLINED_CALLS + 1
+    text = text_of(calls(count), x)
+    sites = re.findall(r"call [^\n]*@(wend\.[\w.]+)\(<", str(engine().optimized(text)))
+    assert sum(CALLED_SUFFIX in site for site in sites) in (0, count)
+    found = wend.function(calls(count), backend="native")(x)
+    one = wend.function(lambda x: getattr(wnp, name)(x), backend="native")
+    expected = x
+    for k in range(count):
+        expected = expected + one(x + dtype_of(k / 64))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_many_calls_in_loops_are_calls_of_vectors() -> None:
+    def program(x):
+        for k in wend.unroll(range(MAX_INLINED_CALLS + 1)):
+            x = wnp.tanh(x) + 0.1 * k
+        return x
+
+    text = str(engine().optimized(text_of(program, VECTOR)))
+    assert re.search(r"call [^\n]*<\d+ x double> @wend\.tanh", text)
 
 
 @pytest.mark.slow  # seconds, which a busy machine changes

@@ -7,10 +7,11 @@ are in range, so are all between them, and one test before the loop replaces one
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, TypeVar
 
 from wend.backends.native.target.value_layout import is_scalar
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.analysis.list_uses import is_new_list, tape_push
 from wend.backends.native.target.value_layout import (
@@ -26,6 +26,7 @@ from wend.backends.native.target.value_layout import (
     references,
     refuse,
 )
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dataflow import Use, region_edges, region_flow, used_value
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type

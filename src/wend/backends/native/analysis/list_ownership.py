@@ -9,12 +9,13 @@ at loop entry.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import compress
 from operator import and_
 
 from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_uses import READS, is_new_list
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dataflow import flow_forward, region_edges
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, without_maybe

@@ -7,9 +7,10 @@ others, and the others only read elements, a reference that is the only one stay
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.analysis.liveness import LastUses
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType
 from wend.ops import indexing, updating

@@ -10,7 +10,6 @@ keeps them warm.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.analysis.list_classes import Arena, ListClass
 from wend.backends.native.codegen.arrays import Arrays
@@ -24,6 +23,7 @@ from wend.backends.native.target.value_layout import (
     registers,
 )
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.types import Type
 
 # The header of an argument's arena; in the caller's memory it replaces the first two fields.

@@ -6,7 +6,6 @@ An `Array` is a pointer, a dtype and sizes. Elements lie in C order without gaps
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from wend.backends.native.target.kinds import REGISTERS, Kind, memory_type
 from wend.backends.native.target.sizes import SizeArithmetic, is_literal
 from wend.backends.native.target.value_layout import Registers, references
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.types import Symbol, TensorType, Type
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from wend.backends.native.codegen.arrays import Array, Arrays
 from wend.backends.native.codegen.traps import BAD_SHAPE, Traps
 from wend.backends.native.target.value_layout import (
@@ -14,6 +12,7 @@ from wend.backends.native.target.value_layout import (
     registers,
 )
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.types import MaybeType, Symbol, TensorType, Type
 
 

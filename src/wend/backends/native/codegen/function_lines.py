@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -170,14 +170,17 @@ class FunctionLines:
             if definition:
                 yield definition[1]
 
-    def is_used_after(self, part: range, exits: Sequence[str], name: str) -> bool:
+    def own_exits(self, part: range, exits: Iterable[str]) -> list[int]:
+        """Return where those of some exits begin that only a part leaves to."""
+        return [self.labels[exit] for exit in exits if all(k in part for k in self._jumps_to(exit))]
+
+    def is_used_after(self, part: range, own_exits: Sequence[int], name: str) -> bool:
         """Return whether code uses a value of a part, besides exits that only the part leaves to.
 
         Such an exit may use a value that the part computes on the way to it only.
         """
-        own = [self.labels[exit] for exit in exits if all(k in part for k in self._jumps_to(exit))]
         return any(
-            use not in part and not self._saves.is_reached_only(self._block_of(use), own)
+            use not in part and not self._saves.is_reached_only(self._block_of(use), own_exits)
             for use in self.uses[name]
         )
 

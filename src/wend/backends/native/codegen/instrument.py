@@ -8,7 +8,7 @@ run at once, and the trips of loops around them, also write their times to a rin
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from wend.backends.native.target.concurrent_call import concurrent_call
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import is_scalar
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 from wend.base.reporting.profile import MAX_SPANS
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node

@@ -6,7 +6,9 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from wend.base.lazy.dataclass import dataclass
 
 _LOOP = re.compile(r"(?<=!llvm\.loop !)(\d+)")
 # Numbers that otherwise equal parts may differ in: the text before, the type, the number

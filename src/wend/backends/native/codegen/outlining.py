@@ -165,10 +165,13 @@ class _Cuts:
         if None in types.values():
             return None
 
+        part = range(start, stop)
+        own_exits = self._text.own_exits(part, exits)
+
         def leave(code: int, exit: str | None) -> None:
             for k, name in enumerate(results):
                 is_needed = (
-                    self._text.is_used_after(range(start, stop), exits, name)
+                    self._text.is_used_after(part, own_exits, name)
                     if exit is None
                     else self._text.is_used_at(exit, name)
                 )

@@ -9,10 +9,11 @@ it has no count, is read-only, and is copied where an owned reference is needed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.codegen.arrays import Arrays
 from wend.backends.native.target.value_layout import Registers, references
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType, without_maybe
 

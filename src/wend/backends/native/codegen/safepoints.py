@@ -7,11 +7,10 @@ callback is in `python_callbacks.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from wend.backends.native.codegen.traps import HOST, Traps
 from wend.backends.native.target.platform import platform
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import SLOT_BYTES, Registers
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 from wend.ops.frame_states import contents_in, operands_by_number
 

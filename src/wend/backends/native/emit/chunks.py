@@ -8,7 +8,6 @@ Python would pass them, and the results are copied to their place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.instrument import Instrumentation
@@ -27,6 +26,7 @@ from wend.backends.native.target.value_layout import (
     param_size,
     registers,
 )
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import Dim

@@ -6,7 +6,6 @@ Floats are multiplied by small GEMM kernels or BLAS, a matrix at a time; other d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +27,7 @@ from wend.backends.native.rt.linalg import blas, blas_functions, small_gemm
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.backends.native.target.sizes import SizeArithmetic, is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import contracting, elementwise

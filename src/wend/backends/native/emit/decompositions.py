@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.native.codegen.arrays import Array
@@ -19,6 +18,7 @@ from wend.backends.native.rt import numpy_loops
 from wend.backends.native.rt.numpy_loops import Loop
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.value_layout import Registers
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import real_of
 from wend.ir.graph import Node
 from wend.ir.op import Op

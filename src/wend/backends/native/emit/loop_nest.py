@@ -8,7 +8,7 @@ loop without checks for overlap.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,7 @@ from wend.backends.native.fusion.symbolic_strides import Extent, extent, materia
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.loop_nest import LoopNestParts, loop_nest
 from wend.backends.native.target.value_layout import Registers, is_scalar
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import contracting, reducing, shaping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.fusion.op_classes import (
     MAX_RECOMPUTE_COST,
@@ -16,6 +16,7 @@ from wend.backends.native.fusion.op_classes import (
 )
 from wend.backends.native.fusion.subview_alias import SUBVIEW_STORES
 from wend.backends.native.target.loop_nest import LoopNestParts
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 
 

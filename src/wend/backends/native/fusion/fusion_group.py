@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.fusion.op_classes import (
     EXTREMES,
@@ -20,6 +20,7 @@ from wend.backends.native.fusion.op_classes import (
 )
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import is_scalar
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, keep_names
 from wend.ir.types import Dim, Shape

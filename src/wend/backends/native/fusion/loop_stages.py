@@ -7,12 +7,12 @@ what the trip before made of it. Everything here takes time linear in the size o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeAlias
 
 from wend.backends.native.fusion.concurrent_nodes import long_tasks
 from wend.backends.native.fusion.op_classes import reduction_of
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.op import Effect
 from wend.ir.types import ListType, TensorType, Type

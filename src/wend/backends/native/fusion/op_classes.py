@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.fusion.subview_alias import SUBVIEW_LOADS
 from wend.backends.native.target.kinds import REGISTERS
 from wend.backends.native.target.small_arrays import is_small, size
 from wend.backends.native.target.value_layout import is_scalar
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.op import TABLE
 from wend.ir.types import Dim, Symbol, TensorType

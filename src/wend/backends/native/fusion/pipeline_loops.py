@@ -13,12 +13,12 @@ stands before what may fail in A.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.analysis.liveness import LastUses
 from wend.backends.native.fusion.concurrent_nodes import has_groups
 from wend.backends.native.fusion.gemm_accumulate import accumulator_of
 from wend.backends.native.fusion.loop_stages import UNKNOWN_SIZES, Stages, stages_of
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes, keep_names, rewrite_nodes, with_operands

@@ -27,7 +27,7 @@ from wend.backends.native.rt import (
 )
 from wend.backends.native.rt.shared import QUICK, SharedModule, shared_module_of
 from wend.backends.native.target import host_cpu, numpy_capi
-from wend.base.cached_property import cached_property
+from wend.base.lazy.cached_property import cached_property
 from wend.base.locks import Rank, lock_of
 from wend.runtime.disk_cache import digest, disk_cache
 

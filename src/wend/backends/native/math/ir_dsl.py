@@ -15,10 +15,11 @@ f32 where its constants depend on `b.format`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from wend.backends.native.math.format import F64, Format
+from wend.base.lazy.dataclass import dataclass
 
 Kind = Literal["real", "word", "flag"]
 Operand: TypeAlias = "SsaExpr | float | int"

@@ -35,17 +35,20 @@ from wend.backends.native.math import (
     pow,
     trig,
 )
-from wend.backends.native.math.format import Format
+from wend.backends.native.math.format import F32, F64, Format
 from wend.backends.native.math.ir_dsl import COLD, INLINE, PURE, FunctionBuilder, SsaExpr
 from wend.backends.native.math.vector_variants import (
     BINARY,
+    CALLED_SUFFIX,
     INLINED_ATTRIBUTES,
     SINCOS,
     SUFFIXES,
+    called_attributes,
     inlined_variants,
     lanes_of,
     scalar_attributes,
     vector_attributes,
+    vector_lanes,
     vector_variants,
 )
 from wend.backends.native.target.platform import Platform, platform, this_process
@@ -220,6 +223,28 @@ def _inlined_variant(name: str, format: Format, symbol: str) -> str:
     """Emit the AVX-512 variant of a function that is inlined into loops."""
     body = FunctionBuilder(lanes_of(symbol), format, is_loop=True, uses_avx512=True)
     return _exported(_define(name, body, symbol, INLINED_ATTRIBUTES))
+
+
+def called_definition(symbol: str) -> str | None:
+    """Return the IR of a function without branches as one that is called, not inlined.
+
+    Loops with the call are vectorized all the same: it has a vector variant of the same arithmetic,
+    which is exported, since nothing calls it before the vectorizer has run. None for a function
+    that is called already.
+    """
+    name, _, loop = symbol.partition(".")
+    if name not in _BODIES or symbol in vector_variants() or ".v" in symbol:
+        return None
+    format = SUFFIXES[f".{loop}"] if loop else F64
+    body = FunctionBuilder(1, format, is_loop=bool(loop))
+    full = vector_lanes(format)
+    widths = (full, full // 2) if format == F32 else (full,)  # as of other variants
+    variants = {f"{symbol}{CALLED_SUFFIX}{n}": n for n in widths}
+    texts = [_define(name, body, symbol, called_attributes(name, symbol, variants))]
+    for variant, lanes in variants.items():
+        attributes = f"noinline {vector_attributes(format, lanes)}"
+        texts.append(_exported(_define(name, replace(body, lanes=lanes), variant, attributes)))
+    return "".join(texts)
 
 
 def _exported(definition: str) -> str:

@@ -23,6 +23,7 @@ _BRANCH_FREE = (
     *("exp", "exp2", "expm1", "tanh", "expit", "log", "log2", "log10", "log1p", "sinh", "cosh"),
     *("asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "cbrt", "erf", "erfc"),
 )
+CALLED_SUFFIX = ".called"  # and the lanes: of a function that a module calls in many places
 BINARY = ("atan2", "pow")  # functions of two arguments
 
 
@@ -31,10 +32,14 @@ def _widths(name: str, format: Format) -> tuple[int, ...]:
 
     The half width serves f32 in loops that also have f64, and the remainders of loops.
     """
-    has = platform().has
-    bits = 512 if has("avx512f") else 256 if has("avx") else 128
-    lanes = bits // format.width
+    lanes = vector_lanes(format)
     return (lanes, lanes // 2) if format == F32 or _is_inlined(name) else (lanes,)
+
+
+def vector_lanes(format: Format) -> int:
+    """Return how many numbers a vector register holds."""
+    has = platform().has
+    return (512 if has("avx512f") else 256 if has("avx") else 128) // format.width
 
 
 def _is_inlined(name: str) -> bool:
@@ -86,12 +91,18 @@ def lanes_of(symbol: str) -> int:
 
 def scalar_attributes(name: str, symbol: str) -> str:
     """Return the attributes of a scalar function, which name its vector variants."""
+    variants = {variant: lanes_of(variant) for variant in vector_variants()[symbol]}
+    return called_attributes(name, symbol, variants)
+
+
+def called_attributes(name: str, symbol: str, variants: Mapping[str, int]) -> str:
+    """Return the attributes of a scalar function that is called, with its variants' lanes."""
     kinds = "v" * (1 + (name in BINARY))
-    variants = ",".join(
-        f"_ZGV_LLVM_N{lanes_of(variant)}{kinds}_wend.{symbol}(wend.{variant})"
-        for variant in vector_variants()[symbol]
+    mangled = ",".join(
+        f"_ZGV_LLVM_N{lanes}{kinds}_wend.{symbol}(wend.{variant})"
+        for variant, lanes in variants.items()
     )
-    return f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
+    return f'noinline {PURE} "vector-function-abi-variant"="{mangled}"'
 
 
 def vector_attributes(format: Format, lanes: int) -> str:

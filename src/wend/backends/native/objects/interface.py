@@ -10,11 +10,11 @@ of an error, whose message is in the workspace.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.types import Symbol, TensorType
 
 REASONS = ("OK", "NO_MEMORY", "BAD_INDEX", "BAD_LENGTH", "BAD_SHAPE", "FAILED")

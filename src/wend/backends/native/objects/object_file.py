@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import binding
@@ -24,6 +23,7 @@ from wend.backends.native.program import ENTRY, Program
 from wend.backends.native.rt import blocks
 from wend.backends.native.rt.shared import shared_module_of
 from wend.backends.native.target.platform import Platform, generating_for
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -15,13 +15,13 @@ from __future__ import annotations
 import ctypes
 import importlib
 import itertools
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from wend.backends.native.target.platform import platform
+from wend.base.lazy.dataclass import dataclass
 
 _PREFIX = "numpy.loop."
 _HOMES = {"": "numpy", "linalg": "numpy.linalg._umath_linalg"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 
 from wend.backends.native.math import library as math
@@ -21,6 +20,7 @@ from wend.backends.native.rt import (
 from wend.backends.native.rt.linalg import blas, blas_functions, elimination, lapack, small_gemm
 from wend.backends.native.rt.ordering import isin, numpy_sorts, row_argminmax, sorts
 from wend.backends.native.target.platform import Platform, platform
+from wend.base.lazy.dataclass import dataclass
 
 # The level of modules that are compiled as quickly as possible, also by the code generator
 QUICK = -1
@@ -56,8 +56,8 @@ def shared_modules() -> Sequence[SharedModule]:
 def _shared_modules(target: Platform) -> Sequence[SharedModule]:
     # Each is as small as possible, so that a process compiles only what its modules call.
     return (
-        SharedModule(lambda: blocks.LIBRARY, blocks.NAMES, forget="wend.block.forget"),
-        SharedModule(lambda: pool.LIBRARY, pool.NAMES),
+        SharedModule(lambda: blocks.LIBRARY, blocks.NAMES, level=0, forget="wend.block.forget"),
+        SharedModule(lambda: pool.LIBRARY, pool.NAMES, level=0),
         SharedModule(lambda: growth.LIBRARY, growth.NAMES, level=QUICK),
         SharedModule(lambda: redzones.LIBRARY, redzones.NAMES),
         SharedModule(lambda: sums.LIBRARY, sums.NAMES),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node
 
 # Emits the expansion of a node and returns the elements of each result.

@@ -7,8 +7,8 @@ that it reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import NoGradient, Op
 from wend.ir.rewrite import rewrite_nodes, with_operands

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import BOOL, FLOAT64, INT64
 
 FLOAT32 = np.dtype(np.float32)

@@ -7,8 +7,8 @@ in it are the records of its loops, which have memory of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op, no_gradient
 from wend.ir.rewrite import rewrite_nodes, with_operands

@@ -8,9 +8,9 @@ reductions over the other axes. Values of the body that are not results are neve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node
 from wend.ir.op import ByRegions, Op
 from wend.ir.types import Shape, Type

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from wend.base.lazy.dataclass import dataclass
 
 _WEIGHTS, _ACCESSES, _PARALLEL, _ROLLED, _INTERLEAVE = range(5)
 # Interleave counts that hide the latency of an addition, and of a function evaluated on a vector

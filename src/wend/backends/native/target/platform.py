@@ -10,10 +10,10 @@ import platform as python_platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 
 from wend.backends.native.target import host_cpu
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 _MAX_INT64 = 2**63 - 1
 

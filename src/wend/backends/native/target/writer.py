@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, TypeVar
 
 from wend.backends.native.target.instruction_types import result_type
 from wend.backends.native.target.kinds import memory_type
+from wend.base.lazy.dataclass import dataclass
 
 T = TypeVar("T")
 

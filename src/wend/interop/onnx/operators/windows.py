@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import wend.numpy as wnp
+from wend.base.lazy.dataclass import dataclass
 from wend.interop.onnx.operators.operands import known_ints
 from wend.numpy.updating import add_at, set_at
 

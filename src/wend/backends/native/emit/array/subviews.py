@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.array.indexing import checked_position, wrapped_position
@@ -12,6 +11,7 @@ from wend.backends.native.fusion.subview_alias import subview_entries, subview_p
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node
 from wend.ops import parts
 

@@ -8,7 +8,6 @@ in its trips; LLVM can vectorize it. Else the loop runs as it is, so it fails in
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.analysis.affine_positions import counted_accesses, tape_reads
 from wend.backends.native.analysis.list_classes import Arena, ListClass
@@ -30,6 +29,7 @@ from wend.backends.native.emit.control.short_loops import is_short, max_short_tr
 from wend.backends.native.emit.scalar.elements import widens
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, without_maybe
 from wend.ops.control import WhileParts

@@ -9,12 +9,13 @@ trips, too few for a vector, compute their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.emit.scalar.functions import sincos_pair
 from wend.backends.native.target.kinds import Kind
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType

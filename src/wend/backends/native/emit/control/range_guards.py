@@ -7,7 +7,7 @@ literals or registers, and what is known at compile time leaves no instruction.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from wend.backends.native.analysis.affine_positions import (
@@ -24,6 +24,7 @@ from wend.backends.native.analysis.affine_positions import (
 )
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.target.value_layout import Registers
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.types import ListType
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from wend.backends.native.emit.lanes.regions import VectorRegions
 from wend.backends.native.emit.lanes.vectors import splat
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.lane_map import ElementProgram
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.target.kinds import Kind
+from wend.base.lazy.dataclass import dataclass
 
 _FIRST_RECORDS = 64
 ALIGNMENT = 64

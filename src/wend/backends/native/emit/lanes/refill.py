@@ -9,12 +9,13 @@ others are refilled often.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 
 from wend.backends.native.emit.lanes.elements import LaneElements
 from wend.backends.native.emit.lanes.stack_variables import StackVariable, StackVariables
 from wend.backends.native.emit.lanes.vectors import count_from, splat
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node
 from wend.ops.control import WhileParts
 from wend.passes.lane_maps import is_elementwise

@@ -12,7 +12,7 @@ the lanes that take part in a trip are those that take part when it is read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.lanes.records import Tape
@@ -20,6 +20,7 @@ from wend.backends.native.emit.lanes.stack_variables import StackVariable, Stack
 from wend.backends.native.emit.lanes.vectors import emit_vector, splat, vector_kind
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.value_layout import is_list
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import BOOL
 from wend.ir.graph import Graph, Node, Value
 from wend.ops import creating, lists

@@ -14,7 +14,7 @@ elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.emit.lanes.elements import LaneElements
 from wend.backends.native.emit.lanes.records import Tape
@@ -23,6 +23,7 @@ from wend.backends.native.emit.lanes.stack_variables import StackVariable, Stack
 from wend.backends.native.emit.lanes.vectors import splat
 from wend.backends.native.target.kinds import WORD
 from wend.backends.native.target.value_layout import is_list
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 from wend.ops.control import WhileParts
 from wend.passes.lane_maps import backward_counter

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

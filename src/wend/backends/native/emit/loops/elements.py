@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from wend.backends.native.codegen.lowering import Lowering
@@ -17,6 +17,7 @@ from wend.backends.native.fusion.op_classes import is_lookup
 from wend.backends.native.fusion.symbolic_strides import materialize
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.value_layout import is_scalar
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
 
 ElementSource: TypeAlias = tuple[Value, IndexMap | None]  # no map: a scalar, or computed before

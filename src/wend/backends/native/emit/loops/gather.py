@@ -7,7 +7,7 @@ read have no exits, so they can be vectorized, overwrite operands, and be split 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import BAD_INDEX
@@ -17,6 +17,7 @@ from wend.backends.native.emit.loops.loops import Accumulator, Axis, Offsets, fo
 from wend.backends.native.fusion.body import NestBody
 from wend.backends.native.fusion.symbolic_strides import ZERO_EXTENT, Extent, materialize
 from wend.backends.native.target.kinds import Kind
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import BOOL
 from wend.ir.graph import Node, Value
 from wend.ops import creating, indexing

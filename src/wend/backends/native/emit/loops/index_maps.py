@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from wend.backends.native.codegen.arrays import Array
@@ -24,6 +24,7 @@ from wend.backends.native.fusion.symbolic_strides import (
 )
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.value_layout import is_scalar
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Dim, Symbol
 from wend.ops import creating, indexing, shaping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.backends.native.codegen.lowering import Lowering
@@ -16,6 +15,7 @@ from wend.backends.native.fusion.symbolic_strides import (
 )
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.sizes import is_literal
+from wend.base.lazy.dataclass import dataclass
 
 # Blocks of this many terms are summed in an order that suits vectors. The sums of blocks are added
 # with compensation, so that the error does not grow with the number of terms.

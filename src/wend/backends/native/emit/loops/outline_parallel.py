@@ -10,7 +10,6 @@ whatever the number of threads and their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from wend.backends.native.emit.loops.loops import Axis, Offsets, advance
 from wend.backends.native.fusion.symbolic_strides import Extent
 from wend.backends.native.rt.parallel import MIN_PARALLEL_COST
 from wend.backends.native.target.value_layout import SLOT_BYTES
+from wend.base.lazy.dataclass import dataclass
 
 _THREAD_BUFFER_MULTIPLE = 64  # elements; keeps threads out of each other's cache lines
 

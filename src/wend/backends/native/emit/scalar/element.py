@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.target.kinds import REGISTERS, Kind
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node
 
 # (low, node, kind of the operands, operands) -> result; for `select`, the kind of its choices

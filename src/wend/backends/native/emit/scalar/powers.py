@@ -9,11 +9,11 @@ where the power does, and what a correction makes NaN of is left uncorrected.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.rt.linalg import blas_functions, small_gemm
 from wend.backends.native.target.host_cpu import processors
@@ -19,6 +18,7 @@ from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.platform import platform
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 # Products with up to so many multiply-adds are as fast without BLAS: where the columns of y are
 # contiguous, and elsewhere.

@@ -16,11 +16,11 @@ order; a first exchange of 0 marks a lower triangle that was not factored, one o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.platform import platform
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 # Up to this size, elimination takes less time than a call of LAPACK, which copies its arguments.
 MAX_SIZE = 8

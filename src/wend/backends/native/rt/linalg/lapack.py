@@ -14,11 +14,11 @@ which needs no factors: `elimination.py` says how they are marked. It computes s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.rt.linalg import blas_functions, elimination
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 _INT32_MAX = 2**31 - 1
 

@@ -9,11 +9,11 @@ is in C order. Sums along the depth are split into several partial sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wend.backends.native.target.kinds import FLOAT32, Kind
 from wend.backends.native.target.platform import platform
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import FLOAT64
 
 KINDS = (Kind(FLOAT64), Kind(FLOAT32))

@@ -10,7 +10,6 @@ are sorted, and each number is looked up by binary search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from wend.backends.native.rt.ordering import binary_search, sorts
 from wend.backends.native.rt.ordering.sorts import Keys
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 
 DTYPES = sorts.DTYPES
 TYPES = "ptr, i64, ptr, i64, ptr, ptr"

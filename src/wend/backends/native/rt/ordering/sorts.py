@@ -14,12 +14,12 @@ digit that all keys share is skipped: for small integers all but one or two.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from wend.backends.native.rt.ordering import numpy_sorts
 from wend.backends.native.target.writer import Writer
+from wend.base.lazy.dataclass import dataclass
 from wend.ir.dtypes import ALL
 
 DTYPES = tuple(sorted((dtype for dtype in ALL if dtype.kind != "c"), key=str))

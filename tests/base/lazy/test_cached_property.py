@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from wend.base.cached_property import cached_property
+from wend.base.lazy.cached_property import cached_property
 
 
 @dataclass(frozen=True)

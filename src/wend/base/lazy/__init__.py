@@ -1,0 +1,1 @@
+"""Attributes made on first use: cached properties, and the methods of dataclasses."""
