@@ -22,6 +22,7 @@ from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.dedup_callees import dedup_callees
 from wend.passes.distribute_loops import distribute_loops, distribute_loops_to_lanes
+from wend.passes.expand_scalars import expand_scalars
 from wend.passes.factor_solves import factor_solves, factor_solves_once, join_factors
 from wend.passes.flatten_maps import flatten_maps
 from wend.passes.fold import fold
@@ -115,10 +116,12 @@ def optimize_in_chunks(of_maps: Sequence[Transform]) -> Sequence[Transform]:
 def before_differentiating(graph: Graph) -> Graph:
     """Return a graph in which trips read elements of arrays, not of views, and factor no matrix.
 
-    What they read is not what the trips before stored: that is carried.
+    What they read is not what the trips before stored: that is carried. Functions of what a loop
+    knows are computed before it.
     """
     folded = fold_views_for_adjoints(unroll_loops(graph))
-    return factor_solves_once(cse(forward_stores(merge_stores(mark_in_bounds(folded)))))
+    merged = cse(forward_stores(merge_stores(mark_in_bounds(folded))))
+    return factor_solves_once(expand_scalars(merged))
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
