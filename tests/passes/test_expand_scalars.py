@@ -100,6 +100,58 @@ def test_gradients_of_first_and_second_order(fun: Callable, backend: str) -> Non
     np.testing.assert_allclose(second, expected, rtol=1e-4, atol=1e-4)
 
 
+def _clipped(x, u):
+    total = 0.0
+    for i in range(x.shape[0]):
+        v = np.log(x[i] * u)
+        if v > -10.0:
+            total += v
+    return total
+
+
+def _greatest(x, u):
+    best = -100.0
+    for i in range(x.shape[0]):
+        v = np.log(x[i] * u)
+        if v > best:
+            best = v
+    return best
+
+
+def _guarded(x, u):
+    total = 0.0
+    for i in range(x.shape[0]):
+        v = np.log(x[i] * u)
+        if x[i] > 0.0:
+            total += v * v
+        else:
+            total += 1.0
+    return total
+
+
+def _of_one_trip(x, u):
+    total = 0.0
+    for i in range(x.shape[0]):
+        v = np.log(x[i] * u)
+        total = v if i == 20 else total
+    return total
+
+
+@pytest.mark.parametrize("fun", [_clipped, _greatest, _guarded, _of_one_trip])
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_arms_that_are_not_taken_add_nothing(fun: Callable, backend: str) -> None:
+    x = X.copy()
+    x[5] = 0.0
+    with wend.config(backend=backend):
+        along_x, along_u = wend.function(wend.grad(fun, (0, 1)))(x, 1.2)
+    assert along_x[5] == 0.0
+    assert np.isfinite(along_x).all()
+    step = 1e-6
+    with np.errstate(divide="ignore"):
+        expected = (fun(x, 1.2 + step) - fun(x, 1.2 - step)) / (2 * step)
+    np.testing.assert_allclose(along_u, expected, rtol=1e-6)
+
+
 def test_what_depends_on_earlier_trips_stays() -> None:
     def carried(x, u):
         for i in range(x.shape[0]):

@@ -30,7 +30,7 @@ class WendError(Exception):
 
     is_refusal: ClassVar[bool] = True
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.is_refusal:
             refusals.note(self)

@@ -21,6 +21,7 @@ from wend.numpy.public import implements
 from wend.numpy.ufuncs import copy_if_operand
 from wend.ops import creating
 from wend.ops import shaping as ops
+from wend.ops.shape_errors import SHAPE_ERRORS
 
 
 def check_device(device: Any) -> None:
@@ -243,20 +244,20 @@ def check_size(size: Any) -> Any:
     return size
 
 
-def with_sizes(x: Any, sizes: Sequence[Any], message: str, error: type[Exception]) -> Any:
+def with_sizes(x: Any, sizes: Sequence[Any], message: str, error: str) -> Any:
     """Return an array, after a check that it has some sizes; the run checks those it knows.
 
     Raises:
-        TypeError, ValueError: as `error`: it has others.
+        TypeError, ValueError: it has others; which, `error` says, a key of `SHAPE_ERRORS`.
     """
     dims = tensor_type(x).dims
     known = [(dim, n) for dim, n in zip(dims, sizes, strict=False) if isinstance(n, int)]
     if len(dims) != len(sizes) or any(isinstance(dim, int) and dim != n for dim, n in known):
-        raise error(message)
+        raise SHAPE_ERRORS[error](message)
     if all(dim == n for dim, n in known) and len(known) == len(dims):
         return x
     expected = apply(ops.concat, *(as_vector(as_size(n)) for n in sizes), axis=0)
-    attrs = {"shape": dims, "message": message, "error": error.__name__[:-5].lower()}
+    attrs = {"shape": dims, "message": message, "error": error}
     return apply(ops.keep_shape, x, expected, **attrs)
 
 
@@ -288,7 +289,9 @@ def broadcast_batch_dims(*xs: Any, core_rank: int, error: str = "value") -> list
     target_dims = [(*batch_dims, *dims[-core_rank:]) for dims in shapes]
     if target_dims == shapes:
         return list(xs)
-    if all(isinstance(dim, int) for dim in batch_dims):
+    # `broadcast_to` would raise a ValueError in the run
+    may_fail = error != "value" and not all(tensor_type(x).is_static for x in xs)
+    if not may_fail and all(isinstance(dim, int) for dim in batch_dims):
         return [broadcast_to(x, (*batch_dims, *shape(x)[-core_rank:])) for x in xs]
     sizes = [apply(ops.shape_of, x) for x in xs]
     batch_shapes = [apply(ops.slice_, size, slices=((None, -core_rank, None),)) for size in sizes]

@@ -71,11 +71,11 @@ def _expand_weights(weights: Any, a: Any, axis: Any) -> Any:
         return weights
     if axis is None:
         text = "Axis must be specified when shapes of a and weights differ."
-        return shaping.with_sizes(weights, shaping.shape(a), text, TypeError)
+        return shaping.with_sizes(weights, shaping.shape(a), text, "type")
     axes = normalize_axes(a, axis)
     text = "Shape of weights must be consistent with shape of a along specified axis."
     sizes = [shaping.shape(a)[k] for k in axes]
-    weights = shaping.with_sizes(weights, sizes, text, ValueError)
+    weights = shaping.with_sizes(weights, sizes, text, "value")
     order = sorted(range(len(axes)), key=axes.__getitem__)
     others = tuple(k for k in range(shaping.rank_of(a)) if k not in axes)
     return shaping.expand_dims(shaping.transpose(weights, tuple(order)), others)

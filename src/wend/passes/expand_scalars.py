@@ -45,8 +45,13 @@ def _expanded(graph: Graph) -> Graph:
 
 
 def _expanded_loop(nodes: list[Node], loop: Node) -> Node:
-    """Return a loop that reads rows of arrays, whose computation is appended to nodes."""
-    sequences = Sequences.of(WhileParts.of(loop))
+    """Return a loop that reads rows of arrays, whose computation is appended to nodes.
+
+    A number that an arm reads stays: where the arm is not taken it has no cotangent, and the rule
+    of an array would multiply a zero by a derivative that may be infinite.
+    """
+    w = WhileParts.of(loop)
+    sequences = None if any(node.regions for node in w.after.nodes) else Sequences.of(w)
     if sequences is None or len(sequences.trips) < MIN_TRIPS:
         return loop
     chosen = [x for x in live_outs(sequences) if _repays(sequences, x)]

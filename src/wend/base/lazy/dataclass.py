@@ -7,6 +7,7 @@ and a first call define, they use seventy.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,10 @@ __all__ = ["dataclass"]
 
 _LOCK = lock_of(Rank.DATACLASSES)
 _REPLACED = ("__dict__", "__weakref__")  # made anew with the class
-_ABOUT = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
+_ABOUT = (
+    *("__dataclass_fields__", "__dataclass_params__", "__match_args__"),
+    *["__replace__"] * (sys.version_info >= (3, 13)),
+)
 
 
 class _MadeByStandard:
@@ -45,15 +49,22 @@ def _with_lazy_methods(original: type, weakref_slot: bool, options: dict[str, bo
         else:
             namespace["__hash__"] = None
 
+    own = [name for name, kind in original.__annotations__.items() if "ClassVar" not in kind]
+    defaults = {name: namespace[name] for name in own if name in namespace}
+    special = {x: v for x, v in namespace.items() if x[:2] == "__" and x not in _REPLACED}
+
     def complete() -> type:
         with _LOCK:
             if isinstance(slotted.__dict__["__dataclass_fields__"], _MadeByStandard):
-                standard: type = dataclasses.dataclass(**options)(original)
+                # A class for each time: the decorator takes defaults away, and Ctrl-C may end it.
+                again: Any = type(original)(original.__name__, original.__bases__, {**special})
+                for name, value in defaults.items():
+                    setattr(again, name, value)
+                standard: type = dataclasses.dataclass(**options)(again)
                 for name in reversed(lazy):  # fields last: they tell others that all is there
                     setattr(slotted, name, standard.__dict__[name])
         return slotted
 
-    own = [name for name, kind in original.__annotations__.items() if "ClassVar" not in kind]
     for name in (*own, *_REPLACED):
         namespace.pop(name, None)
     namespace["__slots__"] = (*own, *["__weakref__"] * weakref_slot)

@@ -332,7 +332,7 @@ class _Draw:
         array = _run(self._shown, self._method, dims, {}, result)
         return array if shape else array.as_weak()
 
-    def numbers(self, *args: Any, **kwargs: Any) -> Any:
+    def numbers(self, /, *args: Any, **kwargs: Any) -> Any:
         """Draw independent numbers of a distribution."""
         names = _PARAMETERS[self._name].split()
         bound = self._bind(f"{' '.join(names)} size {_OPTIONS.get(self._name, '')}", args, kwargs)
@@ -358,7 +358,7 @@ class _Draw:
         result = TensorType(np.asarray(example).dtype, shape)
         return self._emit(args, kwargs, bound, result, weak=is_weak)
 
-    def vectors(self, *args: Any, **kwargs: Any) -> Any:
+    def vectors(self, /, *args: Any, **kwargs: Any) -> Any:
         """Draw vectors."""
         names, vector = _VECTORS[self._name]
         bound = self._bind(names, args, kwargs)
@@ -375,7 +375,7 @@ class _Draw:
         assert outer is not None
         return self._emit(args, kwargs, bound, TensorType(dtype, (*outer, shape[-1])))
 
-    def choice(self, *args: Any, **kwargs: Any) -> Any:
+    def choice(self, /, *args: Any, **kwargs: Any) -> Any:
         """Draw elements of an array, or integers below a number."""
         bound = self._bind(_OF_ARRAYS["choice"], args, kwargs)
         items, size = bound["a"], bound.get("size")
@@ -391,7 +391,7 @@ class _Draw:
         result = TensorType(tensor_type(items).dtype, (*shape[:axis], *outer, *shape[axis + 1 :]))
         return self._emit(args, kwargs, bound, result)
 
-    def permutation(self, *args: Any, **kwargs: Any) -> Any:
+    def permutation(self, /, *args: Any, **kwargs: Any) -> Any:
         """Draw a permutation of an array, or of the integers below a number."""
         bound = self._bind(_OF_ARRAYS[self._name], args, kwargs)
         out = bound.pop("out", None)

@@ -89,8 +89,8 @@ def _of_empty_axes(text: str) -> Callable[[Recording, Node], Iterator[Failure]]:
 
         def is_empty() -> Any:
             sizes = array.shape
-            kept = [n != 0 for k, n in enumerate(sizes) if k not in axes and "axes" in attrs]
-            return reduce(and_, kept, reduce(or_, [sizes[axis] == 0 for axis in axes]))
+            others = [n != 0 for k, n in enumerate(sizes) if k not in axes and "axes" in attrs]
+            return reduce(and_, others, reduce(or_, [sizes[axis] == 0 for axis in axes]))
 
         yield is_empty, ValueError, lambda: text
 

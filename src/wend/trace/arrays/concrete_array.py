@@ -344,7 +344,7 @@ def _view_method(name: str) -> Any:
     """Return an `ndarray` method that may return a view."""
     method = getattr(np.ndarray, name)
 
-    def run(self: ConcreteTracedArray, *args: Any, **kwargs: Any) -> Any:
+    def run(self: ConcreteTracedArray, /, *args: Any, **kwargs: Any) -> Any:
         if any_staged((*args, *kwargs.values())):
             self.promote()
             return getattr(self, name)(*args, **kwargs)
@@ -365,7 +365,7 @@ def _mutating_method(name: str) -> Any:
     """Return an `ndarray` method that changes the array."""
     method = getattr(np.ndarray, name)
 
-    def run(self: ConcreteTracedArray, *args: Any, **kwargs: Any) -> Any:
+    def run(self: ConcreteTracedArray, /, *args: Any, **kwargs: Any) -> Any:
         run = (
             getattr(self, name) if self.promote_if_needed(args) else functools.partial(method, self)
         )
@@ -440,7 +440,7 @@ _OWN_ATTRIBUTES = frozenset(
 
 
 def _ref_method(name: str) -> Any:
-    return lambda self, *args, **kwargs: getattr(self.read(), name)(*args, **kwargs)
+    return lambda self, /, *args, **kwargs: getattr(self.read(), name)(*args, **kwargs)
 
 
 for _name in (

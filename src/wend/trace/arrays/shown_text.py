@@ -164,7 +164,7 @@ class ShownText(str):
 
 
 def _refusing_method(name: str) -> Any:
-    def run(self: ShownText, *args: Any, **kwargs: Any) -> Any:
+    def run(self: ShownText, /, *args: Any, **kwargs: Any) -> Any:
         raise self.looked_at()
 
     run.__name__ = name

@@ -124,3 +124,43 @@ def test_an_argument_has_what_was_stored_before_the_failure() -> None:
     with pytest.raises(ValueError, match="math domain error"):
         wend.function(fun, backend="native")(x, y)
     assert np.count_nonzero(y) == 20
+
+
+def _until_a_sum(x, k):
+    total, i = 0.0, 0
+    while total < 100.0:
+        total += math.log(abs(i - 3) * k)
+        i += 1
+    return total
+
+
+def _until_an_element(x, k):
+    total, i = 0.0, 0
+    while x[i] > 0.0:
+        total += math.log(k + 4.0 - i)
+        i += 1
+    return total
+
+
+def _until_a_function(x, k):
+    y, i = np.zeros(x.shape[0]), 0
+    while math.exp(x[i] * i * 300.0) < 1e308:
+        y[i] = math.log(k + 1.0 - i)
+        i += 1
+    return y.sum()
+
+
+def _of_many_trips(x, k):
+    total = 0.0
+    for i in range(10**12):
+        total += math.log(k + 4.0 - i)
+    return total
+
+
+@pytest.mark.parametrize(
+    "fun", [_until_a_sum, _until_an_element, _until_a_function, _of_many_trips]
+)
+def test_the_first_failure_ends_the_run(fun: Callable) -> None:
+    """Also where the test of the loop may fail, or hold for ever, in the trips after it."""
+    found = _outcome(wend.function(fun, backend="native"), X)
+    assert found == _outcome(fun, X) == (ValueError, "math domain error")

@@ -15,10 +15,15 @@ from wend.backends.native.analysis.vectorizable_loops import is_vectorizable
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, copy_nodes, rewrite_nodes, with_operands
+from wend.ir.types import Symbol
 from wend.ops import effects, elementwise, indexing
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, WhileParts, if_, while_
+from wend.ops.creating import constant
+from wend.ops.loop_counters import LOOP_TESTS, trip_count
 from wend.passes.dce import dce
+
+MAX_TRIPS = 1 << 20
 
 
 def version_loops(graph: Graph, widens: Callable[[Node], bool]) -> Graph:
@@ -48,7 +53,7 @@ def version_loops(graph: Graph, widens: Callable[[Node], bool]) -> Graph:
 def _append_versions(b: Build, loop: Node, widens: Callable[[Node], bool]) -> Node | None:
     """Append tests and both versions, and return the choice; None where that does not pay."""
     w = WhileParts.of(loop)
-    if not any(node.op is effects.checked for node in w.after.nodes):
+    if not any(node.op is effects.checked for node in w.after.nodes) or not _is_counted(w):
         return None
     if not is_vectorizable(WhileParts.of(_without_checks(loop)), widens):
         return None
@@ -68,6 +73,17 @@ def _append_versions(b: Build, loop: Node, widens: Callable[[Node], bool]) -> No
     known = [passing.param(x.type) for x in (*results, *loop.operands)][: len(results)]
     branches = [passing.finish(known), _alone(loop, results)]
     return b.if_(fails, [*results, *loop.operands], branches)
+
+
+def _is_counted(w: WhileParts) -> bool:
+    """Return whether only a counter ends a loop, after as many trips as arrays have elements.
+
+    The tests make all trips: what an earlier trip decides may not end them, nor fail, and an error
+    in the first trip may not come after a billion.
+    """
+    trips = trip_count(w)
+    is_bounded = isinstance(trips, Symbol) or (isinstance(trips, int) and trips <= MAX_TRIPS)
+    return is_bounded and all(x.op is constant or x.op in LOOP_TESTS for x in w.before.nodes)
 
 
 def _cannot_fail(node: Node) -> bool:
