@@ -49,7 +49,7 @@ def test_the_work_of_a_first_call_is_linear(kind: str, tmp_path) -> None:
             return calls(wend.function(fun), argument)
 
     first(30)  # what a process does once
-    assert first(240) <= 4.4 * first(60)
+    assert first(120) <= 2.2 * first(60)
 
 
 def test_a_ladder_is_printed_and_judged(capsys) -> None:

@@ -60,9 +60,14 @@ def _holds_ordered(treedef: TreeDef) -> bool:
     return _ORDERED in [node[0] for node in nodes]
 
 
-_EMPTY: Any = OrderedDict()
-_NODES: Any = optree.tree_structure(_EMPTY).__getstate__()
-_ORDERED = _NODES[0][-1][0]  # the kind of their nodes
+def _kind_of_ordered() -> Any:
+    """Return what a pickled structure has for the node of an OrderedDict."""
+    tree: Any = OrderedDict()
+    state: Any = optree.tree_structure(tree).__getstate__()
+    return state[0][-1][0]
+
+
+_ORDERED = _kind_of_ordered()
 
 
 def _flatten_ordered(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,19 @@ from wend.ir.types import Dim, Symbol, symbols
 from wend.ops import lists
 
 
-def cse(graph: Graph) -> Graph:
-    """Merge equal nodes, region by region."""
+def cse(graph: Graph, merges: Callable[[Node], bool] = lambda node: True) -> Graph:
+    """Merge equal nodes, region by region, of those that `merges` holds for."""
     seen: dict[Hashable, Node] = {}
     dims: dict[Symbol, Dim] = {}  # symbols that merging proves equal
 
     def merge(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        key = _key(node, operands, dims)
+        key = _key(node, operands, dims) if merges(node) else None
         if key is not None and key in seen:
             equal: dict[Symbol, Dim] = {}
             rename_dims(equal, node.results, seen[key].results)
             dims.update((old, dim) for old, dim in equal.items() if _last(dim, dims) != old)
             return seen[key].results
-        copy = with_operands(node, operands, [cse(region) for region in node.regions], dims)
+        copy = with_operands(node, operands, [cse(region, merges) for region in node.regions], dims)
         nodes.append(copy)
         if key is not None:
             seen[key] = copy

@@ -14,6 +14,7 @@ from wend.base.reporting.log import step
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
+from wend.ops import lists
 from wend.passes.algebra import algebra
 from wend.passes.batch_maps import batch_maps, batch_maps_around_lanes
 from wend.passes.canonicalize_loops import canonicalize_loops
@@ -120,7 +121,11 @@ def before_differentiating(graph: Graph) -> Graph:
     knows are computed before it.
     """
     folded = fold_views_for_adjoints(unroll_loops(graph))
-    merged = cse(forward_stores(merge_stores(mark_in_bounds(folded))))
+    # A branch that shares a stack with what follows would hand on a cotangent of unknown size
+    merged = cse(
+        forward_stores(merge_stores(mark_in_bounds(folded))),
+        lambda node: node.op is not lists.list_stack,
+    )
     return factor_solves_once(expand_scalars(merged))
 
 

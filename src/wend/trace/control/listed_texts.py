@@ -153,8 +153,7 @@ def listed_item(treedef: trees.TreeDef) -> trees.TreeDef:
         vocabulary.texts = [*x.options]
         return ListedText(0, vocabulary)
 
-    example = trees.unflatten(treedef, [None] * treedef.num_leaves)
-    return trees.flatten(trees.map_parts(ReturnedText, listed, example))[1]
+    return trees.flatten(trees.map_parts(ReturnedText, listed, trees.numbered(treedef)))[1]
 
 
 def holds_texts(item: trees.TreeDef) -> bool:
