@@ -241,6 +241,7 @@ def test_views_of_known_sizes_cost_what_is_read_and_written(name):
     check_growth(wend.function(wend.grad(THROUGH_VIEWS[name])))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", ALL)
 def test_gradients_are_those_of_the_reference(name):
     x = np.linspace(-1.0, 1.0, 7)

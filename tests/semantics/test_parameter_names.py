@@ -83,6 +83,7 @@ def check_derivatives(name: str) -> None:
     assert mapped.tolist() == [3.0, 16.0]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("initial", "_abcdefghijklmnopqrstuvwxyz")
 def test_names_of_wends_own_parameters(initial: str) -> None:
     names = [name for name in parameters_of_wend() if name.lower().startswith(initial)]

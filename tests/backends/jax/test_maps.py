@@ -275,6 +275,7 @@ def elements_for(fun: Callable[..., Any]) -> list[Any]:
     return [np.array([-0.5, 0.1, 1.2, 2.0, 9.0]) if fun is not root else np.arange(1.0, 6.0)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fun", NESTED)
 def test_records_of_each_order_are_those_of_the_element(fun: Callable[..., Any]) -> None:
     """Backward loops record too, and each element begins them at a trip of its own."""
@@ -289,6 +290,7 @@ def pullback_of_a_map(fun: Callable[..., Any], *others: Any) -> Callable[..., An
     return pulled
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fun", NESTED)
 def test_pullbacks_of_maps(fun: Callable[..., Any]) -> None:
     """What is recorded leaves the program that maps, and enters another."""
