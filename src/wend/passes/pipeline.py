@@ -11,10 +11,10 @@ from wend.base.lazy.cached_property import cached_property
 from wend.base.lazy.dataclass import dataclass
 from wend.base.reporting.dump import continue_dump, dump_of
 from wend.base.reporting.log import step
-from wend.ir.graph import Graph
+from wend.ir.graph import Graph, Node
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
-from wend.ops import lists
+from wend.ops import lists, shaping
 from wend.passes.algebra import algebra
 from wend.passes.batch_maps import batch_maps, batch_maps_around_lanes
 from wend.passes.canonicalize_loops import canonicalize_loops
@@ -121,12 +121,17 @@ def before_differentiating(graph: Graph) -> Graph:
     knows are computed before it.
     """
     folded = fold_views_for_adjoints(unroll_loops(graph))
-    # A branch that shares a stack with what follows would hand on a cotangent of unknown size
-    merged = cse(
-        forward_stores(merge_stores(mark_in_bounds(folded))),
-        lambda node: node.op is not lists.list_stack,
-    )
+    merged = cse(forward_stores(merge_stores(mark_in_bounds(folded))), _is_worth_sharing)
     return factor_solves_once(expand_scalars(merged))
+
+
+def _is_worth_sharing(node: Node) -> bool:
+    """Return whether equal nodes are merged before a gradient is taken.
+
+    Products take views as they are; a shared one would be kept. A branch that shares a stack with
+    what follows would hand on a cotangent whose size only the run knows.
+    """
+    return node.op not in (shaping.transpose, shaping.reshape, lists.list_stack)
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
