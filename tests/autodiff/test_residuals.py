@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 
@@ -154,7 +155,8 @@ def test_straight_line_code_keeps_a_minimum_cut():
     def of_a_small_one(x, y):
         return np.sum(np.outer(x, y) * np.sin(np.outer(x, y)))
 
-    assert sizes_kept(of_a_small_one, x, np.ones(40)) == [(50,), (40,)]
+    kept = sizes_kept(of_a_small_one, x, np.ones(40))
+    assert [math.prod(shape) for shape in kept] == [50, 40]  # a column of x, which is a view
 
 
 @pytest.mark.parametrize("function", [wnp.special.gammaln, wnp.special.erf])
