@@ -128,8 +128,8 @@ def before_differentiating(graph: Graph) -> Graph:
 def _is_worth_sharing(node: Node) -> bool:
     """Return whether equal nodes are merged before a gradient is taken.
 
-    Products take transposes as they are; a shared one would be kept. A branch that shares a stack with
-    what follows would hand on a cotangent whose size only the run knows.
+    Products take transposes as they are; a shared one would be kept. A branch that shares a stack
+    with what follows would hand on a cotangent whose size only the run knows.
     """
     return node.op not in (shaping.transpose, lists.list_stack)
 
