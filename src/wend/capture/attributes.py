@@ -52,13 +52,15 @@ from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
-from wend.trace.state.text_choice import TextChoice
+from wend.trace.state.text_choice import TextChoice, mapped
 
 
 def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
     """Return `owner.name`; getters of the user's classes run in captured form."""
     if type(owner) is np.ndarray:
         owner = entered_items(owner)
+    if type(owner) is TextChoice:
+        return _attribute_of_text(owner, name)
     if isinstance(owner, Tracer):
         return _method_of_number(owner, name) or staged_attribute(owner, name)
     if name == "base" and isinstance(owner, ConcreteTracedArray):
@@ -97,6 +99,69 @@ def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
 
 
 templates.attribute_of = attribute
+
+
+def _attribute_of_text(choice: TextChoice, name: str) -> Any:
+    """Return an attribute of the text that the run knows: none of the choice itself."""
+    held = [class_attribute(type(option), name) for option in choice.options]
+    if all(x is MISSING or _is_of_str(x) for x in held) and any(map(_is_of_str, held)):
+        return functools.partial(_call_of_text, choice, name)
+    kinds = (types.FunctionType, classmethod, staticmethod)
+    if any(isinstance(x, kinds) for x in held):
+        return functools.partial(_call_of_member, choice, name)
+    if any(isinstance(x, types.DynamicClassAttribute) and not _is_of_enum(x) for x in held):
+        use = f"`{name}`, which a function computes, is needed"
+        return attribute(choice.decided(use, _CURE_OF_MEMBERS), name)
+    return _read(choice, name, lambda option: attribute(option, name))
+
+
+_CURE_OF_MEMBERS = "ask each of them: `if state is State.A: … elif state is State.B: …`."
+
+
+def _is_of_str(held: Any) -> bool:
+    is_method = isinstance(held, (types.MethodDescriptorType, types.WrapperDescriptorType))
+    return is_method and held.__objclass__ in (str, object)
+
+
+def _is_of_enum(held: types.DynamicClassAttribute) -> bool:
+    return held.fget is None or is_library(held.fget.__code__.co_filename)
+
+
+def _read(choice: TextChoice, name: str, read: Callable[[Any], Any]) -> Any:
+    """Return what is read of the text; getters, which may have effects, run for one of them."""
+    is_got = any(_is_got(option, name) for option in choice.options)
+    return choice.by_branches(read) if is_got else choice.mapped(read)
+
+
+def _is_got(owner: Any, name: str) -> bool:
+    held = class_attribute(type(owner), name)
+    return isinstance(held, functools.cached_property) or _runs_getter(owner, name)
+
+
+def _call_of_text(choice: TextChoice, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of `str`."""
+    if not all(_is_plain(x) for x in (*args, *kwargs.values())):
+        use = f"`{name}` is called with what may have effects: the text is needed"
+        return operands.call(attribute(choice.decided(use), name))(*args, **kwargs)
+
+    def called(option: Any, *args: Any) -> Any:
+        return operands.call(attribute(option, name))(*args, **kwargs)
+
+    return mapped(called, choice, *args)
+
+
+def _is_plain(x: Any) -> bool:
+    if type(x) in (list, tuple):
+        return all(map(_is_plain, x))
+    return x is None or type(x) in (str, int, float, bool, TextChoice) or isinstance(x, Staged)
+
+
+def _call_of_member(choice: TextChoice, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of the user's, for the member that it is."""
+    return choice.by_branches(
+        lambda option: operands.call(attribute(option, name))(*args, **kwargs)
+    )
+
 
 _NAMES_OF_CODE = frozenset({"__closure__", "co_freevars", "co_cellvars", "co_varnames"})
 
@@ -277,6 +342,8 @@ def attribute_target(owner: Any, name: str, /) -> Any:
     """Return what `owner.name = value` sets: a setter of the user's runs in captured form."""
     if current() is None or isinstance(owner, (Staged, type, types.ModuleType)):
         return owner
+    if type(owner) is TextChoice:
+        owner = owner.decided(f"whose `{name}` is set is needed", _CURE_OF_MEMBERS)
     kind = type(owner)
     hook = class_attribute(kind, "__setattr__")
     if is_plain_function(hook):
@@ -329,10 +396,14 @@ def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], A
 
 def get_attribute(owner: Any, name: Any, /, *default: Any) -> Any:
     """Return `getattr(owner, name, *default)`."""
-    if isinstance(name, TextChoice):
-        return name.mapped(lambda option: get_attribute(owner, option, *default))
+    if type(name) is TextChoice:
+        is_got = any(_is_got(owner, option) for option in name.options if type(option) is str)
+        of_names = name.by_branches if is_got else name.mapped
+        return of_names(lambda option: get_attribute(owner, option, *default))
     if not default:
         return attribute(owner, name)
+    if type(owner) is TextChoice and not has_all(owner, name):
+        return _read(owner, name, lambda option: get_attribute(option, name, *default))
     try:
         return attribute(owner, name)
     except AttributeError:
@@ -343,8 +414,16 @@ def has_attribute(owner: Any, name: str, /) -> bool:
     """Return `hasattr(owner, name)`."""
     if isinstance(owner, (Tracer, TensorList)):
         return has_staged_attribute(owner, name)
+    if type(owner) is TextChoice:
+        is_known = isinstance(name, str) and has_all(owner, name)
+        return is_known or _read(owner, name, lambda option: has_attribute(option, name))
     absent = object()
     return get_attribute(owner, name, absent) is not absent
+
+
+def has_all(choice: TextChoice, name: str) -> bool:
+    """Return whether the classes of all texts have an attribute."""
+    return all(hasattr(type(option), name) for option in choice.options)
 
 
 def is_attribute_getter(fun: Any) -> bool:

@@ -20,6 +20,7 @@ from wend.trace.arrays.shown_text import ShownText
 from wend.trace.recording.recording import is_traced_now
 from wend.trace.state import effects
 from wend.trace.state.templates import Text
+from wend.trace.state.text_choice import TextChoice
 
 
 class _WrittenCount:
@@ -145,14 +146,14 @@ def print_in_run(
         builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
         return
     check_managers("print")
-    for name, text in (("sep", sep), ("end", end)):
-        if text is not None and not isinstance(text, str):
-            raise TypeError(f"{name} must be None or a string, not {type(text).__name__}")
-    sep, end = (" " if sep is None else sep), ("\n" if end is None else end)
+    sep, end = _text_between("sep", sep, " "), _text_between("end", end, "\n")
     if isinstance(getattr(type(file), "write", None), types.FunctionType):
         _print_to_object(file, values, sep, end, flush)
         return
     template = effects.text_of_print(values, sep)
+    if not isinstance(end, str):
+        template.value(end)
+        end = ""
     if file is not None and is_made_here(file):
         text = template.text()
         if isinstance(text, ShownText):
@@ -160,6 +161,15 @@ def print_in_run(
         builtins.print(text, end=end, file=file, flush=flush)
         return
     effects.write(template, end, file, bool(flush))
+
+
+def _text_between(name: str, text: Any, default: str) -> Any:
+    """Return the `sep` or `end` of a call of `print`."""
+    if isinstance(text, TextChoice):
+        return text.mapped(lambda option: _text_between(name, option, default))
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"{name} must be None or a string, not {type(text).__name__}")
+    return default if text is None else text
 
 
 def _print_to_object(file: Any, values: Any, sep: str, end: str, flush: bool) -> None:

@@ -27,6 +27,7 @@ from wend.trace.aliasing import listed_containers
 from wend.trace.aliasing.may_alias import may_alias
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
+from wend.trace.state.text_choice import is_choice, known_key
 
 _SEARCH = "a comparison or key"
 # Containers whose comparisons look at the identity of what they hold
@@ -442,13 +443,18 @@ def check_distinct(*values: Any) -> None:
 
 
 def with_known_keys(container: Any) -> Any:
-    """Return a set or dict, once it is known which objects its keys are.
+    """Return a set or dict, once it is known which objects or texts its keys are.
 
     Raises:
         AliasError: only the run knows it.
+        ConcreteValueError: only the run knows a text.
     """
     if any_phis() and isinstance(container, (set, frozenset, dict)):
         check_identity(*container)
+    if isinstance(container, (set, frozenset, dict)) and any(map(is_choice, container)):
+        if isinstance(container, dict):
+            return {known_key(key): value for key, value in container.items()}
+        return type(container)(map(known_key, container))
     return container
 
 

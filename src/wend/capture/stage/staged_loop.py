@@ -145,10 +145,9 @@ class StagedLoop:
                 self._extend_carry()
                 continue
             changed = self._keep_new_variables(ends) or self._carry_none(ends)
-            if changed or self._carry_instances(ends):
-                self._restart()
-                continue
-            if promote_grown_lists(self.state, self.where, self.entry, self.entry, ends):
+            changed = changed or self._carry_instances(ends)
+            if changed or promote_grown_lists(self.state, self.where, self.entry, self.entry, ends):
+                discovery.may_retrace = True  # a path that was not traced may change more
                 self._restart()
                 continue
             if self._find_in_place(ends) or self._drop_unwritten_refs():

@@ -17,7 +17,7 @@ import numpy as np
 from wend.backends.fastcall import MISSING
 from wend.capture.guards.guards import guard_setter
 from wend.capture.guards.outside import entered_items, loaded_item, read_missing_item
-from wend.capture.heap.container_phis import check_identity, check_listed
+from wend.capture.heap.container_phis import check_identity, check_listed, check_mutation
 from wend.capture.heap.locations import (
     UNBOUND,
     count_log_references,
@@ -49,7 +49,7 @@ from wend.trace.arrays.concrete_array import (
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
-from wend.trace.state.text_choice import at_choice, has_choice
+from wend.trace.state.text_choice import TextChoice, at_choice, either, has_choice
 
 
 def positions(key: Any) -> Any:
@@ -118,7 +118,10 @@ def store_item(value: Any, owner: Any, key: Any) -> None:
             check_listed(row)
         owner.set_item(key, value)
         return
-    check_listed(owner)
+    if type(owner) is ChosenRow:
+        owner.set_item(key, value)
+        return
+    check_mutation(owner)
     if is_at_traced_index(owner, key):
         set_item_at(owner, key, value)
     else:
@@ -127,7 +130,7 @@ def store_item(value: Any, owner: Any, key: Any) -> None:
 
 def mutated(owner: Any) -> Any:
     """Return a container that is no local name, and is about to lose an item."""
-    check_listed(owner)
+    check_mutation(owner)
     return owner
 
 
@@ -160,11 +163,11 @@ class ItemBefore:
         elif isinstance(target, Staged):
             return
         elif not isinstance(target, np.ndarray):
-            self.item = (
-                item_at(target, key)
-                if type(target) in (list, TracedRow)
-                else operands.get_item(target, key)
-            )
+            if type(target) in (list, TracedRow):
+                self.item = item_at(target, key)
+            else:
+                is_chosen = type(target) is ChosenRow
+                self.item = (get_item if is_chosen else operands.get_item)(target, key)
         else:
             item = np.ndarray.__getitem__(target, key)
             is_view = isinstance(item, np.ndarray) and np.may_share_memory(item, target)
@@ -231,6 +234,8 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if type(array) is np.ndarray:
         array = entered_items(array)
     kind = type(array)
+    if kind is ChosenRow:
+        return array.item(key)
     key = _position(array, key)
     if issubclass(kind, Staged):
         return array[key]
@@ -265,9 +270,66 @@ templates.item_of = get_item
 
 def get_row(array: Any, key: Any) -> Any:
     """Return `array[key]`, of which only an item is read or stored."""
+    chosen = _chosen_row(array, key)
+    if chosen is not None:
+        return chosen
     key = _position(array, key)
     row = row_at(array, key)
     return get_item(array, key, True) if row is None else row
+
+
+class ChosenRow:
+    """A list or dict in a dict, at a key that is one of several texts.
+
+    Attributes:
+        rows: the lists or dicts, by the text.
+        choice: the text.
+    """
+
+    def __init__(self, rows: dict[Any, Any], choice: TextChoice) -> None:
+        self.rows, self.choice = rows, choice
+
+    def item(self, key: Any) -> Any:
+        """Return `rows[choice][key]`."""
+        return self.choice.mapped(lambda option: get_item(self.rows[option], key))
+
+    def set_item(self, key: Any, value: Any) -> None:
+        """Run `rows[choice][key] = value`: in each row, the item is the value or remains."""
+        rows = [*self.rows.values()]
+        is_at_index = is_at_traced_index(rows[0], key) and len({*map(len, rows)}) == 1
+        if not is_at_index and not all(_has_item(row, key) for row in rows):
+            use = "which list or dict is changed is needed"
+            cure = "give each of them the item before: {'a': {'n': 0}, 'b': {'n': 0}}."
+            store_item(value, self.rows[self.choice.decided(use, cure)], key)
+            return
+        for option, row in self.rows.items():
+            store_item(either(self.choice.is_at(option), value, get_item(row, key)), row, key)
+
+
+def _chosen_row(owner: Any, key: Any) -> ChosenRow | None:
+    """Return a list or dict of a dict at a key that is a choice; None of other items."""
+    if type(owner) is ChosenRow and type(key) in (str, int):
+        rows = owner.rows
+        inner = {k: row[key] for k, row in rows.items() if _has_item(row, key)}
+        return ChosenRow(inner, owner.choice) if _are_rows(inner, len(rows)) else None
+    if type(key) is not TextChoice or type(owner) is not dict or not isinstance(key.index, Staged):
+        return None
+    rows = {option: owner[option] for option in key.options if option in owner}
+    return ChosenRow(rows, key) if _are_rows(rows, len(key.options)) else None
+
+
+def _are_rows(rows: dict[Any, Any], count: int) -> bool:
+    are_plain = {*map(type, rows.values())} in ({list}, {dict})
+    return are_plain and len({*map(id, rows.values())}) == len(rows) == count
+
+
+def _has_item(row: Any, key: Any) -> bool:
+    """Return whether a list or dict has an item at a key of Python, or at each that it may be."""
+    if type(key) is TextChoice:
+        return type(row) is dict and all(option in row for option in key.options)
+    if type(row) is list:
+        return type(key) is int and -len(row) <= key < len(row)
+    return type(row) is dict and type(key) in (str, int) and key in row
 
 
 # Targets in the value of an expression: `items[0].x = v`, `of()[0] += v`

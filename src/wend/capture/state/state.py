@@ -403,6 +403,7 @@ class Discovery:
 
     def needs_retrace(self, locations: Sequence[Location]) -> bool:
         """Add locations that traces changed to the state; return whether to trace again."""
+        locations = [*{x.key: x for x in locations}.values()]  # both paths may change one
         confirmed: list[Location] = []
         unconfirmed: list[Location] = []
         for location in locations:

@@ -13,7 +13,7 @@ import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from enum import Enum
+from enum import Enum, EnumType
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,13 @@ class TextChoice(ShownChoice):
         for number, raised in errors.items():
             self._raise_if(number, type(raised), raised.args)
         return selected(self.index, [some if value is _MISSING else value for value in values])
+
+    def by_branches(self, function: Callable[[Any], Any]) -> Any:
+        """Return `function(text)`, which may have effects: it runs for the text of the run only."""
+        if not isinstance(self.index, Staged):
+            return function(self.options[int(self.index)])
+        arms = [functools.partial(function, option) for option in self.options]
+        return _selected_by_branches(self.index, arms, 0)
 
     def _raise_if(self, k: int, error: type[Exception], args: tuple[Any, ...]) -> None:
         if not raising.divert(lambda: self.index == k, error, lambda: args[0]):
@@ -195,17 +202,6 @@ class TextChoice(ShownChoice):
     def __iter__(self) -> Any:
         return iter(self.decided("its characters are needed"))
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if not all(callable(getattr(option, name, None)) for option in self.options):
-            return self.mapped(lambda option: getattr(option, name))
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return mapped(lambda option, *args: getattr(option, name)(*args, **kwargs), self, *args)
-
-        return method
-
 
 def _operator(function: Callable[[Any, Any], Any], *, reflects: bool = False) -> Any:
     def run(self: TextChoice, other: Any) -> Any:
@@ -224,14 +220,31 @@ for _name in ("lt", "le", "gt", "ge", "add", "mul", "mod"):
 
 def mapped(function: Callable[..., Any], *args: Any) -> Any:
     """Return `function(*args)`, where choices among the arguments stand for texts."""
-    for k, choice in enumerate(args):
-        if isinstance(choice, TextChoice):
-            return choice.mapped(functools.partial(_mapped_at, function, args, k))
-    return function(*args)
+    among = sorted((x for x in args if isinstance(x, TextChoice)), key=lambda x: -len(x.options))
+    choices = {id(x.index): x for x in among}  # of one number, that with the fewest texts
+    if not choices:
+        return function(*args)
+    joint = functools.reduce(_joint, choices.values(), TextChoice(0, ((),)))
+
+    def of_texts(texts: tuple[Any, ...]) -> Any:
+        numbers = {
+            key: _position(text, choice.options)
+            for (key, choice), text in zip(choices.items(), texts, strict=True)
+        }
+        return function(
+            *(x.options[numbers[id(x.index)]] if isinstance(x, TextChoice) else x for x in args)
+        )
+
+    return joint.mapped(of_texts)
 
 
-def _mapped_at(function: Callable[..., Any], args: tuple[Any, ...], k: int, x: Any) -> Any:
-    return mapped(function, *args[:k], x, *args[k + 1 :])
+def _joint(one: TextChoice, other: TextChoice) -> TextChoice:
+    """Return the choice of a tuple and another text as one of longer tuples."""
+    options = tuple((*texts, text) for texts in one.options for text in other.options)
+    if not isinstance(one.index, Staged) and one.index == 0:
+        return TextChoice(other.index, options)
+    index = one.index * len(other.options) + other.index
+    return TextChoice(index.as_weak() if isinstance(index, Tracer) else index, options)
 
 
 DICTS = frozenset({dict, OrderedDict, defaultdict, Counter})
@@ -249,32 +262,40 @@ def at_choice(owner: Any, item_at: Callable[[Any], Any], key: Any) -> Any:
     if hasattr(type(owner), "__missing__") and type(owner) is not Counter:
         # Reading a key that is missing may insert it
         has_all = type(key) is TextChoice and all(option in owner for option in key.options)
-        key = key if has_all else _known_key(key)
+        key = key if has_all else known_key(key)
+    if type(key) is TextChoice and _has_own_lookup(owner):
+        return key.by_branches(item_at)
     if type(key) is TextChoice:
         return key.mapped(item_at)
     return mapped(lambda *parts: item_at(parts), *key) if type(key) is tuple else item_at(key)
 
 
+def _has_own_lookup(owner: Any) -> bool:
+    """Return whether a function of Python looks up items, which may have effects."""
+    lookup = getattr(type(owner), "__getitem__", None)
+    return isinstance(lookup, types.FunctionType) and not isinstance(owner, EnumType)
+
+
 def store_at_choice(owner: dict[Any, Any], key: Any, value: Any) -> None:
     """Run `owner[key] = value` of a dict that has an item for each option."""
     if type(key) is not TextChoice or any(option not in owner for option in key.options):
-        owner[_known_key(key)] = value
+        owner[known_key(key)] = value
         return
     for option in key.options:
-        is_stored, old = key.is_at(option), owner[option]
-        if is_stored is True or old is value:
-            owner[option] = value
-        elif is_stored is not False:
-            owner[option] = if_value(is_stored, lambda: value, functools.partial(_itself, old))
+        owner[option] = either(key.is_at(option), value, owner[option])
 
 
-def _itself(x: Any) -> Any:
-    return x
+def either(test: Any, value: Any, other: Any) -> Any:
+    """Return one of two values by a test, which may be traced."""
+    if test is True or test is False or value is other:
+        return value if test else other
+    return if_value(test, lambda: value, lambda: other)
 
 
-def _known_key(key: Any) -> Any:
+def known_key(key: Any) -> Any:
+    """Return a key with texts in place of the choices, as this trace is for."""
     if type(key) is tuple:
-        return tuple(map(_known_key, key))
+        return tuple(map(known_key, key))
     if not isinstance(key, TextChoice):
         return key
     items = ", ".join(f"{option!r}: 0" for option in key.options[:3])
@@ -394,7 +415,12 @@ def selected(index: Any, values: Sequence[Any]) -> Any:
         return tuple(selected(index, column) for column in zip(*values, strict=True))
     if all(_is_number(x) and _kind(x) == _kind(first) for x in values):
         return _selected_number(index, values)
-    return _selected_by_branches(index, values, 0)
+    arms = [functools.partial(_itself, value) for value in values]
+    return _selected_by_branches(index, arms, 0)
+
+
+def _itself(x: Any) -> Any:
+    return x
 
 
 def _is_number(x: Any) -> bool:
@@ -423,11 +449,11 @@ def _is_same_number(x: Any, y: Any) -> bool:
     return x is y or (type(x) in PYTHON_SCALARS and type(x) is type(y) and repr(x) == repr(y))
 
 
-def _selected_by_branches(index: Any, values: Sequence[Any], start: int) -> Any:
-    if start == len(values) - 1:
-        return values[start]
-    others = functools.partial(_selected_by_branches, index, values, start + 1)
-    return if_value(ew.equal(index, start), lambda: values[start], others)
+def _selected_by_branches(index: Any, arms: Sequence[Callable[[], Any]], start: int) -> Any:
+    if start == len(arms) - 1:
+        return arms[start]()
+    others = functools.partial(_selected_by_branches, index, arms, start + 1)
+    return if_value(ew.equal(index, start), arms[start], others)
 
 
 # Values of several paths
@@ -480,7 +506,7 @@ def _with_choices_inside(values: Sequence[Any], scopes: Sequence[Scope]) -> list
 
 def is_choice(x: Any) -> bool:
     """Return whether a value is a choice of texts."""
-    return isinstance(x, TextChoice)
+    return type(x) is TextChoice
 
 
 def holds_choice(x: Any) -> bool:

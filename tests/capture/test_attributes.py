@@ -1,0 +1,67 @@
+"""Attributes in captured code."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+import pytest
+
+import wend
+from wend.trace.state.text_choice import TextChoice
+
+XS = np.where(np.arange(80) % 3 == 0, -1.0, 1.0)
+_ARGUMENTS = {
+    **dict.fromkeys(("center", "ljust", "rjust", "zfill"), (5,)),
+    **dict.fromkeys(("count", "find", "rfind", "index", "rindex"), ("a",)),
+    **dict.fromkeys(("endswith", "startswith", "partition", "rpartition"), ("a",)),
+    **dict.fromkeys(("removeprefix", "removesuffix"), ("a",)),
+    "join": (["p", "q"],),
+    "replace": ("a", "b"),
+    "format_map": ({},),
+    "translate": ({97: "q"},),
+}
+
+
+_METHODS = [name for name in dir(str) if not name.startswith("_") and name != "maketrans"]
+
+
+def _shown(x: object) -> str:
+    return repr(np.asarray(x).item() if hasattr(x, "__array__") else x)
+
+
+@pytest.mark.parametrize("name", _METHODS)
+@pytest.mark.parametrize("xs", [XS, -XS], ids=["last", "first"])
+def test_methods_of_a_text_that_the_run_knows(name: str, xs: np.ndarray) -> None:
+    arguments = _ARGUMENTS.get(name, ())
+
+    def f(xs):
+        text = "a b"
+        for x in xs:
+            text = "a b" if x < 0 else "cba"
+        return getattr(text, name)(*arguments)
+
+    assert _shown(wend.function(f)(xs)) == _shown(f(xs))
+
+
+_NAMES = [name for name in vars(TextChoice) if name.isidentifier() and name[:2] != "__"]
+
+
+@pytest.mark.parametrize("name", [*_NAMES, "upper", "shape", "dtype", "value", "recording"])
+def test_attributes_of_members_hide_those_of_the_choice(name: str) -> None:
+    class Plain(Enum):
+        A = 1
+        B = 2
+
+        def __init__(self, number: int) -> None:
+            if name != "value":
+                setattr(self, name, 10 * number)
+
+    def f(xs):
+        member = Plain.A
+        for x in xs:
+            member = Plain.A if x < 0 else Plain.B
+        return getattr(member, name), hasattr(member, name), hasattr(member, "other")
+
+    assert _shown(wend.function(f)(XS)[0]) == _shown(f(XS)[0])
+    assert wend.function(f)(XS)[1:] == f(XS)[1:]
