@@ -266,13 +266,20 @@ def check_replacements(
     """
     for (location, nested_before), (_, nested_after) in zip(before, after, strict=True):
         for old, new in replaced_containers(nested_before, nested_after):
-            _check_nested(location, old, where)
+            _check_nested(location, old, where, is_shared=_count(old, nested_before) > 1)
             if not _is_created_inside(new, outer):
                 _check_nested(location, new, where)
 
 
-def _check_nested(location: Any, nested: Any, where: str) -> None:
+def _count(container: Any, nested: NestedContainers) -> int:
+    """Return at how many places a container stands among nested ones."""
+    return sum((part is container) + _count(container, inner) for part, inner in nested.values())
+
+
+def _check_nested(location: Any, nested: Any, where: str, *, is_shared: bool = False) -> None:
     holder = None if nested is None else find_holder(_is_object(nested), location.container)
+    if holder is None and nested is not None and is_shared:
+        holder = f"another place of `{location.label}`"
     if holder is not None:
         kind = type(nested).__name__
         raise AliasError(
