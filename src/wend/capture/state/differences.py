@@ -11,6 +11,7 @@ from wend.capture.state import unbound
 from wend.capture.state.optional_value import OptionalValue
 from wend.capture.state.state import is_carried
 from wend.eager.promotion import tensor_type
+from wend.trace.control.listed_texts import NUMBER_TEXTS
 from wend.trace.state.text_choice import TextChoice
 
 
@@ -35,7 +36,7 @@ def cure_of(pair: Sequence[Any], alternative: str = "") -> str:
     if all(isinstance(value, dict) for value in pair):
         return "a list that grows there needs a variable of its own: put it into the dict later."
     if all(isinstance(value, str) for value in pair):
-        return "number the texts, and print them by a tuple: LOW, HIGH = 0, 1."
+        return NUMBER_TEXTS
     if all(map(callable, pair)):
         return "call it on both paths: `g(x) if test else h(x)`."
     if any(value is None for value in pair) and any(map(is_carried, pair)):

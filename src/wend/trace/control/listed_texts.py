@@ -18,6 +18,8 @@ from wend.trace.state.text_choice import (
     selected,
 )
 
+NUMBER_TEXTS = "number the texts, and print them by a tuple: LOW, HIGH = 0, 1."
+
 
 class Vocabulary:
     """The texts that a list may hold; more are added as they are appended.
@@ -54,7 +56,7 @@ class Vocabulary:
                 explain(
                     f"{text!r:.40} is appended{at(user_source())} to a list of texts, of which an "
                     "item was read before.",
-                    cure="number the texts, and print them by a tuple: LOW, HIGH = 0, 1.",
+                    cure=NUMBER_TEXTS,
                 )
             )
         self.texts.append(text)

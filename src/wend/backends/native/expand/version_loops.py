@@ -51,35 +51,36 @@ def version_loops(graph: Graph, widens: Callable[[Node], bool]) -> Graph:
 
 
 def _append_versions(b: Build, loop: Node, widens: Callable[[Node], bool]) -> Node | None:
-    """Append tests and both versions, and return the choice; None where that does not pay."""
+    """Append an inspector and return the choice of a version; None where that does not pay."""
     w = WhileParts.of(loop)
     if not any(node.op is effects.checked for node in w.after.nodes) or not _is_counted(w):
         return None
-    if not is_vectorizable(WhileParts.of(_without_checks(loop)), widens):
+    unchecked = _without_checks(loop)
+    if not is_vectorizable(WhileParts.of(unchecked), widens):
         return None
-    tests = _with_flag(loop, b.constant(False))
+    inspector = _inspector_of(loop, b.constant(False))
     keeps_results = all(is_scalar(x.type) for x in w.carry)
     if not keeps_results:  # a store may not happen twice
-        params = tuple(dict.fromkeys(tests.operands))
-        (tests,) = dce(Graph("", params, (tests,), tests.results[-1:])).nodes
-    inner = WhileParts.of(tests)
+        params = tuple(dict.fromkeys(inspector.operands))
+        (inspector,) = dce(Graph("", params, (inspector,), inspector.results[-1:])).nodes
+    inner = WhileParts.of(inspector)
     if not is_vectorizable(inner, widens) or not all(map(_cannot_fail, inner.after.nodes)):
         return None
-    b.nodes.append(tests)
-    *results, fails = tests.results
+    b.nodes.append(inspector)
+    *results, fails = inspector.results
     if not keeps_results:
-        return b.if_(fails, loop.operands, [_alone(_without_checks(loop)), _alone(loop)])
+        return b.if_(fails, loop.operands, [_graph_of(unchecked), _graph_of(loop)])
     passing = Build("")
     known = [passing.param(x.type) for x in (*results, *loop.operands)][: len(results)]
-    branches = [passing.finish(known), _alone(loop, results)]
+    branches = [passing.finish(known), _graph_of(loop, results)]
     return b.if_(fails, [*results, *loop.operands], branches)
 
 
 def _is_counted(w: WhileParts) -> bool:
-    """Return whether only a counter ends a loop, after as many trips as arrays have elements.
+    """Return whether only a counter ends a loop, whose trips are as few as elements of an array.
 
-    The tests make all trips: what an earlier trip decides may not end them, nor fail, and an error
-    in the first trip may not come after a billion.
+    The inspector makes all trips. So no trip may decide whether a later one is made, and an error
+    of the first trip may not wait for a billion others.
     """
     trips = trip_count(w)
     is_bounded = isinstance(trips, Symbol) or (isinstance(trips, int) and trips <= MAX_TRIPS)
@@ -112,7 +113,7 @@ def _append_unchecked(b: Build, region: Graph, mapping: dict[Value, Value]) -> l
     return tested
 
 
-def _with_flag(loop: Node, start: Value) -> Node:
+def _inspector_of(loop: Node, start: Value) -> Node:
     """Return a loop without checks that carries, last, whether one of them would have failed."""
     w = WhileParts.of(loop)
     before, after = Build(w.before.name), Build(w.after.name)
@@ -135,8 +136,8 @@ def _with_flag(loop: Node, start: Value) -> Node:
     return b.while_([*w.carry, start], w.invariants, tested, after.finish(results))
 
 
-def _alone(loop: Node, results: Sequence[Value] = ()) -> Graph:
-    """Return a graph of a loop, from results that it does not need, and its operands."""
+def _graph_of(loop: Node, results: Sequence[Value] = ()) -> Graph:
+    """Return a graph that runs a loop on its operands; its first params, `results`, are unused."""
     b = Build("")
     for x in results:
         b.param(x.type)
