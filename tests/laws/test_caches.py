@@ -40,7 +40,7 @@ KNOWN = {
     "backends/native/rt/special_functions.py:_address": "one for each of its functions in use",
     "backends/strict.py:_as_host_op": "one for each operation that rounding leaves open",
     "backends/native/run/workspace.py:CHECKED": "weak: goes with the workspace",
-    "backends/native/jit/llvm.py:_vectorize_sums": "an option of LLVM, given once",
+    "backends/native/jit/llvm.py:_enable_ordered_reductions": "an option of LLVM, given once",
     "backends/native/jit/llvm.py:c_function": "one for each function of the C library in use",
     "backends/native/math/library.py:_text": "one for each platform",
     "backends/native/math/library.py:_writers": "one for each platform",

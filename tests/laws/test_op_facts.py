@@ -34,7 +34,7 @@ PATTERNS = {
     "backends.native.emit.control.align_operands._LAYOUT_OPS": "what the predicate looks through",
     "backends.native.emit.control.precompute._SINCOS": "what one call computes together",
     "backends.native.emit.control.precompute._TRANSCENDENTAL": "what is computed ahead in lanes",
-    "backends.native.analysis.vectorizable_loops._COLLECTING": "sums that LLVM vectorizes",
+    "backends.native.analysis.vectorizable_loops._REDUCTIONS": "reductions that LLVM vectorizes",
     "backends.native.emit.control.precompute._ARITHMETIC": "what may stand between those",
     "backends.native.emit.loops.index_maps._DIMS_FROM_OPERANDS": "whose sizes are looked up",
     "backends.native.emit.scalar.functions._FROM_LIBM": "names of C's mathematical library",

@@ -30,7 +30,7 @@ from wend.backends.native.emit.control.host import (
     store_slots,
 )
 from wend.backends.native.emit.numpy_loop import emit_fallback
-from wend.backends.native.emit.scalar.elements import widens
+from wend.backends.native.emit.scalar.elements import can_widen
 from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.expand.expand import expand_operations
 from wend.backends.native.expand.version_loops import version_loops
@@ -402,7 +402,7 @@ def prepare_for_emission(graph: Graph, *, is_measured: bool = False) -> Graph:
     graph = detach_lanes(expand_operations(graph), computes_numbers)
     check(graph)
     graph = scalarize_small_arrays(graph)
-    return fuse_array_loops(graph if is_measured else version_loops(graph, widens))
+    return fuse_array_loops(graph if is_measured else version_loops(graph, can_widen))
 
 
 def fuse_array_loops(graph: Graph) -> Graph:

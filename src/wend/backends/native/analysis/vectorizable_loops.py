@@ -25,15 +25,15 @@ from wend.ops.updating import ELEMENT_POSITIONS
 
 # LLVM unrolls shorter loops instead
 MIN_TRIPS = 16
-_COLLECTING = {elementwise.add, elementwise.bit_or}
+_REDUCTIONS = {elementwise.add, elementwise.bit_or}
 
 
-def is_vectorizable(w: WhileParts, widens: Callable[[Node], bool]) -> bool:
+def is_vectorizable(w: WhileParts, can_widen: Callable[[Node], bool]) -> bool:
     """Return whether trips of a loop whose positions are in range can be computed in vectors.
 
     Args:
         w: the loop.
-        widens: whether an elementwise operation has a form for vectors.
+        can_widen: whether an elementwise operation has a form for vectors.
     """
     trips = trip_count(w)
     if isinstance(trips, int) and trips < MIN_TRIPS:
@@ -42,7 +42,7 @@ def is_vectorizable(w: WhileParts, widens: Callable[[Node], bool]) -> bool:
     for node in w.after.nodes:
         if node.op in ELEMENT_POSITIONS:
             accesses.append(node)
-        elif node.op is not creating.constant and not widens(node):
+        elif node.op is not creating.constant and not can_widen(node):
             return False
     return _are_independent(LoopValues(w), accesses)
 
@@ -55,7 +55,7 @@ def _are_independent(values: LoopValues, accesses: list[Node]) -> bool:
     for param, following in zip(w.before_carry, w.next_carry, strict=True):
         if param in counting or values.resolve(following) is param:
             continue
-        if _is_sum(values, param, following):
+        if _is_reduction(values, param, following):
             continue
         store = updates.get(following)
         if store is None or values.resolve(store.operands[0]) is not param:
@@ -72,10 +72,10 @@ def _are_independent(values: LoopValues, accesses: list[Node]) -> bool:
     )
 
 
-def _is_sum(values: LoopValues, param: Value, following: Value) -> bool:
-    """Return whether a number only collects terms, which are added in order, or flags."""
+def _is_reduction(values: LoopValues, param: Value, following: Value) -> bool:
+    """Return whether a carry is a reduction: terms that are added in order, or flags."""
     node = following.node
-    if node is None or node.op not in _COLLECTING or not is_scalar(param.type):
+    if node is None or node.op not in _REDUCTIONS or not is_scalar(param.type):
         return False
     uses = [x for other in values.w.after.nodes for x in other.operands]
     results = [*values.w.next_carry]

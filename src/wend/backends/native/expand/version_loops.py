@@ -26,12 +26,12 @@ from wend.passes.dce import dce
 MAX_TRIPS = 1 << 20
 
 
-def version_loops(graph: Graph, widens: Callable[[Node], bool]) -> Graph:
+def version_loops(graph: Graph, can_widen: Callable[[Node], bool]) -> Graph:
     """Return a graph in which loops that are vectorized without checks have a copy without them.
 
     Args:
         graph: the graph.
-        widens: whether an elementwise operation has a form for vectors.
+        can_widen: whether an elementwise operation has a form for vectors.
     """
     if effects.checked not in graph.ops or while_ not in graph.ops:
         return graph
@@ -39,24 +39,24 @@ def version_loops(graph: Graph, widens: Callable[[Node], bool]) -> Graph:
     def version(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         regions = node.regions
         if node.op in (while_, if_):
-            regions = tuple(version_loops(region, widens) for region in regions)
+            regions = tuple(version_loops(region, can_widen) for region in regions)
         node = with_operands(node, operands, regions)
         b = Build("")
         b.source = node.source
-        chosen = _append_versions(b, node, widens) if node.op is while_ else None
+        chosen = _append_versions(b, node, can_widen) if node.op is while_ else None
         nodes += [node] if chosen is None else b.nodes
         return node.results if chosen is None else chosen.results
 
     return rewrite_nodes(graph, version)
 
 
-def _append_versions(b: Build, loop: Node, widens: Callable[[Node], bool]) -> Node | None:
+def _append_versions(b: Build, loop: Node, can_widen: Callable[[Node], bool]) -> Node | None:
     """Append an inspector and return the choice of a version; None where that does not pay."""
     w = WhileParts.of(loop)
     if not any(node.op is effects.checked for node in w.after.nodes) or not _is_counted(w):
         return None
     unchecked = _without_checks(loop)
-    if not is_vectorizable(WhileParts.of(unchecked), widens):
+    if not is_vectorizable(WhileParts.of(unchecked), can_widen):
         return None
     inspector = _inspector_of(loop, b.constant(False))
     keeps_results = all(is_scalar(x.type) for x in w.carry)
@@ -64,7 +64,7 @@ def _append_versions(b: Build, loop: Node, widens: Callable[[Node], bool]) -> No
         params = tuple(dict.fromkeys(inspector.operands))
         (inspector,) = dce(Graph("", params, (inspector,), inspector.results[-1:])).nodes
     inner = WhileParts.of(inspector)
-    if not is_vectorizable(inner, widens) or not all(map(_cannot_fail, inner.after.nodes)):
+    if not is_vectorizable(inner, can_widen) or not all(map(_cannot_fail, inner.after.nodes)):
         return None
     b.nodes.append(inspector)
     *results, fails = inspector.results

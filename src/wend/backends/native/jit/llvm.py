@@ -109,10 +109,10 @@ def _features() -> str:
 
 
 @cache
-def _vectorize_sums() -> None:
-    """Have LLVM vectorize loops that sum, once in a process: terms are still added in order.
+def _enable_ordered_reductions() -> None:
+    """Have LLVM vectorize the terms of a sum that it adds in order; an option of the process.
 
-    Elsewhere than on ARM it takes such a loop for not worth it, also where a term is a function.
+    By default it does so on ARM only.
     """
     binding.set_option("wend", "-force-ordered-reductions")
 
@@ -131,7 +131,7 @@ class Engine:
     def __init__(self) -> None:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
-        _vectorize_sums()
+        _enable_ordered_reductions()
         self.machine = self._machine()
         self._linked_trampoline = False
         self._shared: dict[SharedModule, Library] = {}

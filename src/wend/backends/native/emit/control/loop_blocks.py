@@ -26,7 +26,7 @@ from wend.backends.native.emit.control.range_guards import (
     range_guard_of_tapes,
 )
 from wend.backends.native.emit.control.short_loops import is_short, max_short_trips
-from wend.backends.native.emit.scalar.elements import widens
+from wend.backends.native.emit.scalar.elements import can_widen
 from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar, registers
 from wend.base.lazy.dataclass import dataclass
@@ -122,7 +122,7 @@ def _emit_entered(loop: _EnteredLoop, starts: Sequence[Registers]) -> list[Regis
 def _emit_checked(loop: _EnteredLoop, starts: Sequence[Registers]) -> list[Registers]:
     """Emit a loop whose trips check positions and count down to a safepoint."""
     low, parts, outer = loop.low, loop.parts, loop.low.vectorizes
-    low.vectorizes = is_short(parts) and _is_in_range(parts) and is_vectorizable(parts, widens)
+    low.vectorizes = is_short(parts) and _is_in_range(parts) and is_vectorizable(parts, can_widen)
 
     def end_trip(next_carry: Sequence[Registers]) -> None:
         if not is_short(parts):
@@ -152,7 +152,7 @@ def _emit_unchecked(
     low, w = loop.low, loop.low.w
     outer = low.offsets, low.traps.version, low.vectorizes
     low.offsets, low.traps.version = guard.offsets, low.guarded_loops
-    low.vectorizes = is_vectorizable(loop.parts, widens)
+    low.vectorizes = is_vectorizable(loop.parts, can_widen)
     is_one_block = is_literal(guard.trips) and int(guard.trips) <= block_trips
     if not is_split or is_one_block:
         forwarded, _ = _emit_trips(loop, starts, lambda _: None)

@@ -171,7 +171,7 @@ ELEMENTS: Mapping[Op, Element] = {
 }
 
 
-def widens(node: Node) -> bool:
+def can_widen(node: Node) -> bool:
     """Return whether LLVM can widen the instructions of an elementwise operation in a loop."""
     element = ELEMENTS.get(node.op)
     if element is None or not element.supports(node):
