@@ -51,7 +51,8 @@ def test_section(section: Section, golden: Golden) -> None:
     run(imports[1], scope)
     with pytest.raises(Exception) as caught:
         run(mistake, scope)
-    message = f"{type(caught.value).__name__}: {caught.value}\n"
+    notes = getattr(caught.value, "__notes__", [])
+    message = "\n".join([f"{type(caught.value).__name__}: {caught.value}", *notes, ""])
     if golden.update:
         new = section.body.replace(f"```text\n{text}```", f"```text\n{message}```")
         PAGE.write_text(page().replace(section.body, new), encoding="utf-8")

@@ -479,11 +479,10 @@ CASES = {
         scan_nothing,
         scan_scalar,
         shapes_that_do_not_fit,
-        truth_of_many,
         products_that_do_not_fit,
         pullback_shape,
     ],
-    ValueError: [switch_nothing, reduce_retracing_unknown],
+    ValueError: [switch_nothing, reduce_retracing_unknown, truth_of_many],
     TypeError: [
         cond_fun_not_callable,
         body_fun_not_callable,
@@ -534,7 +533,7 @@ LINE = re.compile(r"test_errors\.py:(\d+)")
 def test_message(kind, mistake, golden):
     with pytest.raises(kind) as caught:
         mistake()
-    text = str(caught.value)
+    text = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
     lines, first = inspect.getsourcelines(mistake)
     for number in LINE.findall(text):
         assert first <= int(number) < first + len(lines), "the line is not the user's"

@@ -49,6 +49,7 @@ from wend.numpy import (
 from wend.numpy.operands import operand, staged
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
+from wend.trace.arrays.attributes import example_of_value
 from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.arrays.shown_text import ShownText
 from wend.trace.arrays.tracer import TracedNumber
@@ -198,6 +199,8 @@ def _reversed(sequence: Any) -> Any:
     if isinstance(sequence, TracedRange):
         return ZippedIterable(reversed_range(sequence), kind=reversed)
     if isinstance(sequence, Staged):
+        if sequence.type.shape == ():
+            reversed(example_of_value(sequence))  # Python's error
         return ZippedIterable(sequence[::-1], kind=reversed)  # type: ignore[index]  # an array
     return builtins.reversed(sequence)
 

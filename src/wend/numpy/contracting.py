@@ -41,7 +41,10 @@ def matmul(x: Any, y: Any) -> Any:
     x, y = _promote_pair(x, y)
     x_rank, y_rank = shaping.rank_of(x), shaping.rank_of(y)
     if not x_rank or not y_rank:
-        raise ValueError("matmul: Input operand does not have enough dimensions")
+        raise ValueError(
+            f"matmul: Input operand {1 if x_rank else 0} does not have enough dimensions (has 0, "
+            "gufunc core with signature (n?,k),(k,m?)->(n?,m?) requires 1)"
+        )
     if x_rank <= 2 or y_rank == 1:
         return _matmul_unbatched(x, y, x_rank, y_rank)
     if y_rank == 2:

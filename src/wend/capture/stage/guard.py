@@ -216,9 +216,7 @@ def refuse_foreign_error(error: Exception, callers: Container[CodeType]) -> None
 _FOREIGN_CURE = "do it before the call and pass the result, or make the argument static."
 
 # How messages of others name what stands for a value
-_STAND_IN = re.compile(
-    r"\b(Tracer|TracedArray|TracedNumber|TensorList|TracedRange|ZippedIterable)\b|<traced "
-)
+_STAND_IN = re.compile(r"\b(Tracer|TracedNumber|TensorList|TracedRange|ZippedIterable)\b|<traced ")
 
 
 def _is_about_traced(error: BaseException) -> bool:
@@ -232,9 +230,8 @@ def _is_about_traced(error: BaseException) -> bool:
         return False
     *_, entry = _traceback_entries(error.__traceback__)
     code = entry.tb_frame.f_code
-    return not (
-        _raises_at(entry) and (is_wend_file(code.co_filename) or uncaptured.is_captured(code))
-    )
+    is_told = is_wend_file(code.co_filename) and "<traced " not in str(error)
+    return not (_raises_at(entry) and (is_told or uncaptured.is_captured(code)))
 
 
 def _value_class(x: Staged) -> type:

@@ -47,7 +47,7 @@ from wend.trace.aliasing.passed_containers import note_comparison
 from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, PromotedArray
 from wend.trace.arrays.shown_text import ShownText
-from wend.trace.arrays.tracer import TracedNumber, Tracer
+from wend.trace.arrays.tracer import TracedNumber, TracedScalar, Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.state import effects
 from wend.trace.state.raised_errors import note_raised
@@ -149,7 +149,7 @@ def contains(container: Any, item: Any) -> Any:
         return container.contains(item)
     if isinstance(container, TensorList):
         return _as_bool(container.has(item))
-    if isinstance(container, TracedNumber):
+    if isinstance(container, (TracedNumber, TracedScalar)):
         raise TypeError(f"argument of type {class_name(container)!r} is not iterable")
     if isinstance(container, Staged):
         return _as_bool(reducing.any(ew.equal(container, item)))

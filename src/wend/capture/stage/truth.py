@@ -5,7 +5,10 @@ from __future__ import annotations
 import types
 from typing import Any
 
+import numpy as np
+
 from wend.base.errors import ShapeError, explain
+from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.capture.libraries import is_library
 from wend.capture.state import operands
@@ -72,14 +75,23 @@ def truth(x: Any) -> Any:
     """Return the truth of a traced scalar, as Python defines it, as a traced bool."""
     dims = x.type.shape
     if dims is None or any(dim != 1 for dim in dims):
-        is_known = dims is not None and all(isinstance(dim, int) for dim in dims)
-        raise ShapeError(
-            explain(
-                f"the truth value of {x!r} is needed{at(user_source())}, but it "
-                f"{'has' if is_known and 0 not in dims else 'may have'} more than one element"
-                f"{'' if is_known and 0 not in dims else ', or none'}.",
-                cure="use .any() or .all(); or choose element by element with np.where.",
-            )
-        )
+        raise _ambiguous(x)
     number = shaping.reshape(x, ()) if dims else x
     return number if x.type.dtype == BOOL else ew.not_equal(number, 0)
+
+
+def _ambiguous(x: Any) -> Exception:
+    """Return NumPy's error for the truth of an array, or a refusal if only some runs raise it."""
+    cure = "use .any() or .all(); or choose element by element with np.where."
+    dims = x.type.shape
+    is_known = dims is not None and all(isinstance(dim, int) for dim in dims)
+    needed = f"the truth value of {x!r} is needed{at(user_source())}"
+    if not is_known:
+        text = f"{needed}, but it may have more than one element, or none."
+        return refusal(ShapeError(explain(text, cure=cure)))
+    try:
+        bool(np.empty(dims))
+    except ValueError as error:  # the text is NumPy's: a handler may print it
+        error.add_note(explain(f"{needed}.", cure=cure))
+        return error
+    raise AssertionError("NumPy has taken an array for a truth value")

@@ -60,6 +60,12 @@ def example_of(kind: type) -> Any:
     return kind(1) if is_number else kind()
 
 
+def example_of_value(x: Any) -> Any:
+    """Return a value of the class, rank and dtype of what a traced array stands for."""
+    kind = class_of(x)
+    return np.ones([1] * (x.type.rank or 0), x.type.dtype) if kind is np.ndarray else kind(1)
+
+
 def unsized(x: Any) -> str:
     """Return the text of the error that `len(x)` raises for a number."""
     if class_of(x) is np.ndarray:

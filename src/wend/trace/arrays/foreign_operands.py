@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from numbers import Number
 from types import FunctionType
@@ -13,6 +14,7 @@ from wend.base.errors import explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.numpy.ufuncs import has_own_ufuncs
+from wend.trace.arrays.attributes import example_of_value
 
 SEQUENCES = (list, tuple, range)  # NumPy makes arrays of them
 _PRIORITY = -1_000_000.0  # of what has no `__array_priority__` of its own, and of NumPy's scalars
@@ -74,26 +76,67 @@ def check_object(x: Any, other: Any, name: str | None) -> None:
     if hasattr(kind, "__array_ufunc__") or _takes_precedence(x, other):
         return
     is_scalar = x.type.shape == ()
-    is_sequence = all(_is_in_python(kind, method) for method in ("__len__", "__getitem__"))
+    is_sequence = all(is_in_python(kind, method) for method in ("__len__", "__getitem__"))
     is_sequence |= hasattr(kind, "__array_interface__")
-    is_taken = name is not None and _is_in_python(kind, name)
+    is_taken = name is not None and is_in_python(kind, name)
     if is_sequence or (is_taken and not is_scalar):
-        raise refusal(
-            TypeError(
-                explain(
-                    f"{x!r} meets an object of class {kind.__name__}{at(user_source())}: NumPy "
-                    "would make an array of objects, and compute with each element.",
-                    cure="make an array of numbers of it before; or write `__array_ufunc__ = None` "
-                    "in its class, so that its own operator is called.",
-                )
+        raise _array_of_objects(x, kind)
+
+
+def _array_of_objects(x: Any, kind: type) -> TypeError:
+    return refusal(
+        TypeError(
+            explain(
+                f"{x!r} meets an object of class {kind.__name__}{at(user_source())}: NumPy "
+                "would make an array of objects, and compute with each element.",
+                cure="make an array of numbers of it before; or write `__array_ufunc__ = None` "
+                "in its class, so that its own operator is called.",
             )
         )
+    )
 
 
-def _is_in_python(kind: type, name: str) -> bool:
+def raise_as_numpy(
+    x: Any,
+    other: Any,
+    operation: Callable[[Any, Any], Any],
+    asked: str | None,
+    *,
+    is_left: bool = True,
+) -> None:
+    """Raise NumPy's error for an operator of an array and an object that is none.
+
+    Nothing is raised where Python asks the object for the result.
+
+    Args:
+        x: an array, or a NumPy scalar.
+        other: an object that is neither an array nor a number, and that `check_object` let pass.
+        operation: Python's operator.
+        asked: the operator's method in the object's class that Python asks, or None.
+        is_left: whether `x` is the left operand.
+
+    Raises:
+        TypeError: NumPy raises it; or NumPy would make an array of objects, which is refused.
+        ValueError: NumPy raises it.
+    """
+    kind = type(other)
+    if hasattr(kind, "__array_ufunc__") or _takes_precedence(x, other):
+        return
+    is_scalar = x.type.shape == () and not x.zero_dim
+    is_asked = asked is not None and is_in_python(kind, asked)
+    if is_asked and (is_scalar or not is_left or operation is not operator.matmul):
+        return
+    example = example_of_value(x)
+    result = operation(*((example, other) if is_left else (other, example)))
+    if isinstance(result, (np.ndarray, np.generic)):
+        raise _array_of_objects(x, kind)
+
+
+def is_in_python(kind: type, name: str) -> bool:
+    """Return whether a class has a method that is written in Python."""
     return isinstance(getattr(kind, name, None), FunctionType)
 
 
 def has_own_equality(other: Any) -> bool:
     """Return whether a class written in Python defines what equals its objects."""
-    return _is_in_python(type(other), "__eq__") or isinstance(other, np.ndarray)
+    return is_in_python(type(other), "__eq__") or isinstance(other, np.ndarray)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,11 @@ from wend.eager.dispatch import Staged, recorder
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.numpy.public import STAGED
+from wend.trace.arrays.attributes import example_of_value
 from wend.trace.arrays.view_transforms import may_copy, view_transform_of
+
+_MAX_LISTED = 256  # elements that `tolist` takes apart
+_PYTHON_DTYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +45,7 @@ class Methods(Staged):
         copy: bool = True,
     ) -> Any:
         if not np.can_cast(self.type.dtype, dtype, casting):  # type: ignore[arg-type]
-            raise TypeError(f"cannot cast {self!r} to {np.dtype(dtype)} by the rule {casting!r}")
+            example_of_value(self).astype(dtype, casting=casting)  # NumPy's error
         del subok
         converted = self._array_as(shaping.astype(self, dtype, copy=copy))
         is_same = converted is self and self.type.dims != ()
@@ -131,6 +136,43 @@ class Methods(Staged):
         return self if squeezed is self else self.view_as(squeezed)
 
     swapaxes, repeat, diagonal = _method(np.swapaxes), _method(np.repeat), _method(np.diagonal)
+
+    # Python's numbers
+    def item(self: Any, *position: Any) -> Any:
+        """Return an element as a Python number, by default the only one."""
+        if (known := self._known()) is not None:
+            return known.item(*position)
+        position = position[0] if len(position) == 1 and type(position[0]) is tuple else position
+        if len(position) > 1 or (position and self.type.rank == 1):
+            return self[position].as_python_number()
+        if position:
+            return self.reshape(-1)[position[0]].as_python_number()
+        if self.type.is_static and math.prod(self.type.dims) != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self.reshape(()).as_python_number()
+
+    def tolist(self: Any) -> Any:
+        """Return the elements as nested lists of Python numbers.
+
+        Raises:
+            ConcreteValueError: only the run knows how many there are, or there are many.
+        """
+        if (known := self._known()) is not None:
+            return known.tolist()
+        if self.type.shape == ():
+            return self.as_python_number()
+        if not self.type.is_static or math.prod(self.type.dims) > _MAX_LISTED:
+            raise self._concrete_error(".tolist()", "iterate over it, or keep it as an array.")
+        return [row.tolist() for row in self]
+
+    def as_python_number(self: Any) -> Any:
+        """Return a scalar as Python's number of its kind: bool, int, float or complex."""
+        dtype = self.type.dtype
+        if dtype == np.uint64:
+            raise self._concrete_error(
+                "a Python integer", "convert it first, as it may not fit 64 bits: x.astype(int)."
+            )
+        return shaping.astype(self, _PYTHON_DTYPES[dtype.kind]).as_weak()
 
     # Reductions
     sum, prod = _method(np.sum), _method(np.prod)

@@ -21,7 +21,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy.ufuncs import has_own_ufuncs, scalar
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays import foreign_operands, python_numbers
-from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.attributes import class_of, example_of_value
 from wend.trace.arrays.decided_integers import decided_integer, marked
 from wend.trace.arrays.foreign_operands import (
     SEQUENCES,
@@ -29,7 +29,9 @@ from wend.trace.arrays.foreign_operands import (
     check_number,
     check_object,
     has_own_equality,
+    is_in_python,
     is_taken_as_array,
+    raise_as_numpy,
 )
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.view_link import ViewLink
@@ -54,7 +56,8 @@ def _binary(
     as integers, except where the operator is also one `of_bools`.
     """
     of_numbers = of_numbers or function
-    reflected_name = _REFLECTED.get(function)
+    name = _NAMES[function]
+    reflected_name = _reflected_name(name)
 
     def run(x: Any, y: Any) -> Any:
         if not (_is_scalar(x) and _is_scalar(y)):
@@ -63,17 +66,19 @@ def _binary(
         try:
             return _with_weakness(of_numbers(*operands), True)
         except TypeError:
-            _raise_as_python(reflected_name, x, y)
+            if name not in _MIRRORED:
+                _raise_as_python(_operator(name), x, y)
             raise
 
     def forward(self: Operators, other: Any) -> Any:
         if isinstance(other, SEQUENCES):
-            if self.weak and function in _EQUALITIES:
-                return NotImplemented  # a number equals no list
             if function is ew.multiply and (count := decided_integer(self)) is not None:
                 return operator.mul(other, count)
-            _check_list(self, other)
-        if self.weak and reflected_name is not None and _is_asked(other, reflected_name, self):
+            if self.weak and (name != "mul" or is_in_python(type(other), reflected_name)):
+                return NotImplemented
+            if name == "mul":
+                _check_product(self, other)
+        if self.weak and _is_asked(other, reflected_name, self):
             return NotImplemented
         if _is_operand(other):
             return run(self, _list_as_array(other))
@@ -83,9 +88,11 @@ def _binary(
                 return ufuncs.ask(_UFUNCS[function], self, other)
             if is_taken_as_array(self, other):
                 return run(self, foreign_operands.as_array(other))
-            check_object(self, other, reflected_name)
-            is_equality = function in _EQUALITIES and not has_own_equality(other)
-            if is_equality and class_of(self) is np.ndarray:  # no element equals it
+            is_matmul = function is contracting.matmul
+            check_object(self, other, None if is_matmul else reflected_name)
+            if function not in _EQUALITIES:
+                raise_as_numpy(self, other, _operator(name), reflected_name)
+            elif class_of(self) is np.ndarray and not has_own_equality(other):
                 elements = creating.full_like(self, function is ew.not_equal, bool)
                 return elements if self.type.shape != () else scalar(elements)
         return NotImplemented
@@ -94,7 +101,10 @@ def _binary(
         if isinstance(other, SEQUENCES):
             if function is ew.multiply and (count := decided_integer(self)) is not None:
                 return operator.mul(other, count)
-            _check_list(self, other)
+            if self.weak and name != "mul":
+                return NotImplemented
+            if name == "mul":
+                _check_product(self, other)
         if _is_operand(other):
             return run(_list_as_array(other), self)
         check_number(self, other)
@@ -104,33 +114,46 @@ def _binary(
             if is_taken_as_array(self, other):
                 return run(foreign_operands.as_array(other), self)
             check_object(self, other, None)
+            raise_as_numpy(self, other, _operator(name), f"__{name}__", is_left=False)
         return NotImplemented
 
     return forward, reflected
 
 
-# The reflection of each operator, which a subclass of `float` or `int` may define
-_REFLECTED = {
-    ew.add: "__radd__",
-    ew.subtract: "__rsub__",
-    ew.multiply: "__rmul__",
-    ew.divide: "__rtruediv__",
-    ew.floor_divide: "__rfloordiv__",
-    ew.remainder: "__rmod__",
-    numbers.divmod: "__rdivmod__",
-    ew.operator_power: "__rpow__",
-    ew.bitwise_and: "__rand__",
-    ew.bitwise_or: "__ror__",
-    ew.bitwise_xor: "__rxor__",
-    ew.left_shift: "__rlshift__",
-    ew.right_shift: "__rrshift__",
-    ew.less: "__gt__",
-    ew.less_equal: "__ge__",
-    ew.greater: "__lt__",
-    ew.greater_equal: "__le__",
-    ew.equal: "__eq__",
-    ew.not_equal: "__ne__",
+# What Python calls each operator
+_NAMES = {
+    ew.add: "add",
+    ew.subtract: "sub",
+    ew.multiply: "mul",
+    ew.divide: "truediv",
+    ew.floor_divide: "floordiv",
+    ew.remainder: "mod",
+    numbers.divmod: "divmod",
+    ew.operator_power: "pow",
+    ew.bitwise_and: "and",
+    ew.bitwise_or: "or",
+    ew.bitwise_xor: "xor",
+    ew.left_shift: "lshift",
+    ew.right_shift: "rshift",
+    contracting.matmul: "matmul",
+    ew.less: "lt",
+    ew.less_equal: "le",
+    ew.greater: "gt",
+    ew.greater_equal: "ge",
+    ew.equal: "eq",
+    ew.not_equal: "ne",
 }
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _reflected_name(name: str) -> str:
+    """Return the method of the right operand, which a subclass of `float` or `int` may define."""
+    return f"__{_MIRRORED.get(name) or 'r' + name}__"
+
+
+def _operator(name: str) -> Callable[[Any, Any], Any]:
+    operation: Callable[[Any, Any], Any] = getattr(operator, f"__{name}__", divmod)
+    return operation
 
 
 # What an array asks an object for that has ufuncs of its own
@@ -159,11 +182,9 @@ _UFUNCS: dict[Callable[..., Any], np.ufunc] = {
 _EQUALITIES = (ew.equal, ew.not_equal)
 
 
-def _raise_as_python(reflected_name: str | None, x: Any, y: Any) -> None:
+def _raise_as_python(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> None:
     """Raise Python's error if an operator is not defined for two numbers."""
-    if reflected_name is not None and reflected_name.startswith("__r"):
-        examples = [class_of(n)(1) if isinstance(n, Operators) else n for n in (x, y)]
-        getattr(operator, f"__{reflected_name[3:]}", divmod)(*examples)
+    operation(*(class_of(n)(1) if isinstance(n, Operators) else n for n in (x, y)))
 
 
 def _is_asked(x: Any, name: str, left: Operators) -> bool:
@@ -186,19 +207,27 @@ def _is_asked(x: Any, name: str, left: Operators) -> bool:
     return numbers_of_python.index(base) > numbers_of_python.index(left_base)
 
 
-def _check_list(x: Any, other: Sequence[Any]) -> None:
-    """Refuse a list next to a Python number, where `*` repeats the list and others are errors."""
-    if x.type.shape == () and (x.weak or x.type.dtype.kind in "bi"):
-        advice = static_advice(x.value, x.recording) if hasattr(x, "value") else None
-        cure = "make an array: np.full(n, value), or np.array(items) * n for a product"
-        error = TypeError(
-            explain(
-                f"a {type(other).__name__} of {len(other)} items meets {x!r}, which Python "
-                "would use as a repeat count.",
-                cure=f"{advice}; or {cure}." if advice else f"{cure}.",
-            )
+def _check_product(x: Any, other: Sequence[Any]) -> None:
+    """Raise TypeError for the product of a list and a number, of which Python makes no array.
+
+    Raises:
+        TypeError: Python raises it; or it repeats the list, which is refused.
+    """
+    if x.type.shape != () or x.zero_dim is not False:
+        return
+    if x.type.dtype.kind not in ("bi" if x.weak else "iu") or isinstance(other, range):
+        operator.mul(other, example_of_value(x))
+        return
+    advice = static_advice(x.value, x.recording) if hasattr(x, "value") else None
+    cure = "make an array: np.full(n, value), or np.array(items) * n for a product"
+    error = TypeError(
+        explain(
+            f"a {type(other).__name__} of {len(other)} items meets {x!r}, which Python "
+            "would use as a repeat count.",
+            cure=f"{advice}; or {cure}." if advice else f"{cure}.",
         )
-        raise refusal(marked(error, x))
+    )
+    raise refusal(marked(error, x))
 
 
 def _as_number(x: Any) -> Any:
@@ -238,6 +267,7 @@ def _in_place(function: Callable[..., Any]) -> Any:
         if is_taken_as_array(self, other):
             other = foreign_operands.as_array(other)
         if not _is_operand(other):
+            raise_as_numpy(self, other, _operator(f"i{_NAMES[function]}"), None)
             return NotImplemented
         array, other = self, _list_as_array(other)
         if function is not _matmul_in_place and shaping.rank_of(other):
@@ -258,6 +288,7 @@ def _matmul_in_place(x: Any, y: Any) -> Any:
 
 
 _UFUNCS[_matmul_in_place] = np.matmul
+_NAMES[_matmul_in_place] = "matmul"
 
 
 def is_changeable(x: Any) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import abc
 import builtins
-import math
 import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from wend.base import refusals
 from wend.base.errors import ConcreteValueError, LeakedValueError, TypeMismatchError, explain
 from wend.base.source import at, is_users_file, user_frame, user_source
 from wend.eager.dispatch import Recorder, recorder
+from wend.ir.dtypes import SHORT_NAMES
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
 from wend.numpy import (
@@ -38,6 +38,7 @@ from wend.trace.arrays.attributes import (
     attribute_of,
     class_name,
     class_of,
+    example_of_value,
     not_iterable,
     unsized,
 )
@@ -50,8 +51,6 @@ from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
 from wend.trace.arrays.view_transforms import ViewTransform
 
 _ABSTRACT_CHECK = abc.ABCMeta.__instancecheck__.__code__
-_MAX_LISTED = 256  # elements that `tolist` takes apart
-_PYTHON_DTYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
 
 _CAST = (
     "leave it as it is, or cast it by .astype({}); functions that take only Python numbers have "
@@ -65,7 +64,7 @@ class Tracer(Operators, Methods, InPlaceMethods):
     It works with NumPy's functions, operators and indexing; each adds a node to the graph.
     """
 
-    __slots__ = ("__weakref__", "recording", "value", "weak", "zero_dim")
+    __slots__ = ("__weakref__", "_zero_dim", "recording", "value", "weak")
     __array_priority__ = 1000
 
     def __new__(
@@ -99,7 +98,8 @@ class Tracer(Operators, Methods, InPlaceMethods):
 
     def _again(self, **kind: bool) -> Tracer:
         """Return the same value as another kind of number, or as a 0-d array (D47)."""
-        cls = Tracer if isinstance(self, (TracedNumber, TracedArray)) else type(self)
+        is_own = isinstance(self, (TracedNumber, TracedArray, TracedScalar))
+        cls = Tracer if is_own else type(self)
         array: Tracer = cls(self.value, self.recording, weak=kind.get("weak", False))
         array.zero_dim = kind.get("zero_dim", False)
         return array
@@ -107,6 +107,21 @@ class Tracer(Operators, Methods, InPlaceMethods):
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the number or array that this stands for, or refuse it by name."""
         return attribute_of(self, name)
+
+    @property
+    def zero_dim(self) -> bool | None:
+        """Whether a value without axes is an array; None: only the run knows."""
+        return self._zero_dim
+
+    @zero_dim.setter
+    def zero_dim(self, zero_dim: bool | None) -> None:
+        self._zero_dim = zero_dim
+        if issubclass(builtins.type(self), (TracedArray, TracedScalar)):
+            cls: Any = TracedArray
+            type = self.value.type
+            if isinstance(type, TensorType) and type.shape == () and zero_dim is False:
+                cls = _SCALARS[type.dtype]
+            _set_class(self, cls)
 
     @property
     def type(self) -> TensorType:  # type: ignore[override]
@@ -257,43 +272,6 @@ class Tracer(Operators, Methods, InPlaceMethods):
         )
         raise marked(error, self)
 
-    def item(self, *position: Any) -> Any:
-        """Return an element as a Python number, by default the only one."""
-        if (known := self._known()) is not None:
-            return known.item(*position)
-        position = position[0] if len(position) == 1 and type(position[0]) is tuple else position
-        if len(position) > 1 or (position and self.type.rank == 1):
-            return self[position].as_python_number()
-        if position:
-            return self.reshape(-1)[position[0]].as_python_number()
-        if self.type.is_static and math.prod(self.type.dims) != 1:  # type: ignore[arg-type]
-            raise ValueError("can only convert an array of size 1 to a Python scalar")
-        return self.reshape(()).as_python_number()
-
-    def tolist(self) -> Any:
-        """Return the elements as nested lists of Python numbers.
-
-        Raises:
-            ConcreteValueError: only the run knows how many there are, or there are many.
-        """
-        if (known := self._known()) is not None:
-            return known.tolist()
-        if self.type.shape == ():
-            return self.as_python_number()
-        if not self.type.is_static or math.prod(self.type.dims) > _MAX_LISTED:  # type: ignore[arg-type]
-            raise self._concrete_error(".tolist()", "iterate over it, or keep it as an array.")
-        return [row.tolist() for row in self]
-
-    def as_python_number(self) -> Tracer:
-        """Return a scalar as Python's number of its kind: bool, int, float or complex."""
-        dtype = self.type.dtype
-        if dtype == np.uint64:
-            raise self._concrete_error(
-                "a Python integer", "convert it first, as it may not fit 64 bits: x.astype(int)."
-            )
-        number: Tracer = shaping.astype(self, _PYTHON_DTYPES[dtype.kind])
-        return number.as_weak()
-
     # Changes in place (D7)
     def __setitem__(self, key: Any, value: Any) -> None:
         if not is_changeable(self):
@@ -302,6 +280,11 @@ class Tracer(Operators, Methods, InPlaceMethods):
         updating.check_rank(self, key, value)
         if not self._is_updated_part(key, value):
             self.replace(updating.set_at(self, key, value))
+
+    def __delitem__(self, key: Any) -> None:
+        if is_changeable(self):
+            raise ValueError("cannot delete array elements")
+        raise TypeError(f"{class_name(self)!r} object does not support item deletion")
 
     def _is_updated_part(self, key: Any, value: Any) -> bool:
         """Return whether `value` is `self[key]` after an in-place change, as in `x[key] += v`."""
@@ -497,20 +480,73 @@ def _another(array: Tracer) -> Tracer:
     return other
 
 
+# All are direct subclasses of `Tracer`, so that no one's comparisons go first. Python's messages
+# name a class as it is called.
 class TracedArray(Tracer):
-    """A traced array, or a traced scalar of NumPy.
-
-    It and `TracedNumber` are both subclasses, so that neither's comparisons go first.
-    """
+    """A traced array."""
 
     __slots__ = ()
+
+
+TracedArray.__name__ = "numpy.ndarray"
+
+
+class TracedScalar(Tracer):
+    """A traced scalar of NumPy; each dtype has a class of its own."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return super().__getitem__(key)
+        except (IndexError, TypeError) as error:
+            if refusals.is_refusal(error):
+                raise
+            raise IndexError("invalid index to scalar variable.") from None
+
+    def __matmul__(self, other: Any) -> Any:
+        return NotImplemented
+
+    __rmatmul__ = __imatmul__ = __matmul__
+
+
+_set_class = vars(object)["__class__"].__set__
+
+
+_SCALARS: dict[np.dtype, type[TracedScalar]] = {
+    dtype: type(f"numpy.{dtype.type.__name__}", (TracedScalar,), {"__slots__": ()})
+    for dtype in SHORT_NAMES
+}
+
+
+def _set_on_example(name: str) -> Callable[[Any, Any], None]:
+    """Return the setter of an attribute that cannot be set: it raises Python's error."""
+
+    def set(x: Any, value: Any) -> None:
+        setattr(example_of_value(x), name, value)
+
+    return set
 
 
 class _Missing:
     """An attribute that arrays have and Python's numbers do not."""
 
+    def __init__(self, name: str) -> None:
+        self.set = _set_on_example(name)
+
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         raise AttributeError
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        self.set(owner, value)
+
+
+for _name, _attribute in vars(Tracer).items():
+    is_shown = isinstance(_attribute, property) and not _name.startswith("_")
+    if is_shown and hasattr(np.generic, _name):
+        setattr(TracedScalar, _name, property(_attribute.fget, _set_on_example(_name)))
+        if _attribute.fset is None:
+            setattr(TracedArray, _name, property(_attribute.fget, _set_on_example(_name)))
 
 
 class TracedNumber(Tracer):
@@ -534,9 +570,9 @@ class TracedNumber(Tracer):
         return self
 
 
-for _name in {*vars(Tracer), *vars(Methods)} - KEPT_BY_NUMBERS:
+for _name in {*vars(Tracer), *vars(Methods), *vars(InPlaceMethods)} - KEPT_BY_NUMBERS:
     if not _name.startswith("_") or _name in {"__array_namespace__", "__dlpack__"}:
-        setattr(TracedNumber, _name, _Missing())
+        setattr(TracedNumber, _name, _Missing(_name))
 
 
 def _unsupported(x: Any, other: Any) -> Any:
@@ -550,7 +586,7 @@ _OPERATORS = {
 }
 _MATMUL = {name: _unsupported for name in _OPERATORS if "matmul" in name}
 
-# By kind of dtype; Python's messages name a class as it is called
+# By kind of dtype
 _NUMBERS: dict[str, type[TracedNumber]] = {
     "b": type("bool", (TracedNumber,), {"__slots__": (), **_MATMUL}),
     "i": type("int", (TracedNumber,), {"__slots__": (), **_MATMUL}),
