@@ -72,6 +72,7 @@ from wend.capture.heap.snapshots import container_kind, items_of
 from wend.capture.heap.trace_log import is_trace_logged, note_constructed
 from wend.capture.heap.unseen_code import note_construction, note_object
 from wend.capture.libraries import is_library
+from wend.capture.lookups.traced_keys import reader_of_items
 from wend.capture.replacements import (
     calls_arguments,
     is_higher_order,
@@ -111,9 +112,8 @@ def call(fun: Any) -> Any:
     if container_phis.any_phis() and _may_compare_or_hash(fun):
         callee = functools.partial(_call_comparing, fun, callee)
     may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
-    if (
-        is_write_logged() or one_shot_iterators.current_region() is not None
-    ) and not is_captured_function(resolved):
+    has_region = is_write_logged() or one_shot_iterators.current_region() is not None
+    if has_region and not is_captured_function(resolved):
         callee = functools.partial(_call_uncaptured, callee, fun)
     enter_result = read_call(fun)
     if enter_result is not None:
@@ -128,9 +128,10 @@ def call(fun: Any) -> Any:
         note_callback(function)  # of `np.frompyfunc`
     if may_create_arrays:
         callee = functools.partial(_adopt_result, callee)
-    is_foreign = may_create_arrays or _is_foreign(resolved)
-    callee = functools.partial(_call_foreign, fun, callee) if is_foreign else callee
-    return functools.partial(mapped_call, callee) if takes_texts(fun) else callee
+    if may_create_arrays or _is_foreign(resolved):
+        callee = functools.partial(_call_foreign, fun, callee)
+    callee = functools.partial(mapped_call, callee) if takes_texts(fun) else callee
+    return reader_of_items(fun, callee)
 
 
 def _is_initialized_by_users_code(cls: type) -> bool:
@@ -571,8 +572,7 @@ def _call_method_of_array(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     recording = current()
     if recording is None or not any_staged((*args, *kwargs.values())):
         return fun(*args, **kwargs)
-    array: Any = fun.__self__
-    if isinstance(array, ConcreteTracedArray):
+    if isinstance(array := fun.__self__, ConcreteTracedArray):
         return getattr(array.lazy_ref(), fun.__name__)(*args, **kwargs)
     traced = recording.wrap(recording.lift(array))
     traced.link_view(array)  # in NumPy, a write to the result may change the array

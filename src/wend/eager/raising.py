@@ -22,7 +22,7 @@ class Filled(NamedTuple):
     number: Any
 
 
-ErrorText: TypeAlias = str | Filled | tuple[int, str]  # or what an exception is made with
+ErrorText: TypeAlias = str | Filled | tuple[Any, ...]  # or what an exception is made with
 
 # Leads the runs in which a test holds to the recorded handler of an exception with this text, if
 # there is one, and returns whether there is; set where handlers are recorded

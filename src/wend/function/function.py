@@ -16,6 +16,7 @@ from wend.base.config import traced_settings
 from wend.base.errors import RetraceWarning, listed
 from wend.base.source import is_wend_file, warn
 from wend.capture.guards.guards import include_guards
+from wend.capture.lookups.traced_keys import allow_stores
 from wend.function.cache import Trace, TraceCache
 from wend.function.call_path import CallPath
 from wend.function.concrete import ConcreteFunction
@@ -237,6 +238,11 @@ class Function:
         self, arguments: Arguments, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Trace, Arguments]:
         """Return the trace for a call, specialized on ints where tracing them is refused (D37)."""
+        return allow_stores(lambda: self._specialized_trace(arguments, args, kwargs))
+
+    def _specialized_trace(
+        self, arguments: Arguments, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Trace, Arguments]:
         if self.input_signature is not None or self.capture_by_value:
             return self._trace_for(arguments), arguments
 

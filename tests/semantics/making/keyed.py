@@ -32,6 +32,23 @@ def counts(w: Writer) -> None:
     w.assign("int", f"{name}.pop({b}) + {name}.pop('zz', 3) + len({name})")
 
 
+def traced(w: Writer) -> None:
+    """A dict with numbers of the run as keys, which often has an item for each."""
+    name, i, count = w.name("d"), w.name("i"), w.number(2, 4)
+    w.write(f"{name} = {{k: {w.choose('0', '0.5', 'k * 1.5')} for k in range({count})}}")
+    key = f"({integer(w, 1)}) % {count + (w.chance(0.1))}"
+    use = w.choose(
+        f"{name}[{key}] += 1",
+        f"{name}[{key}] = {name}.get({key}, 0) * 2",
+        f"if {name}[{key}] < 2: {name}[{key}] = {name}[0] + 1",
+        f"try: {name}[{key}] += 1\nexcept KeyError: {name}[0] += 2",
+    )
+    with w.block(f"for {i} in range({integer(w, 0)} % 5):", staged=True):
+        w.add(i, "int")
+        w.write(*use.split("\n"))
+    w.assign("float", f"{name}[{key}] + sum({name}.values()) * 0.5")
+
+
 def taken(w: Writer) -> None:
     """Items that are taken from a dict, and put there."""
     name = w.name("d")
@@ -128,6 +145,7 @@ def ordered(w: Writer) -> None:
 
 STATEMENTS = {
     "counts by key": (1.2, counts, True),
+    "a dict at traced keys": (1.2, traced, True),
     "items taken from a dict": (1.2, taken, False),
     "del": (1.2, deleted, True),
     "a set of keys": (1, keys, True),

@@ -17,6 +17,7 @@ from wend.capture.guards.outside import entered_items
 from wend.capture.heap.aliases import gone_through
 from wend.capture.heap.locations import Location, WriteLog, write_log
 from wend.capture.heap.user_operators import log_write_operands
+from wend.capture.lookups.traced_index import python_may_run
 from wend.capture.stage import raises
 from wend.capture.stage.branches import if_
 from wend.capture.stage.first_trip import FirstTrip
@@ -36,7 +37,6 @@ from wend.capture.state.optional_value import in_loop
 from wend.capture.state.paths import deciding_test
 from wend.capture.state.special_methods import iterated, owner_of
 from wend.capture.state.state import State, holds_staged
-from wend.capture.state.traced_index import python_may_run
 from wend.eager.dispatch import Staged
 from wend.trace.aliasing.passed_containers import saved_promotions
 from wend.trace.arrays.decided_integers import marked

@@ -26,8 +26,7 @@ from wend.capture.heap.locations import (
     log_write_attribute,
     log_write_contents,
 )
-from wend.capture.state import one_shot_iterators, operands
-from wend.capture.state.traced_index import (
+from wend.capture.lookups.traced_index import (
     TracedRow,
     is_at_traced_index,
     is_traced_integer,
@@ -35,6 +34,8 @@ from wend.capture.state.traced_index import (
     row_at,
     set_item_at,
 )
+from wend.capture.lookups.traced_keys import key_to_read
+from wend.capture.state import one_shot_iterators, operands
 from wend.eager.dispatch import Staged, any_staged
 from wend.ir.types import TensorType
 from wend.numpy import parts
@@ -154,6 +155,7 @@ class ItemBefore:
 
     def __init__(self, target: Any, key: Any) -> None:
         self.target, self.key, self.item = target, key, MISSING
+        self.key = key = key_to_read(target, key)
         self.position = key = _position(target, key)
         traced = _as_traced(target, key)
         if traced is not None and current() is not None:
@@ -239,6 +241,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     key = _position(array, key)
     if issubclass(kind, Staged):
         return array[key]
+    key = key_to_read(array, key)
     take: Callable[[Any, Any], Any] | None = None
     if kind in (list, tuple, TracedRow):
         take = item_at

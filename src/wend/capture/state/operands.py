@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import types
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from wend.capture.guards.outside import read_method
 from wend.capture.heap.container_phis import compare_by_identity, is_same_object
 from wend.capture.heap.user_operators import has_operators
+from wend.capture.lookups.traced_keys import is_traced_key, item_or, key_to_read, key_to_store
 from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.state.text_choice import DICTS, at_choice, has_choice, store_at_choice
@@ -113,6 +115,9 @@ def position(key: Any) -> Any:
 
 def get_item(owner: Any, key: Any) -> Any:
     """Return `owner[key]`."""
+    if type(owner) is Counter and is_traced_key(owner, key):
+        return item_or(owner, key, 0, functools.partial(get_item, owner))
+    key = key_to_read(owner, key)
     if has_choice(key):
         return at_choice(owner, functools.partial(get_item, owner), key)
     if type(owner) in _PLAIN_KINDS or not defines(owner, "__getitem__"):
@@ -122,6 +127,7 @@ def get_item(owner: Any, key: Any) -> Any:
 
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """Run `owner[key] = value`."""
+    key = key_to_store(owner, key)
     if has_choice(key) and type(owner) in DICTS:
         store_at_choice(owner, key, value)
         return

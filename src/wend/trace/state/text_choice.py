@@ -287,8 +287,13 @@ def store_at_choice(owner: dict[Any, Any], key: Any, value: Any) -> None:
 
 def either(test: Any, value: Any, other: Any) -> Any:
     """Return one of two values by a test, which may be traced."""
-    if test is True or test is False or value is other:
-        return value if test else other
+    if value is other or test is True:
+        return value
+    if test is False:
+        return other
+    if _is_number(value) and _is_number(other) and _kind(value) == _kind(other):
+        result = ew.where(test, value, other)
+        return result.as_weak() if isinstance(result, Tracer) else result
     return if_value(test, lambda: value, lambda: other)
 
 

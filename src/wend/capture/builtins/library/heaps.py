@@ -11,10 +11,10 @@ from wend.base.context_values import scoped
 from wend.capture.builtins.builtins import sorted_of, stack_if_list
 from wend.capture.builtins.grown_lists import is_ordered_here, sorted_list
 from wend.capture.builtins.library.heap_functions import CAPTURED, refill
+from wend.capture.lookups.traced_index import python_may_run
 from wend.capture.stage.item_comparisons import holds_staged
 from wend.capture.state import operands
 from wend.capture.state.state import is_carried
-from wend.capture.state.traced_index import python_may_run
 from wend.eager.dispatch import Staged
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import leaf_type

@@ -75,7 +75,7 @@ def row_at(rows: Any, index: Any) -> TracedRow | None:
         return None
     if not all(is_weak(item) or is_scalar(item) for row in rows for item in row):
         return None
-    counts_trips = python_may_run.get() and _depends_on_carry(read(index))
+    counts_trips = python_may_run.get() and depends_on_carry(read(index))
     return None if counts_trips else TracedRow([*rows], index)
 
 
@@ -111,7 +111,7 @@ def item_at(items: Any, index: Any) -> Any:
         return tuple(item_at(column, index) for column in columns)
     index_value = read(index)
     is_of_arrays = bool(items) and all(map(_is_array, items))
-    if not is_of_arrays or (python_may_run.get() and _depends_on_carry(index_value)):
+    if not is_of_arrays or (python_may_run.get() and depends_on_carry(index_value)):
         return items[index]  # raises the error of an unknown number
     types = [leaf_type(item) for item in items]
     dtype = result_dtype(*items)
@@ -143,7 +143,7 @@ def set_item_at(items: list[Any], index: Any, value: Any) -> None:
         items[:] = zip(*columns, strict=True)
         return
     is_of_arrays = bool(items) and all(map(_is_array, (value, *items)))
-    counts_trips = python_may_run.get() and _depends_on_carry(read(index))
+    counts_trips = python_may_run.get() and depends_on_carry(read(index))
     if counts_trips or not is_of_arrays or len(items) > _MAX_STORED or not _are_alike(items, value):
         items[index] = value  # raises the error of an unknown number, or takes its known value
         return
@@ -229,7 +229,7 @@ def _stack(recording: Recording, items: Sequence[Any], dtype: np.dtype) -> Any:
     return shaping.stack([cast(item, dtype) for item in lifted])
 
 
-def _depends_on_carry(index: Any) -> bool:
+def depends_on_carry(index: Any) -> bool:
     """Return whether an index depends on the carry of an enclosing loop."""
     worklist: list[tuple[Value, Any]] = [(index.value, index.recording)]
     seen = set()

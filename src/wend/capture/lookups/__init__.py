@@ -1,0 +1,1 @@
+"""Items of lists and dicts at positions and keys that only the run knows."""
