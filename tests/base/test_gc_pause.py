@@ -1,6 +1,9 @@
 """The garbage collector is held off while graphs are made, and as it was afterwards."""
 
 import gc
+import subprocess
+import sys
+import textwrap
 
 import pytest
 
@@ -60,3 +63,18 @@ def test_it_is_off_in_a_trace_and_on_in_a_call():
     assert fun(1.0) == 1.0
     assert seen == [False, True]
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("freezes", [False, True])
+def test_no_collection_scans_what_an_import_has_made(freezes: bool) -> None:
+    text = f"""
+        import gc
+        import numpy
+        gc.freeze() if {freezes} else None
+        import wend
+        young = len(gc.get_objects(generation=0))
+        assert gc.isenabled()
+        assert {freezes} == (gc.get_freeze_count() > 0)
+        assert young < 2_000 or {freezes}, young
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(text)], check=True, timeout=120)

@@ -41,6 +41,7 @@ PATTERNS = {
     "backends.native.emit.scalar.functions._FROM_SCIPY": "names of SciPy's library",
     "backends.native.fusion.concurrent_nodes._TASK_OPS": "what may take long enough for a thread",
     "backends.native.fusion.fuse._RECOMPUTED_OPS": "what each reader makes for itself",
+    "backends.native.fusion.fusion_group._LIGHT_OPS": "of which a formula may have many",
     "backends.native.fusion.op_classes._LAYOUT": "what has an index map",
     "backends.native.fusion.op_classes.READS_SUBVIEWS": "the last node of a nest that is no loop",
     "backends.native.fusion.op_classes._LOOKUPS": "reads at positions from an array",

@@ -42,6 +42,16 @@ def gc_paused() -> Iterator[None]:
             _resume_if_unpaused()
 
 
+def tenure_objects() -> None:
+    """Count all objects as old, so that the next collection does not scan those made of late.
+
+    For objects that live as long as the process, such as modules. What a user has frozen stays so.
+    """
+    if gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.unfreeze()  # into the oldest generation
+
+
 def _resume_if_unpaused() -> None:
     if not _PauseState.threads and _PauseState.was_enabled:
         gc.enable()

@@ -93,7 +93,7 @@ def _attr_of(value: Value, name: str) -> Any:
     return value.node.attrs[name]
 
 
-def _splat_value(value: Value) -> Any:
+def splat_value(value: Value) -> Any:
     """Return the real number that every element of a value equals, if it is known."""
     while (node := value.node) is not None and node.op in (shaping.broadcast_to, shaping.reshape):
         value = node.operands[0]
@@ -109,7 +109,7 @@ def _splat_value(value: Value) -> Any:
 
 def _is_splat(value: Value, number: float) -> bool:
     """Return whether every element equals a number; 0.0 and −0.0 are distinct."""
-    splat = _splat_value(value)
+    splat = splat_value(value)
     return splat is not None and splat == number and np.signbit(splat) == np.signbit(number)
 
 
@@ -155,7 +155,7 @@ def _div(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
 def _pow(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     """Expand an integer power of integers into multiplications, by binary exponentiation."""
     x, y = operands
-    exponent = _splat_value(y) if x.tensor.dtype.kind in "iu" else None
+    exponent = splat_value(y) if x.tensor.dtype.kind in "iu" else None
     if exponent is None or not 0 < exponent <= _MAX_UNROLLED_EXPONENT:
         return None
     power = x
@@ -202,7 +202,7 @@ def _logic(neutral: bool) -> RewriteRule:
     def rule(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
         if operands[0].tensor.dtype.kind == "b":
             for x, y in (operands, operands[::-1]):
-                number = _splat_value(y)
+                number = splat_value(y)
                 if number is not None:
                     return x if bool(number) == neutral else y
         return _idempotent(b, node, operands)
@@ -214,7 +214,7 @@ def _select(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     pred, x, y = operands
     if x is y:
         return x
-    chosen = _splat_value(pred)
+    chosen = splat_value(pred)
     if chosen is not None:
         return x if chosen else y
     negated = _match_op(pred, elementwise.bit_not)

@@ -34,7 +34,7 @@ class Own(np.ndarray):
     """An array of a class of its own."""
 
 
-DTYPES = ["f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "c16"]
+DTYPES = ["f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "c16", "c8", "f2"]
 
 
 def native(fun: Callable[..., Any], **options: Any) -> Any:
@@ -83,7 +83,7 @@ leaves = st.one_of(
         st.lists(st.integers(0, 3), max_size=4),
     ),
     st.sampled_from(DTYPES).map(lambda dtype: np.dtype(dtype).type(1)),
-    st.sampled_from([True, 3, 0.5]),
+    st.sampled_from([True, 3, 0.5, 2 - 1j]),
 )
 
 
@@ -160,6 +160,44 @@ def test_numbers_of_python() -> None:
     assert call(True) == np.False_
     assert call(False) == np.True_
     assert call(1) is FALLBACK
+
+
+@pytest.mark.parametrize("number", [2 - 1j, np.complex128(1j), np.complex64(3), np.float16(0.5)])
+def test_numbers_that_take_no_register(number: Any) -> None:
+    """Compiled code reads complex numbers and halves where Python holds them."""
+    fun = native(lambda x, y: (x, x * y + x, y))
+    is_weak = type(number) is complex
+    operands = (CallArgument(0, is_weak=is_weak), CallArgument(1, is_weak=is_weak))
+    call = fast_call(fun, number, number, operands=operands).call
+    for k in range(1, 4):
+        x, y = number * type(number)(k), number
+        results = call(x, y)
+        assert results == (x, x * y + x, y)
+        assert {type(result) for result in results} == {np.asarray(number).dtype.type}
+    others = (1, 1.0, np.float64(1), 1j, np.complex128(1), np.complex64(1), np.float16(1), None)
+    arrays = np.asarray(number), np.ones(1, np.asarray(number).dtype)
+    for other in (*others, *arrays):
+        if type(other) is not type(number):
+            assert call(number, other) is FALLBACK
+    scaled = native(lambda x, z: x * z)  # beside arrays, from a structure
+    tree, array = native(lambda p: p["x"] * p["z"]), np.arange(6.0)
+    for _ in range(4):
+        assert_same(scaled(array, number), tree({"x": array, "z": number}))
+
+
+def test_an_array_without_axes_is_no_number() -> None:
+    """Which a function may change in place, as it may not a number."""
+
+    def add(x: Any) -> Any:
+        y = x
+        y += 1j
+        return y
+
+    fun, array = native(add), np.array(1 + 0j)
+    for call in range(4):
+        assert fun(np.complex128(2)) == 2 + 1j
+        assert fun(array) == 1 + (call + 1) * 1j
+        assert array == 1 + (call + 1) * 1j
 
 
 def test_sizes_that_are_not_known() -> None:

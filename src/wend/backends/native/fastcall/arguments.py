@@ -6,6 +6,7 @@ from wend.backends.native.fastcall.descriptor import (
     ARRAY,
     AXES_AT,
     BOOLEAN,
+    BOXED,
     DATA_AT,
     DTYPE_AT,
     EQUAL,
@@ -130,8 +131,10 @@ compare.method:
 
 PARAM = (
     """
-; Puts an argument into the block: 1, or 0 where it is not what the param says.
-define internal i1 @wend.put(ptr %param, ptr %object, ptr %block, ptr %sizes, ptr %bytes) {
+; Puts an argument into the block: 1, or 0 where it is not what the param says. `header` is room for
+; the head of an array until the graph has run, for an argument of the kind BOXED.
+define internal i1 @wend.put(ptr %param, ptr %object, ptr %block, ptr %sizes, ptr %bytes,
+    ptr %header) {
   %over.at = alloca i32
   %kind = load i64, ptr %param
 """
@@ -152,6 +155,7 @@ define internal i1 @wend.put(ptr %param, ptr %object, ptr %block, ptr %sizes, pt
     i64 {INTEGER}, label %integer
     i64 {BOOLEAN}, label %boolean
     i64 {ZERO_DIM}, label %zero.dim
+    i64 {BOXED}, label %boxed
   ]
 other:
   %is.expected = tail call i1 @wend.is.expected(ptr %param, ptr %object)
@@ -167,6 +171,17 @@ scalar:
 plain:
 {load("value", "object", VALUE_AT)}
   store i64 %value, ptr %slot
+  br label %yes
+
+; A number that takes no register, such as a complex one: the graph reads it as an array.
+boxed:
+  %is.boxed = icmp eq ptr %type, %expected
+  br i1 %is.boxed, label %box, label %no
+box:
+  %elements = getelementptr i8, ptr %object, i64 {VALUE_AT}
+  %data.at = getelementptr i8, ptr %header, i64 {DATA_AT}
+  store ptr %elements, ptr %data.at
+  store ptr %header, ptr %slot
   br label %yes
 
 zero.dim:

@@ -29,8 +29,8 @@ RELEASES, SINGLE = 1, 2  # flags
 # the last line) and the number of its symbol.
 # An argument that is compared, which is not put into the block, has in place of the type, dtype and
 # size: what is expected, and the type (for methods: the function, the type, and the object).
-NOTHING, ARRAY, SCALAR, FLOAT, INTEGER, BOOLEAN, ZERO_DIM = range(7)
-IDENTICAL, EQUAL, SAME_BITS, SAME_METHOD = range(7, 11)
+NOTHING, ARRAY, SCALAR, FLOAT, INTEGER, BOOLEAN, ZERO_DIM, BOXED = range(8)
+IDENTICAL, EQUAL, SAME_BITS, SAME_METHOD = range(8, 12)
 ANY, PLURAL, SAME = -1, -2, -3
 
 # Each result: kind, bytes of this record, offset in the block, dtype (or object), item size, number
@@ -61,6 +61,7 @@ ITEMS_AT = list.__basicsize__ - 16  # the pointer to the items of a list
 DATA_AT, AXES_AT, SIZES_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = (
     VALUE_AT + k for k in (0, 8, 16, 24, 40, 48, 72)
 )
+HEADER_BYTES = AXES_AT  # of an array without axes: graphs read where its data is
 
 
 def word(name: str, type: str = "i64") -> str:

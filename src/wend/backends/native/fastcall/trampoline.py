@@ -16,7 +16,9 @@ import numpy as np
 from wend.backends.native.fastcall import buffers
 from wend.backends.native.fastcall.arguments import GUARDS, PARAM, STATIC
 from wend.backends.native.fastcall.descriptor import (
+    BOXED,
     DATA_AT,
+    HEADER_BYTES,
     ITEM_AT,
     MAX_AXES,
     NOTHING,
@@ -163,7 +165,14 @@ given:
   br label %put
 put:
   %object = phi ptr [ %bound, %which ], [ %argument, %given ]
-  %fits = call i1 @wend.put(ptr %at, ptr %object, ptr %block, ptr %sizes, ptr %sum)
+  %is.boxed = icmp eq i64 %kind, {BOXED}
+  br i1 %is.boxed, label %box, label %place
+box:
+  %room = alloca [{HEADER_BYTES} x i8], align 8
+  br label %place
+place:
+  %header = phi ptr [ null, %put ], [ %room, %box ]
+  %fits = call i1 @wend.put(ptr %at, ptr %object, ptr %block, ptr %sizes, ptr %sum, ptr %header)
   br i1 %fits, label %goes.on, label %misfit
 goes.on:
   br label %param

@@ -21,15 +21,20 @@ from wend.backends.native.fusion.op_classes import (
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import is_scalar
 from wend.base.lazy.dataclass import dataclass
+from wend.ir.dtypes import BOOL
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, keep_names
 from wend.ir.types import Dim, Shape
-from wend.ops import indexing, shaping
+from wend.ops import elementwise, indexing, shaping
 
 # More operations or arrays in one nest would exceed the registers and caches.
 _MAX_NODES, _MAX_ARRAYS = 96, 24
 # Nodes that read hardly anything else add to neither: they follow each other in a nest.
 _MAX_JOINED, _MAX_OTHERS = 384, 8
+# Those that choose and compare, and the parts of complex numbers, count a quarter: a formula that
+# treats some numbers apart has many, which LLVM merges.
+_LIGHT_OPS = {elementwise.select, elementwise.real, elementwise.imag, elementwise.complex}
+_LIGHT, _FULL = 1, 4
 # A row of at least this many elements amortizes a function call.
 _MIN_CALL_ELEMENTS = 128
 
@@ -51,6 +56,7 @@ class FusionGroup:
         memory_reductions: the results of its other reductions, which accumulate in memory and are
             complete at the end.
         reduced_axes: the axes of those reductions.
+        weight: how much its nodes count towards the limits.
     """
 
     iteration_space: Shape
@@ -61,6 +67,7 @@ class FusionGroup:
     reads: set[Value] = field(default_factory=set)
     memory_reductions: set[Value] = field(default_factory=set)
     reduced_axes: set[int] = field(default_factory=set)
+    weight: int = 0
 
     @property
     def has_cache_misses(self) -> bool:
@@ -80,12 +87,12 @@ class FusionGroup:
     @property
     def is_full(self) -> bool:
         """Whether it takes no more nodes, but for those that read what it has."""
-        return len(self.members) >= _MAX_NODES or len(self.reads) >= _MAX_ARRAYS
+        return self.weight >= _FULL * _MAX_NODES or len(self.reads) >= _MAX_ARRAYS
 
     def is_overfull(self, reads: Set[Value]) -> bool:
         """Whether it takes no node either that reads what it has, and some arrays."""
         arrays = len(self.reads | reads)
-        return len(self.members) >= _MAX_JOINED or arrays >= _MAX_ARRAYS + _MAX_OTHERS
+        return self.weight >= _FULL * _MAX_JOINED or arrays >= _MAX_ARRAYS + _MAX_OTHERS
 
     def fits(self, reduction: Reduction) -> bool:
         """Return whether a reduction can be a member."""
@@ -101,6 +108,8 @@ class FusionGroup:
     def add(self, node: Node, reduction: Reduction | None = None, *, is_row: bool = False) -> None:
         """Add a node whose operands are available or defined here."""
         self.members.append(node)
+        is_light = node.op in _LIGHT_OPS or node.results[0].tensor.dtype == BOOL
+        self.weight += _LIGHT if is_light else _FULL
         self.defined.update(node.results)
         if reduction is not None:
             outer_rank = reduction.outer_rank(len(self.iteration_space))

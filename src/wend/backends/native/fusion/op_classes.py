@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.backends.native.fusion.subview_alias import SUBVIEW_LOADS
-from wend.backends.native.target.kinds import REGISTERS
+from wend.backends.native.target.kinds import PARTS, REGISTERS
 from wend.backends.native.target.small_arrays import is_small, size
 from wend.backends.native.target.value_layout import is_scalar
 from wend.base.lazy.dataclass import dataclass
@@ -91,7 +91,7 @@ class Reduction:
 
 def is_layout(node: Node) -> bool:
     """Return whether a node only moves elements, by a static index map (or from scalar indices)."""
-    if node.op not in _LAYOUT or not _is_register_array(node.results[0]):
+    if node.op not in _LAYOUT or not _is_element_array(node.results[0]):
         return False
     result_type = node.results[0].tensor
     result_dims = result_type.dims
@@ -119,7 +119,7 @@ def is_lookup(node: Node) -> bool:
     """Return whether a node is a gather by index arrays that native code supports."""
     if node.op not in _LOOKUPS or len(node.operands) == 1:
         return False
-    if not all(map(_is_register_array, (*node.operands, *node.results))):
+    if not all(map(_is_element_array, (*node.operands, *node.results))):
         return False
     if node.op is indexing.gather:
         return True
@@ -184,3 +184,10 @@ def _is_register_array(value: Value) -> bool:
     if not isinstance(type, TensorType) or not type.shape:
         return False
     return type.dtype in REGISTERS
+
+
+def _is_element_array(value: Value) -> bool:
+    """Return whether a value is an array of known rank whose elements loop nests can hold."""
+    type = value.type
+    is_complex = isinstance(type, TensorType) and bool(type.shape) and type.dtype in PARTS
+    return is_complex or _is_register_array(value)

@@ -38,7 +38,7 @@ from wend.backends.native.target.value_layout import (
 )
 from wend.base.config import settings
 from wend.base.locks import Rank, lock_of
-from wend.ir.dtypes import BOOL, FLOAT64, INT64
+from wend.ir.dtypes import BOOL, COMPLEXES, FLOAT64, INT64
 from wend.ir.types import Dim, HostType, Symbol, TensorType, TokenType, Type, without_maybe
 
 # A graph without loops keeps the GIL unless its arguments and results are larger than this: then
@@ -283,7 +283,7 @@ def _accepts(type: Type, operand: CallOperand) -> bool:
     if operand is None or not isinstance(type, TensorType):
         return operand is None and isinstance(type, TokenType)
     if isinstance(operand, CallArgument) and operand.is_weak:
-        return is_scalar(type) and type.dtype in _WEAK_KINDS
+        return type.shape == () and (type.dtype in _WEAK_KINDS or type.dtype in COMPLEXES)
     return is_scalar(type) or is_object(type)
 
 
@@ -323,6 +323,10 @@ def _param_kind(type: Type, operand: CallOperand, symbol_numbers: dict[Symbol, i
     if operand is None or not isinstance(type, TensorType):
         return [code.NOTHING, 0, 0, 0, 0]
     dtype = _canonical_dtype(type.dtype)
+    is_array = isinstance(operand, CallArgument | CallConstant) and operand.is_zero_dim
+    if not type.shape and not is_scalar(type) and not is_array:
+        is_weak = isinstance(operand, CallArgument) and operand.is_weak
+        return [code.BOXED, id(complex if is_weak else dtype.type), id(dtype), dtype.itemsize, 0]
     if not is_scalar(type):
         axes = [word for dim in type.dims for word in _axis(dim, operand, symbol_numbers)]
         return [code.ARRAY, 0, id(dtype), dtype.itemsize, len(type.dims), *axes]

@@ -12,13 +12,16 @@ from wend.ir.dtypes import BOOL, FLOAT64, INT64
 
 FLOAT32 = np.dtype(np.float32)
 
-# LLVM register types by dtype. Other dtypes (f16, complex) live in memory only.
+# LLVM register types by dtype. Other dtypes (f16, complex) live in memory only; in loop nests
+# complex elements are pairs of registers.
 REGISTERS = {
     BOOL: "i1",
     FLOAT64: "double",
     FLOAT32: "float",
     **{np.dtype(f"{sign}{size}"): f"i{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)},
 }
+# The LLVM types of the parts of complex numbers
+PARTS = {np.dtype(np.complex64): "float", np.dtype(np.complex128): "double"}
 # Placeholder literals for the registers of an absent value
 ABSENT_LITERALS = {"double": "0.0", "float": "0.0", "i1": "false", "ptr": "null"}
 

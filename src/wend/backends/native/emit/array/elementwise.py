@@ -9,6 +9,7 @@ from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.array.in_place import writable
 from wend.backends.native.emit.scalar.element import Element, kind_of
 from wend.backends.native.emit.scalar.elements import ELEMENTS
+from wend.backends.native.emit.scalar.pairs import computes_pairs
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -58,6 +59,8 @@ def computes_elements(node: Node) -> bool:
 
     True only for arrays of known rank.
     """
+    if computes_pairs(node):
+        return True
     if node.op not in ELEMENTS or is_scalar(node.results[0].type):
         return False
     if any(value.tensor.shape is None for value in (*node.operands, *node.results)):

@@ -13,9 +13,10 @@ from wend.backends.native.emit.loops.loops import Axis, HoistGathers, Offsets
 from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.emit.scalar.element import kind_of
 from wend.backends.native.emit.scalar.elements import ELEMENTS
+from wend.backends.native.emit.scalar.pairs import PAIR_ELEMENTS, load_pair, store_pair
 from wend.backends.native.fusion.op_classes import is_lookup
 from wend.backends.native.fusion.symbolic_strides import materialize
-from wend.backends.native.target.kinds import WORD, Kind
+from wend.backends.native.target.kinds import PARTS, WORD, Kind
 from wend.backends.native.target.value_layout import is_scalar
 from wend.base.lazy.dataclass import dataclass
 from wend.ir.graph import Node, Value
@@ -55,6 +56,8 @@ class Elements:
         operands = [
             self.operand_element(node, k, offsets, values) for k in range(len(node.operands))
         ]
+        if node.op in PAIR_ELEMENTS:
+            return PAIR_ELEMENTS[node.op](self.low, node, *operands)
         return ELEMENTS[node.op].emit(self.low, node, kind_of(node), *operands)
 
     def operand_element(self, node: Node, k: int, offsets: Offsets, values: Values) -> str:
@@ -75,7 +78,10 @@ class Elements:
         if index_map.array is None:
             return emit_cast(self.low.w, WORD, kind, offset)
         address = self.low.arrays.address(index_map.array, offset)
-        return self.low.w.load(kind.element, address, self.low.metadata.access())
+        access = self.low.metadata.access()
+        if kind.dtype in PARTS:
+            return load_pair(self.low, kind.dtype, address, access)
+        return self.low.w.load(kind.element, address, access)
 
     def position(self, gather: Gather, offsets: Offsets, values: Values) -> str:
         """Return a gathered position, counted from the front."""
@@ -107,4 +113,8 @@ class Elements:
         """Emit a store to an element of an index map."""
         assert index_map.array is not None
         address = self.low.arrays.address(index_map.array, offset)
-        self.low.w.store(index_map.kind.element, value, address, self.low.metadata.access())
+        access = self.low.metadata.access()
+        if index_map.kind.dtype in PARTS:
+            store_pair(self.low, index_map.kind.dtype, value, address, access)
+        else:
+            self.low.w.store(index_map.kind.element, value, address, access)

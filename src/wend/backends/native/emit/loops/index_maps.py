@@ -12,6 +12,7 @@ from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array.shaping import check_nonnegative, target_dims
 from wend.backends.native.emit.array.subviews import AxisSlice, axis_slices
 from wend.backends.native.emit.scalar.casting import emit_cast
+from wend.backends.native.emit.scalar.pairs import PAIR_ELEMENTS
 from wend.backends.native.fusion.subview_alias import SUBVIEW_LOADS, SUBVIEW_STORES
 from wend.backends.native.fusion.symbolic_strides import (
     ONE_EXTENT,
@@ -170,6 +171,8 @@ class IndexMaps:
                 assert broadcast_dims is not None
                 check_nonnegative(low, broadcast_dims)
                 return broadcast_dims
+        if node.op in PAIR_ELEMENTS:  # whose operand may have its sizes under other names
+            return self.dims[node.operands[0]]
         raise AssertionError(f"the sizes of {node.op.name} follow from its operands")
 
     def _dim_size(self, dim: Dim) -> str:
