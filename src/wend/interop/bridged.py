@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.lazy.dataclass import dataclass
 from wend.capture.convert import capture
@@ -81,7 +83,9 @@ class SignatureTraces:
         arrays = [operand for operand in operands if operand is not None]
         types = tuple(map(bridge.type_of, arrays))
         is_weak = tuple(bridge.is_weak(*pair) for pair in pairs if pair[1] is not None)
-        key = structure, static, types, is_weak
+        # What a result becomes depends on a setting of JAX
+        own = bridge.own_dtype(np.dtype(np.int64))
+        key = structure, static, types, is_weak, own
         if key not in self._traces:
             self._traces[key] = SignatureTrace(
                 bridge, name, self._fun, structure, static, types, is_weak

@@ -7,13 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+import wend.numpy as wnp
 from wend.backends.fastcall import CallArgument, CallConstant, CallOperand
 from wend.backends.protocol import BufferCall, BufferCallable
 from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, VariableError, explain
 from wend.base.lazy.cached_property import cached_property
 from wend.base.lazy.dataclass import dataclass
-from wend.eager.promotion import cast
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import cast, tensor_type
 from wend.function.concrete import ConcreteFunction
 from wend.function.derivatives.jvp import jvp
 from wend.function.derivatives.vjp import vjp
@@ -24,6 +26,7 @@ from wend.ir.op import Effect
 from wend.runtime.array_boundary import to_host
 from wend.trace.recording.recording import current
 from wend.trace.state.creation import described
+from wend.trace.state.effects import raise_if
 
 Arrays: TypeAlias = tuple[Any, ...]
 
@@ -68,6 +71,7 @@ class Bridge:
         leaf_cure: what helps with a leaf that has no hash.
         own_dtype: returns the dtype in which it takes a result, None if it refuses it.
         dtype_cure: what helps against that.
+        range_cure: what helps where it takes integers with fewer bits, and one does not fit.
     """
 
     name: str
@@ -83,6 +87,7 @@ class Bridge:
     leaf_cure: str
     own_dtype: Callable[[np.dtype[Any]], np.dtype[Any] | None]
     dtype_cure: str = ""
+    range_cure: str = ""
 
 
 class FlatFunction:
@@ -158,13 +163,32 @@ class FlatFunction:
         return own
 
     def _in_own_dtypes(self, *arrays: Any) -> Arrays:
-        """Return the results in the dtypes in which the other system takes them."""
+        """Return the results in the dtypes in which the other system takes them.
+
+        Raises:
+            OverflowError: an integer does not fit; a check, where a run knows that.
+        """
         results = []
-        for x in self.fun(*arrays):
-            dtype = getattr(x, "dtype", None) or PYTHON_DTYPES.get(type(x))
-            own = None if dtype is None else self.bridge.own_dtype(np.dtype(dtype))
-            results.append(x if own is None or own == dtype else cast(x, own))
+        for k, x in enumerate(self.fun(*arrays)):
+            dtype = _dtype_of(x)
+            own = None if dtype is None else self.bridge.own_dtype(dtype)
+            if own is not None and own != dtype:
+                self._check_range(k, x, own)
+                x = cast(x, own)
+            results.append(x)
         return tuple(results)
+
+    def _check_range(self, k: int, x: Any, dtype: np.dtype[Any]) -> None:
+        """Check that the integers of a result fit a dtype of fewer bits."""
+        if 0 in np.shape(x):
+            return
+        low, high, info = wnp.min(x), wnp.max(x), np.iinfo(dtype)
+        problem = (
+            f"{self.bridge.name} of {self.name}: result {k} has integers from {{}} to {{}}, and "
+            f"{self.bridge.compiler} takes {dtype}."
+        )
+        fails = (low < info.min) | (high > info.max)
+        raise_if(fails, OverflowError, explain(problem, cure=self.bridge.range_cure), low, high)
 
     @cached_property
     def buffer_call(self) -> BufferCall | None:
@@ -286,6 +310,14 @@ class FlatFunction:
         if key not in self._derived:
             self._derived[key] = derive()
         return self._derived[key]
+
+
+def _dtype_of(x: Any) -> np.dtype[Any] | None:
+    """Return the dtype of a result, None if it is no number and no array."""
+    if isinstance(x, Staged):  # a traced Python number has no `dtype`
+        return tensor_type(x).dtype
+    dtype = getattr(x, "dtype", None) or PYTHON_DTYPES.get(type(x))
+    return None if dtype is None else np.dtype(dtype)
 
 
 def _check_pure(bridge: Bridge, name: str, concrete: ConcreteFunction) -> None:

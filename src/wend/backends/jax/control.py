@@ -538,6 +538,7 @@ def _lower_if(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequen
 
 
 def _lower_call(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
+    """Lower a call where it stands (D56)."""
     parts = CallParts.of(node)
     if parts.recompute:
         # Else XLA finds that it has the values already, and keeps them

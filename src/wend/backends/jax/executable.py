@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 
-from wend.backends.jax.boundary import warn_of_64_bits
+from wend.backends.jax.boundary import refusal_of_64_bits, warn_of_64_bits
 from wend.backends.jax.checks import RunCheck
 from wend.backends.jax.control import lower_region
 from wend.backends.jax.emit.hosting import EMITTERS as HOST_OPS
@@ -191,8 +191,9 @@ class XlaProgram:
             notes = getattr(error, "__notes__", [])
             notes[:] = [note for note in notes if "JAX has removed" not in note]
             raise
-        except (RuntimeError, ValueError):
+        except (RuntimeError, ValueError) as error:
             refused = refusal_of_arrays(self._graph.name, leaves)
+            refused = refused or refusal_of_64_bits(self._graph, error)
             if refused is not None:
                 raise refused from None
             raise

@@ -9,16 +9,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wend.base.errors import explain
 from wend.eager.promotion import cast
 from wend.interop.bridged import bridged
 from wend.interop.flat_function import PYTHON_DTYPES, ArrayType, Bridge, FlatFunction, as_weak
 from wend.interop.jax.primitives import bind, wend_call
 from wend.interop.jax.pytrees import Structure, flatten, is_array
 
+_ENABLE = 'jax.config.update("jax_enable_x64", True)'
+_RANGE_CURE = f"call {_ENABLE}; or pass and return integers that fit."
+
 
 def _result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
     result: np.dtype[Any] = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
     return None if result != dtype and dtype.kind in "fc" else result
+
+
+def _as_operand(leaf: Any) -> Any:
+    """Return an argument as JAX has it, None if it is no array."""
+    if not is_array(leaf):
+        return None
+    array = jnp.asarray(leaf)
+    is_cut = array.dtype != getattr(leaf, "dtype", array.dtype) and array.dtype.kind in "iu"
+    if is_cut and not np.array_equal(leaf, np.asarray(array)):
+        limits = f"from {np.min(leaf)} to {np.max(leaf)}"
+        problem = f"as_jax: an argument has integers {limits}, and XLA takes {array.dtype}."
+        raise OverflowError(explain(problem, cure=_RANGE_CURE))
+    return array
 
 
 def _call(function: FlatFunction, arrays: Sequence[Any]) -> Sequence[Any]:
@@ -43,7 +60,7 @@ BRIDGE = Bridge(
     call=_call,
     flatten=flatten,
     unflatten=Structure.unflatten,
-    as_operand=lambda leaf: jnp.asarray(leaf) if is_array(leaf) else None,
+    as_operand=_as_operand,
     type_of=lambda array: ArrayType(tuple(array.shape), np.dtype(array.dtype)),
     # Arrays of several elements have a dtype of their own here, weak or not
     is_weak=lambda leaf, array: bool(array.aval.weak_type) and not array.shape,
@@ -51,7 +68,8 @@ BRIDGE = Bridge(
     leaf_cure="register its class with jax.tree_util or wend.tree, or pass its arrays.",
     own_dtype=_result_dtype,
     dtype_cure="cast the captured arrays to float32, or the result by .astype(np.float32); or call "
-    'jax.config.update("jax_enable_x64", True).',
+    f"{_ENABLE}.",
+    range_cure=_RANGE_CURE,
 )
 
 
@@ -78,6 +96,7 @@ def as_jax(fun: Callable[..., Any]) -> Callable[..., Any]:
         VariableError: `fun` uses a variable.
         TypeMismatchError: it changes an argument in place, prints or calls Python, returns arrays
             whose size only a run can tell, or returns float64 while `jax_enable_x64` is off.
+        OverflowError: an integer, which JAX takes in 32 bits then, does not fit.
 
     Example:
         >>> import jax, numpy as np

@@ -100,7 +100,8 @@ def _lower(primitive: Primitive, compute: Callable[..., Any], platform: str | No
             return call_rule(ctx, *operands, callee=callee, **params)
         # Loops start from constants, which vary over no axis of a mesh: so nothing does in there
         avals = [jax.core.ShapedArray(x.shape, x.dtype) for x in ctx.avals_in]
-        with config._check_vma(False):
+        # … and with 64 bits: lowered, too, or functions of JAX in it would have other dtypes
+        with config._check_vma(False), jax.enable_x64(True):
             return inline_rule(ctx.replace(avals_in=avals), *operands, callee=callee, **params)
 
     mlir.register_lowering(primitive, lower, platform=platform)

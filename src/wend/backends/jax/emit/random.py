@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -41,19 +42,31 @@ def _counters(counter: Any, count: int) -> list[Any]:
     return words
 
 
+def _philox(key: Any, words: list[Any]) -> list[Any]:
+    """Return the words of random numbers, from those of their counters."""
+
+    def next_words(number: Any, words: list[Any]) -> list[Any]:
+        key0, key1 = (key[k] + number * weyl for k, weyl in enumerate(_WEYL))
+        high0, low0 = _high_low(words[0], _MULTIPLIERS[0])
+        high1, low1 = _high_low(words[2], _MULTIPLIERS[1])
+        return [high1 ^ words[1] ^ key0, low1, high0 ^ words[3] ^ key1, low0]
+
+    # For CPUs XLA fuses all rounds, and computes each again for every word that needs it: 100,000
+    # numbers would take fifty times as long, and a loop that draws seconds to compile.
+    if jax.default_backend() == "cpu":
+        rounds: list[Any] = jax.lax.fori_loop(np.uint64(0), np.uint64(_ROUNDS), next_words, words)
+        return rounds
+    for number in range(_ROUNDS):
+        words = next_words(jnp.uint64(number), words)
+    return words
+
+
 def _random_bits(ctx: GraphLowering, node: Node, operands: Sequence[Any]) -> Any:
     key, counter, *sizes = operands
     shape = ctx.shape_of(node, sizes, node.attrs["shape"])
     count = math.prod(shape)
     key, counter = jnp.asarray(key, jnp.uint64), jnp.asarray(counter, jnp.uint64)
-    words = _counters(counter, -(-count // 4))
-    keys = [key[0], key[1]]
-    for round_ in range(_ROUNDS):
-        if round_:
-            keys = [k + w for k, w in zip(keys, _WEYL, strict=True)]
-        high0, low0 = _high_low(words[0], _MULTIPLIERS[0])
-        high1, low1 = _high_low(words[2], _MULTIPLIERS[1])
-        words = [high1 ^ words[1] ^ keys[0], low1, high0 ^ words[3] ^ keys[1], low0]
+    words = _philox(key, _counters(counter, -(-count // 4)))
     return jnp.stack(words, axis=-1).reshape(-1)[:count].reshape(shape)
 
 
