@@ -75,9 +75,39 @@ def test_another_structure_is_none_or_has_containers_for_leaves(tree: Any, other
 Pair = namedtuple("Pair", "a b")
 
 
-@pytest.mark.parametrize(
-    "tree", [Pair(0, 1), [Pair(0, 1)], OrderedDict(a=0), {0}, 10**30, [0, -(10**30)]]
-)
+class Reversed(namedtuple("Reversed", "a b")):
+    """A named tuple with another order of its items."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Any:
+        return iter((self[1], self[0]))
+
+
+class Checked(namedtuple("Checked", "a b")):
+    """A named tuple whose constructor does more than keep its items."""
+
+    __slots__ = ()
+
+    def __new__(cls, a: Any, b: Any) -> Any:
+        raise AssertionError("no code of the user's runs")
+
+
+def test_named_tuples() -> None:
+    take, build = compile_flatten([Pair(1, (0,))]), compile_unflatten([Pair(1, (0,))])
+    assert take is not None
+    assert build is not None
+    assert take([Pair("x", ("y",))]) == ("y", "x")
+    assert type(build(["y", "x"])[0]) is Pair
+    assert build(["y", "x"]) == [Pair("x", ("y",))]
+    for other in ([("x", ("y",))], [Pair("x", "y")], [Reversed("x", ("y",))]):
+        assert take(other) is None
+    checked = compile_unflatten(tuple.__new__(Checked, (0, 1)))
+    assert checked is not None
+    assert type(checked([2, 3])) is Checked
+
+
+@pytest.mark.parametrize("tree", [Reversed(0, 1), OrderedDict(a=0), {0}, 10**30, [0, -(10**30)]])
 def test_other_containers_are_left_to_others(tree: Any) -> None:
     assert compile_flatten(tree) is None
     assert compile_unflatten(tree) is None

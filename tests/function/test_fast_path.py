@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def count_runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return runs
 
 
+Point = namedtuple("Point", "x y")
 ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((np.ones(3), np.ones(3)), {}),
     ((np.ones(3), 2.0), {}),
@@ -44,6 +46,9 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((), {"y": 3, "x": 2.0}),
     (({"b": 1.0, "a": np.ones(2)}, [2.0, (3.0, None)]), {}),
     (({"b": 1.0, "a": np.ones(2)},), {"y": {"c": 1.0}}),
+    ((Point(1.0, np.ones(2)), Point(2j, (np.ones(2), None))), {}),
+    ((np.ones((2, 3)).T, np.ones((3, 4))[:, 1:3]), {}),
+    ((Point(np.ones(3)[::-1], 1), np.broadcast_to(2.0, (3, 3))), {}),
 ]
 
 

@@ -144,6 +144,8 @@ class CallSignature:
         guards: the conditions under which the call may run.
         statics: the arguments that are no operands.
         counter: counts the calls that compiled code serves.
+        copies_arrays: whether arrays that are not in C order are copied for the call; otherwise
+            they do not match.
     """
 
     operands: tuple[CallOperand, ...]
@@ -153,6 +155,7 @@ class CallSignature:
     guards: tuple[Guard, ...] = ()
     statics: tuple[CallStatic, ...] = ()
     counter: ctypes.c_int64 | None = None
+    copies_arrays: bool = False
 
 
 class FastCall(Protocol):

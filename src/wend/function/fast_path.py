@@ -268,6 +268,7 @@ def _build_fast_path(
         guards,
         _compared(plan) if plan.tree is None else (),
         counter,
+        copies_arrays=not traced.written,
     )
     run = concrete.compiled.executable(backend)
     fast_call = run.fast_call(signature) if isinstance(run, FastCallable) else None

@@ -51,13 +51,22 @@ def attribute_checks(owner: Any, name: str, value: Any) -> Iterator[GuardCheck |
     elif isinstance(value, property) and getattr(kind, name, None) is value:
         yield GuardCheck("type", owner, None, kind)
         yield GuardCheck("attribute", kind, name, value)
-    elif isinstance(value, _METHODS) or not hasattr(type(value), "__get__"):
+    elif (
+        isinstance(value, _METHODS)
+        or not hasattr(type(value), "__get__")
+        or (isinstance(owner, type) and _is_bound_by_c(value))
+    ):
         yield _check_of_result(owner, name, value)
     else:
         yield None
 
 
 _METHODS = (types.FunctionType, classmethod, staticmethod)
+
+
+def _is_bound_by_c(descriptor: Any) -> bool:
+    """Return whether no Python code runs where a class is asked for a descriptor, as a field."""
+    return isinstance(type(descriptor).__get__, types.WrapperDescriptorType)
 
 
 def _check_of_result(owner: Any, name: str, value: Any) -> GuardCheck | None:

@@ -185,6 +185,47 @@ def test_numbers_that_take_no_register(number: Any) -> None:
         assert_same(scaled(array, number), tree({"x": array, "z": number}))
 
 
+def test_arrays_in_another_layout_are_copied() -> None:
+    fun = native(lambda x, y: (x, x * 2.0 + y))
+    call = fast_call(fun, np.zeros((2, 3)), np.zeros(3), copies_arrays=True).call
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    wide = np.arange(24.0).reshape(4, 6)
+    odd = np.frombuffer(bytes(8 * 6 + 1), np.int8)[1:].view(np.float64).reshape(2, 3)
+    for other in (
+        np.asfortranarray(x),
+        x[:, ::-1],
+        wide[::2, 1::2],
+        odd,
+        np.broadcast_to(y, (2, 3)),
+    ):
+        before = other.copy()
+        for last in (y, y[::-1], wide[0, :3]):
+            same, total = call(other, last)
+            np.testing.assert_array_equal(same, before)
+            np.testing.assert_array_equal(total, before * 2.0 + last)
+            assert not np.shares_memory(same, other)
+    for other in (x.T, wide[::2, ::2].astype("f4"), x.astype(">f8")[:, ::-1], x[:, :, None]):
+        assert call(other, y) is FALLBACK
+    references = [sys.getrefcount(z) for z in (x, y, wide)]
+    for _ in range(100):
+        call(x[:, ::-1], y[::-1])
+        assert call(x[:, ::-1], wide) is FALLBACK
+    assert [sys.getrefcount(z) for z in (x, y, wide)] == references
+
+
+def test_an_error_lets_copies_go() -> None:
+    fun = native(lambda x, k: np.sum(x) + x[k, 0])
+    x = np.arange(60_000.0).reshape(300, 200).T
+    for _ in range(3):
+        fun(x, 0)
+    tracemalloc.start()
+    for _ in range(20):
+        with pytest.raises(IndexError):
+            fun(x, 500)
+    assert tracemalloc.get_traced_memory()[0] < x.nbytes
+    tracemalloc.stop()
+
+
 def test_an_array_without_axes_is_no_number() -> None:
     """Which a function may change in place, as it may not a number."""
 

@@ -7,6 +7,7 @@ from wend.backends.native.fastcall.descriptor import (
     AXES_AT,
     BOOLEAN,
     BOXED,
+    C_CONTIGUOUS_ALIGNED,
     DATA_AT,
     DTYPE_AT,
     EQUAL,
@@ -26,7 +27,6 @@ from wend.backends.native.fastcall.descriptor import (
 )
 from wend.backends.native.rt.blocks import load
 
-_C_CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 _EQ = 2  # Py_EQ
 
 GUARDS = (
@@ -233,8 +233,8 @@ look:
   %same = icmp eq ptr %a.dtype, %dtype
   %axes32 = trunc i64 %axes to i32
   %as.many = icmp eq i32 %a.axes, %axes32
-  %order = and i32 %flags, {_C_CONTIGUOUS_ALIGNED}
-  %in.order = icmp eq i32 %order, {_C_CONTIGUOUS_ALIGNED}
+  %order = and i32 %flags, {C_CONTIGUOUS_ALIGNED}
+  %in.order = icmp eq i32 %order, {C_CONTIGUOUS_ALIGNED}
   %both = and i1 %same, %as.many
   %all = and i1 %both, %in.order
   br i1 %all, label %measure, label %no

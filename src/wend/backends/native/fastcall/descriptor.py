@@ -22,7 +22,8 @@ WORDS = (
     *("miss", "otherwise", "more", "fail", "trim", "handler"),
     *("bytes", "limit", "arenas", "arena_count", "strides", "kept"),
 )
-RELEASES, SINGLE = 1, 2  # flags
+# Flags: the GIL is released; a single result is returned bare; arrays in another layout are copied
+RELEASES, SINGLE, COPIES = 1, 2, 4
 
 # Each param: kind, bytes of this record, constant object or 0, index of the argument, offset in
 # the block, type, dtype, item size, number of axes; for each axis its size (or one of the codes in
@@ -61,9 +62,10 @@ ITEMS_AT = list.__basicsize__ - 16  # the pointer to the items of a list
 DATA_AT, AXES_AT, SIZES_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = (
     VALUE_AT + k for k in (0, 8, 16, 24, 40, 48, 72)
 )
+C_CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 HEADER_BYTES = AXES_AT  # of an array without axes: graphs read where its data is
 
 
-def word(name: str, type: str = "i64") -> str:
-    """Return the lines that load one of the words into `%name`."""
-    return load(name, "words", 8 * WORDS.index(name), type)
+def word(name: str, type: str = "i64", into: str = "") -> str:
+    """Return the lines that load one of the words into `%name`, or into another register."""
+    return load(into or name, "words", 8 * WORDS.index(name), type)

@@ -16,14 +16,20 @@ import numpy as np
 from wend.backends.native.fastcall import buffers
 from wend.backends.native.fastcall.arguments import GUARDS, PARAM, STATIC
 from wend.backends.native.fastcall.descriptor import (
+    ARRAY,
     BOXED,
+    C_CONTIGUOUS_ALIGNED,
+    COPIES,
     DATA_AT,
+    DTYPE_AT,
+    FLAGS_AT,
     HEADER_BYTES,
     ITEM_AT,
     MAX_AXES,
     NOTHING,
     RELEASES,
     SINGLE,
+    TYPE_AT,
     WORDS,
     word,
 )
@@ -34,9 +40,14 @@ from wend.backends.native.rt.pool import TOTAL
 from wend.backends.native.target.value_layout import ARENA_BYTES
 
 NAMES = ("wend.call", "wend.call.or", "wend.get", "wend.guards.check", *buffers.NAMES)
-NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # indices in NumPy's C-API table
+NUMPY_IMPORTS = {  # indices in the table of NumPy's C-API
+    "PyArray_Scalar": 60,
+    "PyArray_NewCopy": 85,
+    "PyArray_NewFromDescr": 94,
+}
 OBJECTS = {"ndarray": np.ndarray, "float": float, "int": int, "true": True, "false": False}
 
+_C_ORDER = 0  # NPY_CORDER
 
 _TRIM = f"""
 ; Whether a workspace holds so much memory that Python is to look at it.
@@ -81,6 +92,8 @@ _CALL = f"""
 define ptr @wend.call(ptr %self, ptr %arguments, i64 %count) {{
   %sizes = alloca [{MAX_AXES} x i64]
   %sum = alloca i64
+  %copies = alloca ptr
+  store ptr null, ptr %copies
 {load("array", "self", ITEM_AT, "ptr")}{load("words", "array", DATA_AT, "ptr")}
 {word("miss", "ptr")}
   call void @Py_IncRef(ptr %miss)
@@ -165,18 +178,47 @@ given:
   br label %put
 put:
   %object = phi ptr [ %bound, %which ], [ %argument, %given ]
-  %is.boxed = icmp eq i64 %kind, {BOXED}
-  br i1 %is.boxed, label %box, label %place
+  switch i64 %kind, label %place [
+    i64 {BOXED}, label %box
+    i64 {ARRAY}, label %look
+  ]
 box:
   %room = alloca [{HEADER_BYTES} x i8], align 8
   br label %place
+look:
+  %is.strided = call i1 @wend.is.strided(ptr %at, ptr %object)
+  br i1 %is.strided, label %may.copy, label %place
+may.copy:
+{word("flags", "i64", "layout.flags")}
+  %copy.flag = and i64 %layout.flags, {COPIES}
+  %is.copied = icmp ne i64 %copy.flag, 0
+  br i1 %is.copied, label %copy, label %place
+copy:
+  %other = call ptr @PyArray_NewCopy(ptr %object, i32 {_C_ORDER})
+  %no.copy = icmp eq ptr %other, null
+  br i1 %no.copy, label %fail.copy, label %note.copy
+note.copy:
+  %entry = alloca [2 x ptr], align 8
+  %last = load ptr, ptr %copies
+  store ptr %last, ptr %entry
+{put("%other", "entry", 8, "ptr")}
+  store ptr %entry, ptr %copies
+  br label %place
+fail.copy:
+  call void @wend.drop(ptr %copies)
+  call void @wend.push(ptr %idle, ptr %own)
+  br label %raise
 place:
-  %header = phi ptr [ null, %put ], [ %room, %box ]
-  %fits = call i1 @wend.put(ptr %at, ptr %object, ptr %block, ptr %sizes, ptr %sum, ptr %header)
+  %header = phi ptr [ null, %put ], [ %room, %box ], [ null, %look ], [ null, %may.copy ],
+      [ null, %note.copy ]
+  %in.order = phi ptr [ %object, %put ], [ %object, %box ], [ %object, %look ],
+      [ %object, %may.copy ], [ %other, %note.copy ]
+  %fits = call i1 @wend.put(ptr %at, ptr %in.order, ptr %block, ptr %sizes, ptr %sum, ptr %header)
   br i1 %fits, label %goes.on, label %misfit
 goes.on:
   br label %param
 misfit:
+  call void @wend.drop(ptr %copies)
   call void @wend.push(ptr %idle, ptr %own)
   ret ptr %miss
 
@@ -211,6 +253,7 @@ failed:
   %status.number = sext i32 %status to i64
   %nothing = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %fail, ptr @wend.both,
       i64 %own.number, i64 %status.number)
+  call void @wend.drop(ptr %copies)
   ret ptr null
 
 results.too:
@@ -246,6 +289,7 @@ drop:
   br label %leave
 leave:
   %found = phi ptr [ %only, %single ], [ null, %tuple ], [ %all, %result ], [ null, %drop ]
+  call void @wend.drop(ptr %copies)
   %large = call i1 @wend.is_large(ptr %words, ptr %own, ptr %block)
   %present = icmp ne ptr %found, null
   %trims = and i1 %large, %present
@@ -288,6 +332,40 @@ by.python:
   ret ptr %other
 }}
 
+; Whether an argument is an array of the param's dtype whose elements are not in C order.
+define internal i1 @wend.is.strided(ptr %param, ptr %object) alwaysinline {{
+{load("type", "object", TYPE_AT, "ptr")}
+  %is.array = icmp eq ptr %type, @ndarray
+  br i1 %is.array, label %look, label %no
+no:
+  ret i1 false
+look:
+{load("wanted", "param", 48, "ptr")}{load("dtype", "object", DTYPE_AT, "ptr")}
+{load("flags", "object", FLAGS_AT, "i32")}
+  %same = icmp eq ptr %dtype, %wanted
+  %order = and i32 %flags, {C_CONTIGUOUS_ALIGNED}
+  %other.order = icmp ne i32 %order, {C_CONTIGUOUS_ALIGNED}
+  %is = and i1 %same, %other.order
+  ret i1 %is
+}}
+
+; Lets go of the copies of arguments.
+define internal void @wend.drop(ptr %copies) alwaysinline {{
+  %first = load ptr, ptr %copies
+  br label %head
+head:
+  %entry = phi ptr [ %first, %0 ], [ %below, %each ]
+  %end = icmp eq ptr %entry, null
+  br i1 %end, label %done, label %each
+each:
+{load("copy", "entry", 8, "ptr")}
+  call void @Py_DecRef(ptr %copy)
+  %below = load ptr, ptr %entry
+  br label %head
+done:
+  ret void
+}}
+
 define internal void @wend.push(ptr %idle, ptr %space) alwaysinline {{
   %top = load ptr, ptr %idle
   store ptr %top, ptr %space
@@ -326,6 +404,7 @@ declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyArray_Scalar(ptr, ptr, ptr)
+declare ptr @PyArray_NewCopy(ptr, i32)
 declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @wend.malloc(ptr, i64)
 declare void @wend.give_back(ptr, ptr, i64)

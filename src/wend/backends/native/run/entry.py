@@ -191,7 +191,8 @@ class NativeFastCall:
             "run": library.addresses[ENTRY],
             "idle": workspaces.top,
             "flags": code.RELEASES * (program.may_take_long or bool(program.slow_nodes))
-            + code.SINGLE * signature.is_single,
+            + code.SINGLE * signature.is_single
+            + code.COPIES * signature.copies_arrays,
             "arguments": signature.argument_count,
             "params": at_params,
             "param_count": len(program.params) + len(signature.statics),
