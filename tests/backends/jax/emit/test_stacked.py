@@ -124,6 +124,7 @@ def check(form: Callable[..., Any], x: Any) -> None:
         close(form(x), expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", [*PARTS, *ARRAYS])
 def test_values_and_gradients(fun: Callable[..., Any]) -> None:
     check(wend.value_and_grad(fun), 1.1)
