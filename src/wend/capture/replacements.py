@@ -24,6 +24,7 @@ from wend.base.instances import stored_attribute
 from wend.base.source import at, is_wend_file, user_source
 from wend.capture.builtins import builtins as standard
 from wend.capture.builtins import eigenvalues, math_module, namespaces, strings
+from wend.capture.builtins.attributes import number_method
 from wend.capture.builtins.builtins import has_staged_items
 from wend.capture.builtins.conversions import as_weak
 from wend.capture.builtins.library import bisection, heaps
@@ -378,6 +379,7 @@ def replacement_of(fun: Any) -> Any:
         replacement
         or strings.text_method(fun)
         or sequence_method(fun)
+        or number_method(fun)
         or statistics_function(fun)
         or replacement_of_call(fun)
     )

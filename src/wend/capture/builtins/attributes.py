@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.builtins import type_of
-from wend.trace.arrays.attributes import class_of, missing
+from wend.trace.arrays.attributes import class_of, example_of, missing
 from wend.trace.arrays.tracer import Tracer
 
 _OWN = frozenset({"at", "type", "weak"})  # of traced arrays only
@@ -41,3 +43,20 @@ def staged_attribute(x: Tracer, name: str) -> Any:
 def has_staged_attribute(x: Any, name: str) -> bool:
     """Return whether the value that a traced value or list stands for has an attribute."""
     return hasattr(class_of(x) if isinstance(x, Tracer) else list, name)
+
+
+def number_method(fun: Any) -> Callable[..., Any] | None:
+    """Return the replacement of `float.is_integer`, and of others that Python's numbers have."""
+    is_method = isinstance(fun, (types.MethodDescriptorType, types.WrapperDescriptorType))
+    if not is_method or fun.__objclass__ not in (int, float, complex):
+        return None
+
+    def run(*args: Any) -> Any:
+        if not args or not isinstance(args[0], Tracer):
+            return fun(*args)
+        kind = class_of(args[0])
+        if not issubclass(kind, fun.__objclass__):
+            fun(example_of(kind), *args[1:])  # Python's error
+        return getattr(args[0], fun.__name__)(*args[1:])
+
+    return run

@@ -1,4 +1,4 @@
-"""`count` and `index` of Python lists and tuples that hold traced values, or look for one."""
+"""`count`, `index`, `remove` of lists and tuples that hold traced values, or look for one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from wend.capture.stage import raises
 from wend.capture.stage.item_comparisons import are_equal, asks_users, holds_staged
-from wend.capture.stage.operators import index_of
+from wend.capture.stage.operators import choose_value, index_of
+from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import is_traced_now
@@ -23,7 +24,7 @@ def sequence_method(method: Any) -> Callable[..., Any] | None:
     items: Any = method.__self__
     if type(items) not in (list, tuple) or not is_traced_now():
         return None
-    staged = _METHODS[method.__name__]
+    staged: Callable[..., Any] = _METHODS[method.__name__]
 
     def run(item: Any, /, *bounds: Any) -> Any:
         is_staged = holds_staged((item, items)) or asks_users([item, *items])
@@ -42,11 +43,31 @@ def _count(items: Sequence[Any], item: Any) -> Any:
 
 def _index(items: Sequence[Any], item: Any, start: Any = 0, stop: Any = None) -> Any:
     """Return `items.index(item, start, stop)`."""
-    positions = range(len(items))[start:stop]
+    position, is_absent = _position(items, item, range(len(items))[start:stop])
+    if is_absent is not False:
+        _raise_absence(is_absent, _absence(items, item))
+    return _as_number(position)
+
+
+def _remove(items: list[Any], item: Any) -> None:
+    """Run `items.remove(item)`."""
+    position, is_absent = _position(items, item, range(len(items)))
+    if is_absent is not False:
+        _raise_absence(is_absent, "list.remove(x): x not in list")
+    if not isinstance(position, Staged):
+        del items[position]
+        return
+    items[:] = [
+        choose_value(ew.less_equal(position, k), lambda k=k: items[k + 1], lambda k=k: items[k])  # type: ignore[misc]
+        for k in range(len(items) - 1)
+    ]
+
+
+def _position(items: Sequence[Any], item: Any, positions: range) -> tuple[Any, Any]:
+    """Return the first of some positions whose item is equal, and whether there is none."""
     if asks_users([item, *items]):
         position = index_of(item, items, positions.start, positions.stop)
-        _raise_absence(position < 0, items, item)
-        return _as_number(position)
+        return position, position < 0
     result: Any = len(items)
     is_absent: Any = True
     for position in reversed(positions):
@@ -56,15 +77,11 @@ def _index(items: Sequence[Any], item: Any, start: Any = 0, stop: Any = None) ->
         elif is_match is not False:
             result = ew.where(is_match, position, result)
             is_absent = ew.logical_and(ew.logical_not(is_match), is_absent)
-    _raise_absence(is_absent, items, item)
-    return _as_number(result)
+    return result, is_absent
 
 
-def _raise_absence(is_absent: Any, items: Sequence[Any], item: Any) -> None:
+def _raise_absence(is_absent: Any, text: str) -> None:
     """Raise Python's error where no item is equal."""
-    if is_absent is False:
-        return
-    text = _absence(items, item)
     if is_absent is True:
         raise ValueError(text)
     if not raises.divert(is_absent, ValueError, [text]):
@@ -86,4 +103,4 @@ def _absence(items: Sequence[Any], item: Any) -> str:
     )
 
 
-_METHODS = {"count": _count, "index": _index}
+_METHODS = {"count": _count, "index": _index, "remove": _remove}

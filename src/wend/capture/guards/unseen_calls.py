@@ -30,17 +30,19 @@ from wend.capture.uncaptured import MARKED, NOT_CAPTURED, is_part_of_captured
 if TYPE_CHECKING:
     from wend.capture.guards.recorder import GuardRecorder
 
-# Builtins that may change or read the world around the program
-_IMPURE = frozenset({"print", "input", "open", "exec", "eval", "__import__", "compile", "next"})
-_PURE_MODULES = frozenset(
-    {
-        *("math", "cmath", "operator", "_operator", "itertools", "functools", "_functools"),
-        *("typing", "numpy", "numpy.linalg"),
-    }
-)
-# What methods of unknown objects do is guessed by their names. A profile makes a trace three times
-# slower: of the user's methods only those are suspected that mostly code in C calls.
-_IMPURE_METHODS = frozenset({"debug", "info", "warning", "critical", "write", "writelines"})
+# Which functions of a module may change or read the world around the program: of one that is not
+# listed, all. What methods of unknown objects do is guessed by their names, as a profile makes a
+# trace three times slower: of the user's only those are suspected that mostly code in C calls.
+_METHODS = "methods of unknown objects"
+_EFFECTS: dict[str, frozenset[str]] = {
+    "builtins": frozenset(
+        {"print", "input", "open", "exec", "eval", "__import__", "compile", "next"}
+    ),
+    **dict.fromkeys(("math", "cmath", "operator", "_operator", "itertools"), frozenset()),
+    **dict.fromkeys(("functools", "_functools", "typing"), frozenset()),
+    **dict.fromkeys(("numpy", "numpy.linalg"), frozenset()),
+    _METHODS: frozenset({"debug", "info", "warning", "critical", "write", "writelines"}),
+}
 _PURE_METHODS = frozenset(
     name
     for kind in (str, int, float, complex, list, dict, tuple, set, deque, np.ndarray)
@@ -110,12 +112,11 @@ class UnseenCalls:
     def _may_have_effects(self, value: Any) -> bool:
         if isinstance(value, types.FunctionType) and not is_library(value.__code__.co_filename):
             return self._watch(value, None)
-        if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "builtins":
-            return value.__name__ in _IMPURE
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
-            return value.__module__ not in _PURE_MODULES
+            effects = _EFFECTS.get(value.__module__)
+            return effects is None or value.__name__ in effects
         if isinstance(value, types.ModuleType):
-            return value.__name__ not in _PURE_MODULES
+            return _EFFECTS.get(value.__name__) != frozenset()
         return not isinstance(value, type)
 
     def _start(self) -> None:
@@ -242,7 +243,7 @@ def _mentioned(fun: types.FunctionType, cls: type | None) -> Iterator[Any]:
     known = {name for base in bases for name in vars(base)}
     unknown = _called_methods(fun.__code__) - known - _PURE_METHODS
     is_suspect = fun.__name__.startswith("__") and fun.__name__ not in _CALLED_BY_CAPTURED
-    yield from unknown if is_suspect else unknown & _IMPURE_METHODS
+    yield from unknown if is_suspect else unknown & _EFFECTS[_METHODS]
 
 
 @functools.lru_cache(256)

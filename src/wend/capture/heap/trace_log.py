@@ -18,7 +18,7 @@ from types import (
 from typing import Any
 
 from wend.base.context_values import scoped
-from wend.base.errors import SideEffectError, WendError, explain, listed
+from wend.base.errors import LeakedValueError, SideEffectError, WendError, explain, listed
 from wend.base.source import Source, at, user_source
 from wend.capture.heap.outliving import (
     Tables,
@@ -178,10 +178,9 @@ class TraceLog:
         """Refuse the writes that `settle` has found if the second trace, in this block, fails."""
         try:
             yield
-        except WendError:
-            raise
         except Exception as error:
-            if self._outliving:
+            is_own = isinstance(error, WendError) and not isinstance(error, LeakedValueError)
+            if self._outliving and not is_own:
                 raise refusal(self._outliving, name) from error
             raise
 

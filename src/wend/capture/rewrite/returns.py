@@ -10,7 +10,7 @@ from wend.capture.rewrite.branches import Branches
 from wend.capture.rewrite.jumps import LoopFlags, lower_body, never_falls_through
 from wend.capture.rewrite.loops import Loops
 from wend.capture.rewrite.patterns import is_value_match
-from wend.capture.rewrite.sink_returns import sink_returns
+from wend.capture.rewrite.sinking import sink_returns
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import (
     assign,

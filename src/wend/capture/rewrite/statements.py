@@ -24,6 +24,7 @@ from wend.capture.rewrite.jumps import LoopFlags
 from wend.capture.rewrite.loops import move_exits_out_of_else
 from wend.capture.rewrite.returns import Returns, has_return
 from wend.capture.rewrite.scope import Enclosing, mangled
+from wend.capture.rewrite.sinking import sink_changes
 from wend.capture.rewrite.subscripts import rewrite_assignments
 from wend.capture.rewrite.syntax import (
     all_arguments,
@@ -138,7 +139,7 @@ class _InGenerator(Expressions):
 
 
 def _rewrite(node: ast.FunctionDef, counter: list[int], enclosing: Enclosing) -> ast.FunctionDef:
-    kinds = by_kind(balance_elif_chains(node))
+    kinds = by_kind(sink_changes(balance_elif_chains(node), counter))
     node = split_targets(expand_binding_chains(node, counter, kinds), kinds)
     return _FunctionRewriter(
         rewrite_assignments(node, kinds), kinds, counter, enclosing

@@ -25,7 +25,7 @@ from wend.ir.types import TensorType
 from wend.numpy import parts, ufunc_methods
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
-from wend.trace.arrays.in_place_methods import dtype_error
+from wend.trace.arrays.in_place_methods import InPlaceMethods, dtype_error
 from wend.trace.arrays.resolve import call_function
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_transforms import view_transform_of
@@ -35,7 +35,6 @@ MUTATE_FIRST_ARGUMENT = frozenset(
     {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
 )
 MUTATING_METHODS = ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield")
-
 
 _MIN_BROADCAST_BYTES = 4096  # a larger uniform array is cheaper to fill at each call than to store
 
@@ -378,6 +377,7 @@ for _name in ("reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal"
     setattr(ConcreteTracedArray, _name, _view_method(_name))
 for _name in MUTATING_METHODS:
     setattr(ConcreteTracedArray, _name, _mutating_method(_name))
+setattr(ConcreteTracedArray, "resize", InPlaceMethods.resize)  # noqa: B010
 
 
 class PromotedArray(Staged, ConcreteTracedArray):

@@ -59,8 +59,9 @@ class InPlaceMethods:
         raise refusals.refusal(
             TypeError(
                 explain(
-                    f"{self!r} cannot change its size in place.",
-                    cure="make another: x = np.resize(x, shape).",
+                    f"{self!r} cannot change its size in place{at(user_source())}.",
+                    cure="make another: x[:n] is shorter; np.resize(x, shape) repeats the "
+                    "elements, and np.pad(x, (0, n)) adds zeros.",
                 )
             )
         )
