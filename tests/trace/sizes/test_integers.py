@@ -106,3 +106,14 @@ def test_the_positive_part_of_what_may_be_negative_has_no_upper_bound_zero():
     size = ZERO.minus(v).positive_part()
     assert not constant(1).minus(size).is_nonnegative
     assert size.minus(constant(1)).positive_part() != ZERO
+
+
+def test_sizes_that_are_equal_only_where_they_are_small_differ() -> None:
+    n, m = (symbolic(new_symbol()) for _ in range(2))
+    shorter = n.minus(constant(1)).positive_part()
+    assert n.differs_at_large_sizes(shorter)
+    assert n.plus(constant(1)).differs_at_large_sizes(n.floor_div(2))
+    assert not n.differs_at_large_sizes(m)
+    assert not n.differs_at_large_sizes(n)
+    opaque = symbolic(DerivedSize("nonzero", (n,)))
+    assert not n.differs_at_large_sizes(opaque)

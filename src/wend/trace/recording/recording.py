@@ -347,14 +347,17 @@ class Recording(Recorder):
     def may_be_equal(self, size: Dim, other: Dim) -> bool:
         """Return whether two sizes may be equal in every run of this region.
 
-        They are not if they vary from trip to trip, or if one is the other plus or minus something.
+        They are not if they vary from trip to trip, or if one is the other plus or minus something,
+        at least where they are large.
         """
         if isinstance(size, int) and isinstance(other, int):
             return size == other
         numbers = [self._sizes.of_dim(dim) for dim in (size, other)]
         difference = numbers[1].minus(numbers[0])
         is_resized = difference != ZERO and (
-            difference.is_nonnegative or ZERO.minus(difference).is_nonnegative
+            difference.is_nonnegative
+            or ZERO.minus(difference).is_nonnegative
+            or numbers[0].differs_at_large_sizes(numbers[1])
         )
         return not is_resized and all(map(self._sizes.is_invariant, numbers))
 

@@ -73,6 +73,30 @@ class Polynomial:
             for atom, _ in monomial:
                 yield from _leaves(atom)
 
+    def differs_at_large_sizes(self, other: Polynomial) -> bool:
+        """Return whether polynomials in the same values and symbols differ where these are large.
+
+        So do `n + 1` and `max(n, 0)`, which are equal only for an `n` that is no size.
+        """
+        atoms = dict.fromkeys(self.atoms())
+        if atoms.keys() != dict.fromkeys(other.atoms()).keys():
+            return False
+        numbers: dict[Value | Symbol, int] = {x: 10**6 + 7919 * k for k, x in enumerate(atoms)}
+        one, two = self._at(numbers), other._at(numbers)
+        return one is not None and two is not None and one != two
+
+    def _at(self, numbers: Mapping[Value | Symbol, int]) -> int | None:
+        """Return the number where the atoms have these values; None if that is not known."""
+        total = 0
+        for monomial, count in self.terms:
+            for atom, power in monomial:
+                number = _atom_at(atom, numbers)
+                if number is None:
+                    return None
+                count *= number**power
+            total += count
+        return total
+
     def plus(self, other: Polynomial, times: int = 1) -> Polynomial:
         """Return `self + times · other`."""
         terms = Counter(dict(self.terms))
@@ -146,6 +170,19 @@ class Polynomial:
     def maximum(self, other: Polynomial) -> Polynomial:
         """Return the greater of the two."""
         return other.plus(self.minus(other).positive_part())
+
+
+def _atom_at(atom: Atom, numbers: Mapping[Value | Symbol, int]) -> int | None:
+    if not isinstance(atom, DerivedSize):
+        return numbers[atom]
+    match atom.op_name, atom.operands:
+        case "positive_part", (Polynomial() as operand,):
+            number = operand._at(numbers)
+            return None if number is None else max(number, 0)
+        case "floor_divide", (Polynomial() as operand, int() as by):
+            number = operand._at(numbers)
+            return None if number is None else number // by
+    return None
 
 
 _ONE: Monomial = frozenset()

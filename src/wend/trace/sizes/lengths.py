@@ -63,14 +63,16 @@ def _product(a: Dim | None, b: Dim | None) -> Dim | None:
 def items_shape(b: Build, type: TensorType, arrays: Iterable[Value]) -> Value | None:
     """Return the shape of a list's items as a vector.
 
-    Each symbolic size is read from an array that has it; None if an array is missing.
+    Each symbolic size is read from the first array that has it, where the size comes from; None if
+    an array is missing.
     """
     if type.is_static:
         return b.constant(type.dims, np.int64)
     axes: dict[Dim, tuple[Value, int]] = {}
     for array in arrays:
         if isinstance(array.type, TensorType) and array.type.shape is not None:
-            axes.update((dim, (array, axis)) for axis, dim in enumerate(array.type.dims))
+            for axis, dim in enumerate(array.type.dims):
+                axes.setdefault(dim, (array, axis))  # later ones may be what an attempt left
     if any(isinstance(dim, Symbol) and dim not in axes for dim in type.dims):
         return None
     sizes = [
