@@ -95,6 +95,15 @@ class TextChoice(ShownChoice):
             raising.may_raise("text", (error,))
             raise_if(self.index == k, error, "{}", *args)
 
+    def has_own_text(self) -> bool:
+        """Return whether a user's function makes the text of an option, a member of an Enum."""
+        methods = [
+            getattr(type(option), name, None)
+            for option in self.options
+            for name in ("__str__", "__repr__")
+        ]
+        return any(isinstance(m, types.FunctionType) and m.__module__ != "enum" for m in methods)
+
     def equals(self, other: Any) -> Any:
         """Return `self == other`."""
         if isinstance(other, TextChoice):
@@ -205,8 +214,10 @@ class TextChoice(ShownChoice):
 
 def _operator(function: Callable[[Any, Any], Any], *, reflects: bool = False) -> Any:
     def run(self: TextChoice, other: Any) -> Any:
-        pair = (other, self) if reflects else (self, other)
-        return mapped(function, *pair)
+        one: Any = self
+        if function is operator.add and isinstance(other, str) and has_marks(other):
+            one = str(self)  # the run joins the texts
+        return mapped(function, *((other, one) if reflects else (one, other)))
 
     return run
 
@@ -310,7 +321,12 @@ def known_key(key: Any) -> Any:
 
 
 def mapped_call(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function without effects, for each text that a choice among the arguments may be."""
+    """Call a function without effects, for each text that a choice among the arguments may be.
+
+    The methods of an Enum's members may have effects: they run for the member of the run only.
+    """
+    if len(args) == 1 and isinstance(args[0], TextChoice) and args[0].has_own_text():
+        return args[0].by_branches(functools.partial(fun, **kwargs))
     return mapped(functools.partial(fun, **kwargs), *args)
 
 
