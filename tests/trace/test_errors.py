@@ -259,8 +259,8 @@ def parallel_zero():
     wend.while_loop(lambda c: c < 3, lambda c: c + 1, 0, parallel_iterations=0)
 
 
-def unroll_not_built():
-    wend.scan(lambda c, x: (c, x), 0, np.arange(3), unroll=2)
+def unroll_zero():
+    wend.scan(lambda c, x: (c, x), 0, np.arange(3), unroll=0)
 
 
 def reduce_retracing_unknown():
@@ -482,7 +482,7 @@ CASES = {
         products_that_do_not_fit,
         pullback_shape,
     ],
-    ValueError: [switch_nothing, reduce_retracing_unknown, truth_of_many],
+    ValueError: [switch_nothing, reduce_retracing_unknown, truth_of_many, unroll_zero],
     TypeError: [
         cond_fun_not_callable,
         body_fun_not_callable,
@@ -491,9 +491,6 @@ CASES = {
         unhashable_static,
         unhashable_argument,
         signature_too_many,
-    ],
-    NotImplementedError: [
-        unroll_not_built,
     ],
     LeakedValueError: [
         leaked_from_function,

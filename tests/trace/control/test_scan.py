@@ -170,3 +170,15 @@ def test_a_row_is_a_view_of_nothing():
     assert not np.shares_memory(xs, ys)
     ys[0] = 5
     assert xs[0, 0] == 1
+
+
+def test_how_many_trips_run_at_once_is_a_hint() -> None:
+    xs = np.arange(5.0)
+    expected = wend.scan(lambda c, x: (c + x, c * x), 0.5, xs)
+    for unroll in (2, 7, True, False):
+        result = wend.scan(lambda c, x: (c + x, c * x), 0.5, xs, unroll=unroll)
+        np.testing.assert_array_equal(result[1], expected[1])
+        assert wend.fori_loop(0, 3, lambda i, x: x * (i + 1), 2.0, unroll=unroll) == 12.0
+    np.testing.assert_array_equal(wend.map(np.sin, xs, batch_size=2), np.sin(xs))
+    with pytest.raises(ValueError, match="fori_loop: unroll must be"):
+        wend.fori_loop(0, 3, lambda i, x: x, 2.0, unroll=-1)

@@ -22,7 +22,12 @@ from wend.ops.control import DEFAULT_PARALLEL_ITERATIONS
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
 from wend.trace.immediate import run_now
-from wend.trace.recording.checks import check_functions, check_integer, check_predicate
+from wend.trace.recording.checks import (
+    check_functions,
+    check_integer,
+    check_predicate,
+    check_unroll,
+)
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
@@ -207,6 +212,7 @@ def fori_loop(
     body_fun: Callable[[Any, Any], Any],
     init: Any,
     *,
+    unroll: int | bool | None = None,
     memory: Memory | None = None,
 ) -> Any:
     """Repeat `carry = body_fun(i, carry)` for i from `lower` to `upper` − 1; records one node.
@@ -216,6 +222,7 @@ def fori_loop(
         upper: the end of the range, exclusive; no trips if it is at most `lower`.
         body_fun: (i, carry) → the next carry.
         init: the carry to start from.
+        unroll: trips at once, as in JAX; the backend decides, whatever is asked for.
         memory: what the loop keeps for the backward pass; by default what
             `config(memory=…)` says.
 
@@ -228,6 +235,8 @@ def fori_loop(
         np.float64(12.0)
     """
     check_functions(body_fun=body_fun)
+    if unroll is not None:
+        check_unroll(unroll, "fori_loop")
     where = f"fori_loop{at(user_source())}"
     check_integer(lower, f"{where}: lower")
     check_integer(upper, f"{where}: upper")

@@ -22,7 +22,7 @@ from wend.trace.arrays.attributes import class_name
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
 from wend.trace.immediate import run_now
-from wend.trace.recording.checks import check_integer, check_leaves
+from wend.trace.recording.checks import check_integer, check_leaves, check_unroll
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
@@ -35,7 +35,7 @@ def scan(
     xs: Any = None,
     length: Any = None,
     reverse: bool = False,
-    unroll: int = 1,
+    unroll: int | bool = 1,
     memory: Memory | None = None,
 ) -> tuple[Any, Any]:
     """Run `carry, y = f(carry, x)` over the rows x of `xs`, and stack the ys; records one node.
@@ -46,7 +46,7 @@ def scan(
         xs: a pytree of arrays with first axes of one size, or None.
         length: the number of steps if `xs` is None; an integer, plain or traced.
         reverse: go from the last row to the first; each y is stacked at the position of its x.
-        unroll: steps per trip; only 1 is supported.
+        unroll: steps per trip, as in JAX; the backend decides, whatever is asked for.
         memory: what the loop keeps for the backward pass; by default what
             `config(memory=…)` says.
 
@@ -56,6 +56,7 @@ def scan(
     Raises:
         ShapeError: the sizes of first axes differ, or the number of steps is not determined.
         CarryError, StructureError: the next carry does not match the carry.
+        ValueError: `unroll` is neither a bool nor a positive int.
 
     Example:
         >>> import wend, wend.numpy as wnp
@@ -64,8 +65,7 @@ def scan(
     """
     if not callable(f):
         raise TypeError(f"f must be callable, not {f!r}")
-    if unroll != 1:
-        raise NotImplementedError(f"scan(unroll={unroll!r}) is not built yet")
+    check_unroll(unroll, "scan")
     if memory is not None:
         memory_text(memory)
     if length is not None:
@@ -282,12 +282,19 @@ def _insert(region: Recording, param: Value, before_last: int) -> Value:
 _INDEX = TensorType(INT64, ())
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, memory: Memory | None = None) -> Any:
+def map(
+    f: Callable[[Any], Any],
+    xs: Any,
+    *,
+    batch_size: int | None = None,
+    memory: Memory | None = None,
+) -> Any:
     """Apply `f` to each row of `xs` and stack the results; records one node.
 
     Args:
         f: row → a pytree of arrays.
         xs: a pytree of arrays with first axes of one size.
+        batch_size: rows at once, as in JAX; the backend decides, whatever is asked for.
         memory: what the loop keeps for the backward pass; by default what
             `config(memory=…)` says.
 
@@ -296,5 +303,6 @@ def map(f: Callable[[Any], Any], xs: Any, *, memory: Memory | None = None) -> An
         >>> wend.map(lambda x: x * x, wnp.arange(3.0))
         array([0., 1., 4.])
     """
+    del batch_size
     _, ys = scan(lambda carry, x: (carry, f(x)), None, xs, memory=memory)
     return ys

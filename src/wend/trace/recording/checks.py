@@ -64,3 +64,13 @@ def check_predicate(predicate: Any, where: str) -> None:
                 cure="reduce it with .all() or .any(), or .item() for one element.",
             )
         )
+
+
+def check_unroll(unroll: Any, name: str) -> None:
+    """Check how many trips a caller wants at once: a bool, or a positive int.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not isinstance(unroll, int) or (unroll < 1 and unroll is not False):
+        raise ValueError(f"{name}: unroll must be a bool or a positive int, not {unroll!r}")
