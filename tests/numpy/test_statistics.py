@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wend
+import wend.numpy as wnp
 from tests.helpers.arrays import quiet
 from tests.helpers.drawn import FLOATS, INEXACT, axes, check, drawn, few
 from wend.numpy.statistics import _PLOTTING_POSITIONS
@@ -149,3 +151,43 @@ def test_a_number_of_the_run_is_an_array_of_its_own_dtype(function: Any, number:
     expected = function(x, number)
     assert result.dtype == expected.dtype
     np.testing.assert_array_equal(result, expected)
+
+
+OF_NOTHING: dict[str, Callable[..., Any]] = {
+    "median": lambda x, m: m.median(x),
+    "median along an axis": lambda x, m: m.median(x[:, None] * np.ones(2), axis=0),
+    "median that keeps axes": lambda x, m: m.median(x[:, None] * np.ones(2), keepdims=True),
+    "nanmedian": lambda x, m: m.nanmedian(x),
+    "nanpercentile": lambda x, m: m.nanpercentile(x, [50, 25]),
+    "quantile": lambda x, m: m.quantile(x, 0.5),
+    "mean": lambda x, m: m.mean(x),
+    "var": lambda x, m: m.var(x),
+    "average": lambda x, m: m.average(x),
+    "max": lambda x, m: m.max(x),
+    "argmin": lambda x, m: m.argmin(x),
+    "ptp": lambda x, m: m.ptp(x),
+    "histogram": lambda x, m: m.histogram(x, 2)[0],
+    **{f"norm {p}": lambda x, m, p=p: m.linalg.norm(x, p) for p in (np.inf, -np.inf, 0, 1, 2, 3)},
+    **{
+        f"norm {p} of a matrix": lambda x, m, p=p: m.linalg.norm(x[:, None] * np.ones(2), p)
+        for p in (np.inf, 1, "fro")
+    },
+    "norm inf of columns": lambda x, m: m.linalg.norm(x[:, None] * np.ones(2), np.inf, axis=0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("form", OF_NOTHING)
+def test_of_a_selection_that_may_be_empty(form: str, backend: str) -> None:
+    """The run may find nothing: NumPy's value, or an error of its class."""
+    traced = wend.function(lambda x, t: OF_NOTHING[form](x[x > t], wnp), backend=backend)
+    x = np.array([1.0, -2.0, 3.0, 0.5])
+    for threshold in (9.0, 2.0, -9.0):
+        try:
+            expected = OF_NOTHING[form](x[x > threshold], np)
+        except (ValueError, IndexError) as error:
+            with pytest.raises(type(error)):
+                traced(x, threshold)
+        else:
+            np.testing.assert_allclose(traced(x, threshold), expected, rtol=1e-13)

@@ -104,7 +104,7 @@ def run(program: Program, way: str, decorator: Decorator | None = None) -> Itera
         decorator = _unchanged if way == PLAIN else wend.function
     name = f"program_{next(_NUMBERS)}"
     filename = f"<{name}>"
-    source = HEADER + program.source.strip() + "\n"
+    source = _with_header(program.source.strip()) + "\n"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     module = sys.modules[name] = types.ModuleType(name)  # dataclasses look it up
     vars(module)["__builtins__"] = builtins  # as in a program, not the dict that exec puts there
@@ -116,6 +116,12 @@ def run(program: Program, way: str, decorator: Decorator | None = None) -> Itera
                 yield _run_step(step, module)
     finally:
         del linecache.cache[filename], sys.modules[name]
+
+
+def _with_header(source: str) -> str:
+    future = re.match(r"(from __future__ .*\n)?", source)
+    assert future is not None
+    return future[0] + HEADER + source[future.end() :]
 
 
 def _unchanged(fun: Any) -> Any:

@@ -13,7 +13,7 @@ from wend.numpy import calculus, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.operands import dtype_of, is_inexact, promote_dtypes_inexact, require, staged
 from wend.numpy.public import implements
-from wend.numpy.statistics import as_rows, half_of_sum, restore_axes
+from wend.numpy.statistics import as_rows, half_of_sum, restore_axes, with_nan_if_empty
 
 
 def _replace_nan(a: Any, number: Any) -> Any:
@@ -207,6 +207,7 @@ def nanmedian(
     rows = as_rows(a, axis)
     if 0 in tensor_type(a).dims:
         return reducing.mean(a, axis=axis, keepdims=keepdims)
+    rows = with_nan_if_empty(rows)
     ordered = reducing.sort(rows, axis=-1)  # NaN sorts last
     count = _count_non_nan(rows, -1, keepdims=True)
     lower, upper = ew.maximum(count - 1, 0) // 2, count // 2

@@ -51,8 +51,9 @@ def _sqrt_flat_at_zero(x: Any) -> Any:
 
 def _max_or_zero(x: Any, axis: int, keepdims: bool = False) -> Any:
     """Return the maximum of numbers of which none is negative, 0 if there are none."""
-    is_empty = tensor_type(x).dims[axis] == 0
-    return (reducing.sum if is_empty else reducing.max)(x, axis, keepdims=keepdims)
+    size = tensor_type(x).dims[axis]
+    starts = {} if isinstance(size, int) and size > 0 else {"initial": 0}
+    return reducing.max(x, axis, keepdims=keepdims, **starts)
 
 
 def _vector_norm(x: Any, axis: int, ord: Any, keepdims: bool) -> Any:

@@ -25,6 +25,7 @@ from wend.numpy.operands import (
     strong,
 )
 from wend.numpy.public import implements
+from wend.numpy.ranges import full
 
 
 @implements(np.ptp)
@@ -91,6 +92,15 @@ def as_rows(a: Any, axis: Any) -> Any:
     return shaping.reshape(transposed, (*sizes, element_count(a, axes)))
 
 
+def with_nan_if_empty(rows: Any) -> Any:
+    """Add a NaN to rows where only the run knows that they are empty: their median is NaN."""
+    *others, count = shaping.shape(rows)
+    if isinstance(count, int):
+        return rows
+    missing = full((*others, ew.maximum(1 - count, 0)), np.nan, dtype_of(rows))
+    return shaping.concatenate([rows, missing], axis=-1)
+
+
 def restore_axes(reduced: Any, a: Any, axis: Any, offset: int = 0) -> Any:
     """Insert the reduced axes with size 1, after `offset` leading axes."""
     return shaping.expand_dims(reduced, tuple(offset + k for k in normalize_axes(a, axis)))
@@ -116,7 +126,7 @@ def median(
     """Compute the median along the specified axis; see `numpy.median`."""
     del overwrite_input
     (a,) = promote_dtypes_inexact(a) if not is_inexact(staged(a)) else (staged(a),)
-    rows = reducing.sort(as_rows(a, axis), axis=-1)
+    rows = reducing.sort(with_nan_if_empty(as_rows(a, axis)), axis=-1)
     count = shaping.shape(rows)[-1]
     if isinstance(count, int) and count == 0:
         return reducing.mean(a, axis=normalize_axes(a, axis), keepdims=keepdims)
@@ -180,7 +190,7 @@ def _nanquantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
     if not is_inexact(a):
         return _quantile(a, q, axis, method, keepdims)
     q, method, dtype = _resolve_probabilities(a, q, method)
-    rows = reducing.sort(as_rows(a, axis), axis=-1)  # NaN sorts last
+    rows = reducing.sort(with_nan_if_empty(as_rows(a, axis)), axis=-1)  # NaN sorts last
     is_number = ew.logical_not(ew.isnan(rows))
     count = reducing.sum(is_number, axis=-1, keepdims=True)
     quantiles = _interpolate(

@@ -113,6 +113,36 @@ def test_errors_are_those_of_math(name):
                     np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=str(args))
 
 
+LARGE = {
+    "factorial": [(20,), (21,), (170,)],
+    "perm": [(20,), (21,), (20, 19), (21, 19), (40, 11), (40, 12), (2**62, 1), (2**40, 2), (3, 4)],
+    "comb": [
+        *((61, 30), (62, 31), (66, 33), (67, 33), (68, 34), (100, 3), (100, 97), (100, 50)),
+        *((3 * 10**9, 2), (2**33, 2), (2**62, 1), (34, 68)),
+    ],
+    "lcm": [
+        *((2**40, 3**14), (2**40, 3**15), (3037000499, 3037000500), (-(2**62), 2), (-(2**62), 4)),
+        *((-(2**63), 1), (-(2**63), -(2**63)), (6, -(2**63)), (2**62, 3), (-(2**62) + 1, 2)),
+        *((4, 6, 10), (2**31, 3**10, 7**5), (2**31, 3**10, 7**6), (0, 2**62), (0, 0)),
+    ],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", LARGE)
+def test_a_result_beyond_64_bits_is_an_error(name, backend):
+    """It would wrap, as products of integers do; one that fits is exact."""
+    function = getattr(math, name)
+    compiled = wend.function(lambda *xs: function(*xs))
+    with wend.config(backend=backend):
+        for args in LARGE[name]:
+            if function(*args) < 2**63:
+                assert compiled(*args) == function(*args), args
+                continue
+            with pytest.raises(OverflowError, match=r"does not fit 64 bits"):
+                compiled(*args)
+
+
 def test_fsum_rounds_once():
     assert_as_python(lambda a, b: math.fsum([a, b, 1.0, -1e16]), (1.5, 1e16))
     assert_as_python(lambda a: math.fsum(a), (np.array([1.5, 1e16, 1.0, -1e16]),))

@@ -128,6 +128,8 @@ def is_listed(name: str, expected: Any, found: Any, args: tuple[Any, ...]) -> bo
     """Return whether docs/python.md names the difference."""
     kind, value = found
     is_large = not _fits(expected[1]) if expected[0] == "value" else False
+    if is_large and name in ("math.comb", "math.perm", "math.factorial", "math.lcm"):
+        return kind == "raised" and value[0] == "OverflowError"
     if is_large or (not _fits(args) and kind == "raised" and value[0] == "OverflowError"):
         return True  # integers have 64 bits
     if expected[0] == "raised" and expected[1][0] == "ZeroDivisionError" and kind == "value":

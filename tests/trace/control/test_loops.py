@@ -292,6 +292,40 @@ def test_switch_clamps():
     assert wend.switch(np.int64(4), branches[:1], 1.0) == 1.0
 
 
+@pytest.mark.parametrize("dtype", "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+def test_switch_clamps_every_integer(dtype):
+    """At the limits of each dtype, known, traced, in a loop and in a map, with derivatives."""
+    branches = [lambda x, k=k: (k + 1.0) * x * x for k in range(3)]
+    limits = np.iinfo(dtype)
+    indices = sorted({max(i, limits.min) for i in (limits.min, -1, 0, 1, 2, 3, limits.max)})
+    keys = np.array(indices, dtype)
+    factors = np.array([min(max(i, 0), 2) + 1.0 for i in indices])
+
+    def choose(i, x):
+        return wend.switch(i, branches, x)
+
+    def summed(indices, x):
+        return wend.fori_loop(0, len(indices), lambda j, s: s + choose(indices[j], x), 0.0)
+
+    assert [choose(i, 3.0) for i in indices] == [*(9.0 * factors)]  # Python's ints
+    traced = wend.function(choose)
+    assert [traced(i, 3.0) for i in keys] == [*(9.0 * factors)]
+    assert wend.grad(summed, 1)(keys, 3.0) == 6.0 * sum(factors)
+    with wend.config(backend="numpy", verify=False):
+        assert [choose(i, 3.0) for i in keys] == [*(9.0 * factors)]
+        assert wend.function(lambda x: [choose(i, x) for i in keys])(3.0) == [*(9.0 * factors)]
+        np.testing.assert_array_equal(wend.vmap(choose, (0, None))(keys, 3.0), 9.0 * factors)
+        assert wend.grad(wend.grad(summed, 1), 1)(keys, 3.0) == 2.0 * sum(factors)
+
+
+@pytest.mark.parametrize("index", [True, np.True_, 1.0, np.float32(1), None, "1", np.arange(2), 1j])
+def test_switch_takes_integers_only(index):
+    branches = [lambda x: x, lambda x: 2.0 * x]
+    for fun in (wend.switch, wend.function(lambda *args: wend.switch(index, branches, args[2]))):
+        with pytest.raises(wend.WendError, match="the index must be an integer scalar"):
+            fun(index, branches, 1.0)
+
+
 def test_switch_of_constants_and_captures():
     def fun(i, x):
         return wend.switch(i, [lambda: 5.0, lambda: x * x, lambda: wnp.sin(x)])

@@ -99,21 +99,54 @@ def _comb(n: Any, k: Any) -> Any:
     """Compute a binomial by products that stay integers; 0 if k exceeds n."""
     n, k = _counts(n, k)
     factors = ew.maximum(ew.minimum(k, n - k), 0)
-    binomial = fori_loop(0, factors, lambda i, product: _next_binomial(n, i, product), 0 * n + 1)
-    return ew.where(k > n, 0, binomial)
+    return ew.where(k > n, 0, _product_that_fits("comb", n, factors, _next_binomial))
 
 
-def _next_binomial(n: Any, i: Any, product: Any) -> Any:
-    """Return `product * (n - i) // (i + 1)`, without the product, which may exceed 64 bits."""
+def _next_binomial(n: Any, i: Any, product: Any) -> tuple[Any, Any]:
+    """Return `product * (n - i) // (i + 1)` and whether it fits; the product may not."""
     quotient, remainder = product // (i + 1), product % (i + 1)
-    return quotient * (n - i) + remainder * (n - i) // (i + 1)
+    carry = remainder * (n - i) // (i + 1)
+    return quotient * (n - i) + carry, quotient <= (_MAX_INT - carry) // (n - i)
 
 
 def _perm(n: Any, k: Any = None) -> Any:
     if k is None:
         return _factorial(n)
     n, k = _counts(n, k)
-    return ew.where(k > n, 0, fori_loop(0, k, lambda i, product: product * (n - i), 0 * n + 1))
+    factors = ew.where(k > n, 0, k)
+    return ew.where(k > n, 0, _product_that_fits("perm", n, factors, _next_falling))
+
+
+def _next_falling(n: Any, i: Any, product: Any) -> tuple[Any, Any]:
+    return product * (n - i), product <= _MAX_INT // (n - i)
+
+
+def _product_that_fits(name: str, n: Any, factors: Any, following: Computed) -> Any:
+    """Return what `following` makes of 1 by the factors; it does not decrease, and fits 64 bits."""
+
+    def body(i: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        product, fits = state
+        product, does_fit = following(n, i, product)
+        return product, ew.logical_and(fits, does_fit)
+
+    product, fits = fori_loop(0, factors, body, (0 * n + 1, n >= 0))
+    return checked(product, _no_int(name, ew.logical_not(fits)))
+
+
+def _lcm(x: Any, y: Any) -> Any:
+    x, y = _as_integer(x), _as_integer(y)
+    divisor = wnp.gcd(x, y)
+    quotient = x // ew.where(ew.equal(divisor, 0), 1, divisor)
+    multiple = ew.absolute(quotient * y)
+    is_large = ew.absolute(quotient) > _MAX_INT // ew.maximum(ew.absolute(y), 1)
+    return checked(multiple, _no_int("lcm", ew.logical_or(is_large, multiple < 0)))
+
+
+def _no_int(name: str, is_large: Any) -> Check:
+    return is_large, OverflowError, f"the result of {name}() does not fit 64 bits"
+
+
+_MAX_INT = 2**63 - 1
 
 
 def _factorial(n: Any) -> Any:
@@ -358,7 +391,7 @@ _OTHERS: Mapping[str, Computed] = {
     "trunc": conversions.trunc,
     "isqrt": _isqrt,
     "gcd": lambda *xs: functools.reduce(wnp.gcd, map(_as_integer, xs), 0),
-    "lcm": lambda *xs: functools.reduce(wnp.lcm, map(_as_integer, xs), 1),
+    "lcm": lambda *xs: functools.reduce(_lcm, xs, 1),
     "comb": _comb,
     "perm": _perm,
     "factorial": _factorial,

@@ -138,8 +138,25 @@ class _InGenerator(Expressions):
         return node
 
 
+class _WithoutParenthesized(ast.NodeTransformer):
+    """Removes annotations such as `(g): float`, which bind nothing: `g` may be a global."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node) if _is_parenthesized(node) else node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node  # which evaluates its annotations
+
+
+def _is_parenthesized(node: ast.AnnAssign) -> bool:
+    return not node.simple and node.value is None and isinstance(node.target, ast.Name)
+
+
 def _rewrite(node: ast.FunctionDef, counter: list[int], enclosing: Enclosing) -> ast.FunctionDef:
-    kinds = by_kind(sink_changes(balance_elif_chains(node), counter))
+    node = balance_elif_chains(node)
+    if any(isinstance(inner, ast.AnnAssign) and _is_parenthesized(inner) for inner in walk(node)):
+        node = _WithoutParenthesized().visit(node)
+    kinds = by_kind(sink_changes(node, counter))
     node = split_targets(expand_binding_chains(node, counter, kinds), kinds)
     return _FunctionRewriter(
         rewrite_assignments(node, kinds), kinds, counter, enclosing

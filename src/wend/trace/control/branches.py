@@ -13,7 +13,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain, listed
 from wend.base.source import at, user_source
-from wend.eager.promotion import as_array, cast, result_dtype
+from wend.eager.promotion import as_array, cast, result_dtype, tensor_type
 from wend.ir.dtypes import INT64
 from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
@@ -85,6 +85,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     check_integer(index, f"switch{at(user_source())}: the index")
     if current() is None:
         return run_now(lambda i, xs: switch(i, branches, *xs), np.asarray(index)[()], operands)
+    if tensor_type(index).dtype == np.uint64:  # of which a half is negative in 64 bits
+        index = ew.minimum(index, np.uint64(last))
     clamped = ew.clip(cast(index, INT64), np.int64(0), np.int64(last))
     roles = [f"branches[{k}]" for k in range(len(branches))]
     return _branch("switch", clamped, branches, operands, roles)
