@@ -142,16 +142,16 @@ class Function:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
+        entry = self._instance_functions.get(id(instance))
+        if entry is not None and entry[0]() is instance:
+            return BoundFunction(entry[1], instance)
         leaves, _ = trees.flatten(instance)
         if len(leaves) != 1 or leaves[0] is not instance or is_array_leaf(instance):
             return functools.partial(self, instance)  # a pytree: its arrays are traced
         return BoundFunction(self._for_instance(instance), instance)
 
     def _for_instance(self, instance: Any) -> Function:
-        """Return the function of one instance, with traces that live as long as the instance."""
-        entry = self._instance_functions.get(id(instance))
-        if entry is not None and entry[0]() is instance:
-            return entry[1]
+        """Make the function of one instance, with traces that live as long as the instance."""
         instance_functions = self._instance_functions
         instance_id = id(instance)
         try:
@@ -286,8 +286,8 @@ class BoundFunction:
 
     def __init__(self, function: Function, instance: Any) -> None:
         self.function, self.instance = function, instance
-        functools.update_wrapper(self, functools.partial(function, instance), ("__doc__",), ())
-        self.__name__ = function.name
+        self.__name__, self.__doc__ = function.name, function.__doc__
+        self.__wrapped__ = functools.partial(function, instance)
 
     def __repr__(self) -> str:
         return f"<wend.function {self.function.name} of {self.instance!r:.60}>"

@@ -7,23 +7,18 @@ marked `in_bounds`; a marked read may move, and run where its result is not need
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from wend.ir.dataflow import region_flow
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import Op
 from wend.ir.rewrite import keep_names, rewrite_nodes, with_operands
 from wend.ir.types import TensorType
-from wend.ops import creating, elementwise, indexing
+from wend.ops import indexing
 from wend.ops.control import WhileParts, while_
-from wend.ops.loop_counters import MAX_TRIPS, as_integer, known_values, outer_value, tested_counter
+from wend.ops.loop_counters import as_integer
 from wend.ops.shapes import known_position
 from wend.ops.updating import ELEMENT_POSITIONS
-
-# The least and the greatest value of an integer
-Interval: TypeAlias = tuple[int, int]
-Intervals: TypeAlias = dict[Value, Interval]
+from wend.passes.integer_ranges import Intervals, counter_ranges, interval_of
 
 
 def mark_in_bounds(graph: Graph) -> Graph:
@@ -46,7 +41,7 @@ def _marked(graph: Graph, known: Intervals) -> Graph:
         copy = with_operands(node, operands, regions)
         if _is_in_bounds(node, known):
             copy = in_bounds(node, operands)
-        interval = _interval(node, known)
+        interval = interval_of(node, known)
         if interval is not None:
             known[node.results[0]] = interval
         if _is_own_position(node, known):
@@ -87,44 +82,6 @@ def _is_own_position(node: Node, known: Intervals) -> bool:
     return size is not None and low >= 0 and high < size
 
 
-def _interval(node: Node, known: Intervals) -> Interval | None:
-    """Return the interval of the result of a node, if it is an integer with a known one."""
-    if node.op is indexing.position:
-        size = as_integer(node.operands[1])
-        return None if not size else (0, size - 1)
-    if node.op is creating.constant:
-        number = as_integer(node.results[0])
-        return None if number is None else (number, number)
-    ends_of = _ENDS.get(node.op)
-    if ends_of is None or not all(x in known for x in node.operands):
-        return None
-    ends = ends_of(*(known[x] for x in node.operands))
-    # Within this limit nothing wraps
-    return (min(ends), max(ends)) if max(map(abs, ends)) <= MAX_TRIPS else None
-
-
-def _quotients(x: Interval, y: Interval) -> Sequence[int]:
-    return [i // k for i in x for k in y] if y[0] > 0 else [-MAX_TRIPS - 1]
-
-
-def _remainders(x: Interval, y: Interval) -> Sequence[int]:
-    if y[0] <= 0:
-        return [-MAX_TRIPS - 1]
-    return x if x[0] >= 0 and x[1] < y[0] else (0, y[1] - 1)
-
-
-# What is least or greatest of the results of operands in these intervals
-_ENDS: Mapping[Op, Callable[[Interval, Interval], Sequence[int]]] = {
-    elementwise.add: lambda x, y: (x[0] + y[0], x[1] + y[1]),
-    elementwise.sub: lambda x, y: (x[0] - y[1], x[1] - y[0]),
-    elementwise.mul: lambda x, y: [i * k for i in x for k in y],
-    elementwise.floor_divide: lambda x, y: _quotients(x, y),
-    elementwise.remainder: lambda x, y: _remainders(x, y),
-    elementwise.minimum: lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
-    elementwise.maximum: lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
-}
-
-
 def _entering(node: Node, known: Intervals) -> Intervals:
     """Return the intervals of the params of regions into which only operands flow."""
     entering: Intervals = {}
@@ -145,7 +102,7 @@ def _marked_loop(node: Node, known: Intervals) -> list[Graph]:
     before = _of_invariants(w.before_invariants, w, known)
     after = _of_invariants(w.after_invariants, w, known)
     forwarded = dict(zip(w.forwarded, w.after_forwarded, strict=True))
-    in_trips, at_tests = _of_counters(w, known)
+    in_trips, at_tests = counter_ranges(w, known)
     before.update(at_tests)
     after.update((forwarded[x], interval) for x, interval in in_trips.items() if x in forwarded)
     return [_marked(w.before, before), _marked(w.after, after)]
@@ -154,31 +111,3 @@ def _marked_loop(node: Node, known: Intervals) -> list[Graph]:
 def _of_invariants(params: Sequence[Value], w: WhileParts, known: Intervals) -> Intervals:
     pairs = zip(params, w.invariants, strict=True)
     return {param: known[outer] for param, outer in pairs if outer in known}
-
-
-def _of_counters(w: WhileParts, known: Intervals) -> tuple[Intervals, Intervals]:
-    """Return the intervals of the counters of `before` in trips, and at all tests."""
-    values = known_values(w)
-    if values:
-        trips = {x: (min(r[0], r[-1]), max(r[0], r[-1])) for x, r in values.items() if r}
-        ends = {x: (r.start, r.start + r.step * len(r)) for x, r in values.items()}
-        return trips, {x: (min(pair), max(pair)) for x, pair in ends.items()}
-    tested = tested_counter(w)
-    if tested is None:
-        return {}, {}
-    start, bound = (_outer_interval(w, x, known) for x in (tested.start, tested.bound))
-    if start is None or bound is None:
-        return {}, {}
-    by = int(tested.is_inclusive)
-    low, high = (start[0], bound[1] - 1 + by) if tested.step > 0 else (bound[0] + 1 - by, start[1])
-    # What the last trip adds goes past the bound by less than a step
-    at_tests = min(low + min(tested.step, 0), start[0]), max(high + max(tested.step, 0), start[1])
-    if max(map(abs, at_tests)) > MAX_TRIPS:
-        return {}, {}
-    return {tested.param: (low, high)} if low <= high else {}, {tested.param: at_tests}
-
-
-def _outer_interval(w: WhileParts, value: Value, known: Intervals) -> Interval | None:
-    outer = outer_value(w, value)
-    number = as_integer(outer)
-    return known.get(outer) if number is None else (number, number)

@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_ownership import Ownership
+from wend.backends.native.analysis.positions_in_range import positions_in_range
 from wend.backends.native.codegen import arithmetic, instrument
 from wend.backends.native.codegen.calls import string_definition
 from wend.backends.native.codegen.list_arguments import load_list, mark_shared
@@ -262,6 +263,7 @@ class _ModuleFunction:
         if list_classes.arenas:
             ownership.find(graph, set())
         low = Lowering(EMITTERS, emit_fallback, list_classes, ownership, threads=threads)
+        low.offsets = positions_in_range(graph)
         low.has_unranked = any(map(is_unranked, graph.types))
         arenas = len(list_classes.arenas)
         layout = _layout(graph, arenas, SLOT_BYTES * header_words, SLOT_BYTES * chunk_words)

@@ -47,13 +47,19 @@ def axis_slices(
         emit_cast(low.w, Kind(value.tensor.dtype), WORD, slots[0])
         for value, slots in zip(subview_positions(node), positions, strict=True)
     ]
-    entries = parts.by_axis(subview_entries(node, len(dims)), words)
+    first = len(node.operands) - len(words)
+    entries = parts.by_axis(subview_entries(node, len(dims)), range(len(words)))
     slices = []
-    for (entry, positions_of_axis), size in zip(entries, dims, strict=True):
+    for (entry, numbers), size in zip(entries, dims, strict=True):
         if entry == parts.AT:
-            slices.append(AxisSlice(checked_position(low, positions_of_axis[0], size), "1", None))
+            offset = low.offsets.get((node, first + numbers[0]))
+            word = words[numbers[0]]
+            position = (
+                checked_position(low, word, size) if offset is None else low.sizes.add(word, offset)
+            )
+            slices.append(AxisSlice(position, "1", None))
         elif entry == parts.CUT:
-            slices.append(_clipped_range(low, size, positions_of_axis))
+            slices.append(_clipped_range(low, size, [words[k] for k in numbers]))
         else:
             assert not isinstance(entry, str)
             slices.append(resolve_slice(low, size, entry))

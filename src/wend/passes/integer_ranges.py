@@ -1,0 +1,489 @@
+"""Intervals of the integers of a graph, where each one is computed (interval analysis).
+
+Ends follow by arithmetic; from tests, in the branches and trips that they let in; and for what
+loops carry from a fixpoint, in which an end that keeps moving is given up (P. and R. Cousot,
+Abstract interpretation, 1977). So `x[i]` is known to be in range behind `while i < len(x)`.
+Equal expressions have one interval, in whichever region they are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import field
+from typing import TypeAlias
+
+from wend.base.lazy.dataclass import dataclass
+from wend.ir.dtypes import BOOL, INT64
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Op
+from wend.ir.types import TensorType
+from wend.ops import creating, elementwise, indexing
+from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
+from wend.ops.creating import is_constant
+from wend.ops.loop_counters import MAX_TRIPS, as_integer, known_values, outer_value, tested_counter
+
+# The least and the greatest value of an integer
+Interval: TypeAlias = tuple[int, int]
+Intervals: TypeAlias = dict[Value, Interval]
+# A number: a constant, an operation on others, or what a value is
+Key: TypeAlias = "int | Value | tuple[Op, *tuple[Key, ...]]"
+# The intervals of numbers that are no constants
+Facts: TypeAlias = dict[Key, Interval]
+
+_ANY: Interval = (-(2**63), 2**63 - 1)
+# An end that keeps moving by small steps: no program makes so many trips that it gets there.
+_FAR = MAX_TRIPS + 1
+_SMALL_STEP = 8
+_MAX_ROUNDS = 3  # of a loop, before ends that still move are given up
+_MAX_DEPTH = 3  # of an expression whose interval is computed again
+_INTEGER, _FLAG = TensorType(INT64, ()), TensorType(BOOL, ())
+
+
+def integer_ranges(graph: Graph) -> Intervals:
+    """Return the interval of each 64-bit integer of a graph, in regions too, if one is known.
+
+    It holds where the value is computed, or enters a region: behind the tests that lead there.
+    """
+    analysis = _Analysis()
+    analysis.region(graph, {}, is_final=True)
+    return analysis.known
+
+
+def _is_integer(value: Value) -> bool:
+    return value.type == _INTEGER
+
+
+def _meet(x: Interval, y: Interval) -> Interval:
+    """Return what is in both; `x` where that is nothing, as in code that no run gets to."""
+    low, high = max(x[0], y[0]), min(x[1], y[1])
+    return (low, high) if low <= high else x
+
+
+def _join(x: Interval, y: Interval) -> Interval:
+    return min(x[0], y[0]), max(x[1], y[1])
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class _Analysis:
+    """The analysis of a graph and its regions.
+
+    Attributes:
+        known: the intervals of all values; those of a region that several nodes hold are joined.
+        keys: the number that each integer and test is, in the latest visit of its region.
+    """
+
+    known: Intervals = field(default_factory=dict)
+    keys: dict[Value, Key] = field(default_factory=dict)
+    _seen: set[Value] = field(default_factory=set)
+
+    def key(self, value: Value) -> Key:
+        """Return the number that a value is."""
+        return self.keys.get(value, value)
+
+    def interval(self, value: Value, facts: Facts) -> Interval | None:
+        """Return the interval of a value, if it is an integer with a known one."""
+        return refined(self.key(value), facts) if _is_integer(value) else None
+
+    def pass_on(self, operands: Sequence[Value], params: Sequence[Value]) -> None:
+        """Let the params of a region be the numbers that enter it."""
+        for operand, param in zip(operands, params, strict=True):
+            self.keys[param] = self.key(operand)
+
+    def bind(
+        self, values: Sequence[Value], intervals: Sequence[Interval | None], facts: Facts
+    ) -> None:
+        """Let values be numbers of their own, in these intervals."""
+        for value, interval in zip(values, intervals, strict=True):
+            self.keys[value] = value
+            facts.pop(value, None)
+            if interval is not None:
+                facts[value] = interval
+
+    def region(self, graph: Graph, facts: Facts, *, is_final: bool = False) -> Facts:
+        """Return what is known in a region, given what is known where it is entered.
+
+        Args:
+            graph: the region; its params are bound.
+            facts: the intervals of numbers.
+            is_final: whether they hold for each run of the region, and are to be noted.
+        """
+        facts = dict(facts)
+        for node in graph.nodes:
+            if node.op is while_:
+                self._loop(node, facts, is_final=is_final)
+            elif node.op is if_:
+                self._branches(node, facts, is_final=is_final)
+            elif node.op is call:
+                p = CallParts.of(node)
+                self.pass_on(p.operands, p.callee.params)
+                inside = self.region(p.callee, facts, is_final=is_final)
+                self.bind(node.results, [self.interval(x, inside) for x in p.callee.results], facts)
+            elif node.regions:
+                for region in node.regions if is_final else ():
+                    self.bind(region.params, [None] * len(region.params), facts)
+                    self.region(region, facts, is_final=True)
+            else:
+                self._compute(node, facts)
+        if is_final:
+            self._note(graph, facts)
+        return facts
+
+    def _compute(self, node: Node, facts: Facts) -> None:
+        """Find the number that a node computes, and its interval."""
+        result = node.results[0]
+        if result.type not in (_INTEGER, _FLAG):
+            return
+        number = as_integer(result)
+        if number is not None:
+            self.keys[result] = number
+        elif node.op in _ENDS or node.op in _TESTS or node.op in _LOGIC:
+            is_of_integers = all(map(_is_integer, node.operands))
+            if node.op in _LOGIC or is_of_integers:
+                key: Key = (node.op, *map(self.key, node.operands))
+                self.keys[result] = key
+                interval = _recomputed(key, facts) if node.op in _ENDS else None
+                if interval is not None:
+                    facts[key] = _meet(facts.get(key, _ANY), interval)
+        elif node.op is elementwise.select and _is_integer(result):
+            test, *choices = node.operands
+            behind = (self.assume(self.key(test), truth, facts) for truth in (True, False))
+            pairs = zip(choices, behind, strict=True)
+            x, y = (self.interval(choice, there) for choice, there in pairs)
+            self.bind([result], [_join(x, y) if x and y else None], facts)
+        elif node.op is indexing.position:
+            self.bind([result], [interval_of(node, {})], facts)
+
+    def _note(self, graph: Graph, facts: Facts) -> None:
+        for value in (*graph.params, *(x for node in graph.nodes for x in node.results)):
+            now = self.interval(value, facts)
+            if value in self._seen:
+                before = self.known.pop(value, None)
+                now = _join(before, now) if before and now else None
+            if now is not None:
+                self.known[value] = now
+            self._seen.add(value)
+
+    def _branches(self, node: Node, facts: Facts, *, is_final: bool) -> None:
+        p = IfParts.of(node)
+        ends: list[Sequence[Interval | None]] = []
+        for number, branch in enumerate(p.branches):
+            there = facts
+            if p.selector.type == _FLAG:
+                there = self.assume(self.key(p.selector), bool(number), facts)
+            self.pass_on(p.operands, branch.params)
+            inside = self.region(branch, there, is_final=is_final)
+            ends.append([self.interval(x, inside) for x in branch.results])
+        joined = [
+            (min(x[0] for x in of_result if x), max(x[1] for x in of_result if x))
+            if all(of_result)
+            else None
+            for of_result in zip(*ends, strict=True)
+        ]
+        self.bind(node.results, joined, facts)
+
+    def _loop(self, node: Node, facts: Facts, *, is_final: bool) -> None:
+        w = WhileParts.of(node)
+        outer = {
+            x: ends
+            for x in (*w.carry, *w.invariants)
+            if (ends := self.interval(x, facts)) is not None
+        }
+        ranges = counter_ranges(w, outer)
+        first = [outer.get(x) for x in w.carry]
+        carry = [*first]
+        for number in range(2 * _MAX_ROUNDS):
+            following = self._trip(w, carry, facts, ranges)
+            widened = _widened(carry, following, gives_up=number >= _MAX_ROUNDS)
+            if widened == carry:
+                break
+            carry = widened
+        else:
+            carry = [None] * len(carry)
+        # One more trip from there gives bounds that hold as well: what was given up may return.
+        following = self._trip(w, carry, facts, ranges)
+        carry = [_join(x, y) if x and y else None for x, y in zip(first, following, strict=True)]
+        self._trip(w, carry, facts, ranges, is_final=is_final)
+        before = self._before(w, carry, facts, ranges)
+        left = self.assume(self.key(w.predicate), False, before)
+        self.bind(node.results, [self.interval(x, left) for x in w.forwarded], facts)
+
+    def _before(
+        self,
+        w: WhileParts,
+        carry: Sequence[Interval | None],
+        facts: Facts,
+        ranges: tuple[Intervals, Intervals],
+        *,
+        is_final: bool = False,
+    ) -> Facts:
+        """Return what is known at the tests of a loop, given the intervals of the carry."""
+        facts = dict(facts)
+        self.pass_on(w.invariants, w.before_invariants)
+        self.bind(w.before_carry, carry, facts)
+        _restrict(facts, ranges[1])
+        return self.region(w.before, facts, is_final=is_final)
+
+    def _trip(
+        self,
+        w: WhileParts,
+        carry: Sequence[Interval | None],
+        facts: Facts,
+        ranges: tuple[Intervals, Intervals],
+        *,
+        is_final: bool = False,
+    ) -> Sequence[Interval | None]:
+        """Return the intervals of the next carry."""
+        before = self._before(w, carry, facts, ranges, is_final=is_final)
+        going = dict(self.assume(self.key(w.predicate), True, before))
+        _restrict(going, ranges[0])
+        self.pass_on(w.forwarded, w.after_forwarded)
+        self.pass_on(w.invariants, w.after_invariants)
+        after = self.region(w.after, going, is_final=is_final)
+        return [self.interval(x, after) for x in w.next_carry]
+
+    def assume(self, test: Key, truth: bool, facts: Facts) -> Facts:
+        """Return what is known where a test has this outcome."""
+        if isinstance(test, Value):
+            if test.node is not None and test.node.op is if_:
+                return self._assume_branch(test, truth, facts)
+            return facts
+        if isinstance(test, int):
+            return facts
+        op, *parts = test
+        if op is elementwise.bit_not:
+            return self.assume(parts[0], not truth, facts)
+        if op is (elementwise.bit_and if truth else elementwise.bit_or):
+            for part in parts:
+                facts = self.assume(part, truth, facts)
+            return facts
+        return _compared(op, parts[0], parts[1], truth, facts) if op in _TESTS else facts
+
+    def _assume_branch(self, result: Value, truth: bool, facts: Facts) -> Facts:
+        """Return what is known where the result of a branch is so, if one branch can give it."""
+        assert result.node is not None
+        p, k = IfParts.of(result.node), result.node.results.index(result)
+        if p.selector.type != _FLAG:
+            return facts
+        able = [x for x in (0, 1) if _may_be(p, x, k, truth)]
+        if len(able) != 1:
+            return facts
+        (number,) = able
+        branch = p.branches[number]
+        facts = self.assume(self.key(p.selector), bool(number), facts)
+        self.pass_on(p.operands, branch.params)
+        inside = self.assume(self.key(branch.results[k]), truth, self.region(branch, facts))
+        local = {x for node in branch.walk() for x in node.results}
+        return {key: ends for key, ends in inside.items() if not _reads(key, local)}
+
+
+def _may_be(p: IfParts, number: int, k: int, truth: bool) -> bool:
+    """Return whether a result of a branch may be so: a constant, and the selector, are known."""
+    branch = p.branches[number]
+    result = branch.results[k]
+    if is_constant(result) and result.node is not None:
+        return bool(result.node.attrs["value"]) == truth
+    if result in branch.params and p.operands[branch.params.index(result)] is p.selector:
+        return bool(number) == truth
+    return True
+
+
+def _reads(key: Key, values: Set[Value]) -> bool:
+    """Return whether a number is computed from one of these values."""
+    if isinstance(key, tuple):
+        return any(_reads(part, values) for part in key[1:])
+    return key in values
+
+
+def refined(key: Key, facts: Facts, depth: int = _MAX_DEPTH) -> Interval | None:
+    """Return the interval of a number, computed again from numbers of which more may be known."""
+    if isinstance(key, int):
+        return key, key
+    interval = facts.get(key)
+    again = _recomputed(key, facts, depth) if depth else None
+    return interval if again is None else again if interval is None else _meet(interval, again)
+
+
+def _recomputed(key: Key, facts: Facts, depth: int = _MAX_DEPTH) -> Interval | None:
+    """Return the interval of the result of an operation by its operands alone."""
+    if not isinstance(key, tuple) or key[0] not in _ENDS:
+        return None
+    intervals = [refined(x, facts, depth - 1) for x in key[1:]]
+    return _ends(key[0], [x for x in intervals if x is not None]) if all(intervals) else None
+
+
+def _restrict(facts: Facts, others: Intervals) -> None:
+    for value, interval in others.items():
+        facts[value] = _meet(facts[value], interval) if value in facts else interval
+
+
+def _widened(
+    carry: Sequence[Interval | None], following: Sequence[Interval | None], *, gives_up: bool
+) -> list[Interval | None]:
+    """Return intervals that hold what is carried and what follows."""
+    widened: list[Interval | None] = []
+    for now, then in zip(carry, following, strict=True):
+        if now is None or then is None:
+            widened.append(None)
+            continue
+        low, high = _join(now, then)
+        if gives_up:
+            low, high = low if low == now[0] else -_FAR, high if high == now[1] else _FAR
+        widened.append((low, high))
+    return widened
+
+
+_LOGIC = {elementwise.bit_and, elementwise.bit_or, elementwise.bit_not}
+# The comparisons of x and y where they hold, and where they do not
+_TESTS: Mapping[Op, tuple[str, str]] = {
+    elementwise.lt: ("<", ">="),
+    elementwise.le: ("<=", ">"),
+    elementwise.gt: (">", "<="),
+    elementwise.ge: (">=", "<"),
+    elementwise.eq: ("==", "!="),
+    elementwise.ne: ("!=", "=="),
+}
+_EXCHANGED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def _compared(op: Op, x: Key, y: Key, truth: bool, facts: Facts) -> Facts:
+    """Return what is known where a comparison has this outcome."""
+    relation = _TESTS[op][0 if truth else 1]
+    of_x, of_y = (refined(number, facts) or _ANY for number in (x, y))
+    facts = _with_interval(x, _left_of(relation, of_x, of_y), facts)
+    return _with_interval(y, _left_of(_EXCHANGED[relation], of_y, of_x), facts)
+
+
+def _left_of(relation: str, x: Interval, y: Interval) -> Interval:
+    """Return what x may be, if it is so related to y."""
+    match relation:
+        case "<":
+            return _meet(x, (_ANY[0], y[1] - 1))
+        case "<=":
+            return _meet(x, (_ANY[0], y[1]))
+        case ">":
+            return _meet(x, (y[0] + 1, _ANY[1]))
+        case ">=":
+            return _meet(x, (y[0], _ANY[1]))
+        case "==":
+            return _meet(x, y)
+    if y[0] == y[1] and x[0] < x[1]:  # an end that it is not
+        return x[0] + (x[0] == y[0]), x[1] - (x[1] == y[0])
+    return x
+
+
+def _with_interval(key: Key, interval: Interval, facts: Facts) -> Facts:
+    """Return facts in which a number has this interval, and what it is computed from follows."""
+    if isinstance(key, int) or interval == _ANY:
+        return facts
+    facts = {**facts, key: _meet(facts.get(key, _ANY), interval)}
+    if not isinstance(key, tuple) or key[0] not in _SOURCES:
+        return facts
+    op, x, y = key  # type: ignore[misc]
+    if op is elementwise.mul and _recomputed(key, facts) is None:
+        return facts  # it may wrap; sums that do have one source in 64 bits all the same
+    for source, other, is_first in ((x, y, True), (y, x, False)):
+        ends = refined(other, facts)
+        if ends is None or ends[0] != ends[1]:
+            continue
+        source_ends = _SOURCES[op](facts[key], ends[0], is_first)
+        if source_ends is not None and source_ends == _meet(source_ends, _ANY):
+            facts = _with_interval(source, source_ends, facts)
+    return facts
+
+
+def _factor(z: Interval, k: int) -> Interval | None:
+    return (-(-z[0] // k), z[1] // k) if k > 0 else None
+
+
+# What x may be, if x + k, x - k or k - x, x · k are in an interval
+_SOURCES: Mapping[Op, Callable[[Interval, int, bool], Interval | None]] = {
+    elementwise.add: lambda z, k, is_first: (z[0] - k, z[1] - k),
+    elementwise.sub: lambda z, k, is_first: (
+        (z[0] + k, z[1] + k) if is_first else (k - z[1], k - z[0])
+    ),
+    elementwise.mul: lambda z, k, is_first: _factor(z, k),
+}
+
+
+# Arithmetic
+def interval_of(node: Node, known: Mapping[Value, Interval]) -> Interval | None:
+    """Return the interval of the result of a node, if it is an integer with a known one."""
+    if node.op is indexing.position:
+        size = as_integer(node.operands[1])
+        return None if not size else (0, size - 1)
+    if node.op is creating.constant:
+        number = as_integer(node.results[0])
+        return None if number is None else (number, number)
+    if node.op not in _ENDS or not all(x in known for x in node.operands):
+        return None
+    return _ends(node.op, [known[x] for x in node.operands])
+
+
+def _ends(op: Op, intervals: Sequence[Interval]) -> Interval | None:
+    """Return the interval of the result of an operation on integers, None where it may wrap."""
+    ends = _ENDS[op](*intervals)
+    low, high = min(ends), max(ends)
+    if op in (elementwise.add, elementwise.sub):
+        low, high = _kept_far(intervals, low, high)
+    return (low, high) if max(-low, high) <= _FAR else None
+
+
+def _kept_far(intervals: Sequence[Interval], low: int, high: int) -> Interval:
+    """Return the ends of a sum or difference: one that was given up stays, by small steps."""
+    for x, y in (intervals, intervals[::-1]):
+        if max(map(abs, y)) <= _SMALL_STEP:
+            low = -_FAR if x[0] == -_FAR and low < -_FAR else low
+            high = _FAR if x[1] == _FAR and high > _FAR else high
+    return low, high
+
+
+def _quotients(x: Interval, y: Interval) -> Sequence[int]:
+    return [i // k for i in x for k in y] if y[0] > 0 else _ANY
+
+
+def _remainders(x: Interval, y: Interval) -> Sequence[int]:
+    if y[0] <= 0:
+        return _ANY
+    return x if x[0] >= 0 and x[1] < y[0] else (0, y[1] - 1)
+
+
+# What is least or greatest of the results of operands in these intervals
+_ENDS: Mapping[Op, Callable[..., Sequence[int]]] = {
+    elementwise.add: lambda x, y: (x[0] + y[0], x[1] + y[1]),
+    elementwise.sub: lambda x, y: (x[0] - y[1], x[1] - y[0]),
+    elementwise.mul: lambda x, y: [i * k for i in x for k in y],
+    elementwise.neg: lambda x: (-x[1], -x[0]),
+    elementwise.floor_divide: _quotients,
+    elementwise.remainder: _remainders,
+    elementwise.minimum: lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
+    elementwise.maximum: lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
+}
+
+
+# Counters
+def counter_ranges(w: WhileParts, known: Intervals) -> tuple[Intervals, Intervals]:
+    """Return the intervals of the counters of `before` in trips, and at all tests."""
+    values = known_values(w)
+    if values:
+        trips = {x: (min(r[0], r[-1]), max(r[0], r[-1])) for x, r in values.items() if r}
+        ends = {x: (r.start, r.start + r.step * len(r)) for x, r in values.items()}
+        return trips, {x: (min(pair), max(pair)) for x, pair in ends.items()}
+    tested = tested_counter(w)
+    if tested is None:
+        return {}, {}
+    start, bound = (_outer_interval(w, x, known) for x in (tested.start, tested.bound))
+    if start is None or bound is None:
+        return {}, {}
+    by = int(tested.is_inclusive)
+    low, high = (start[0], bound[1] - 1 + by) if tested.step > 0 else (bound[0] + 1 - by, start[1])
+    # What the last trip adds goes past the bound by less than a step
+    at_tests = min(low + min(tested.step, 0), start[0]), max(high + max(tested.step, 0), start[1])
+    if max(map(abs, at_tests)) > MAX_TRIPS:
+        return {}, {}
+    return {tested.param: (low, high)} if low <= high else {}, {tested.param: at_tests}
+
+
+def _outer_interval(w: WhileParts, value: Value, known: Intervals) -> Interval | None:
+    outer = outer_value(w, value)
+    number = as_integer(outer)
+    return known.get(outer) if number is None else (number, number)
