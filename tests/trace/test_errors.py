@@ -187,10 +187,6 @@ def predicate_none():
     wend.while_loop(lambda c: None, lambda c: c, 1.0)
 
 
-def cond_int():
-    wend.cond(1, lambda: 1, lambda: 2)
-
-
 def cond_vector():
     wend.cond(np.array([True, False]), lambda: 1, lambda: 2)
 
@@ -450,7 +446,6 @@ CASES = {
         predicate_float,
         predicate_vector,
         predicate_none,
-        cond_int,
         cond_vector,
         assert_vector,
         branch_string,
@@ -541,7 +536,7 @@ def test_message(kind, mistake, golden):
 
 def test_where_a_control_mistake_was_made():
     """Messages about control flow name the user's file and line."""
-    for mistake in (carry_dtype, carry_missing_key, predicate_int, cond_int, branch_dtype):
+    for mistake in (carry_dtype, carry_missing_key, predicate_int, cond_vector, branch_dtype):
         with pytest.raises(wend.WendError, match=LINE.pattern):
             mistake()
 

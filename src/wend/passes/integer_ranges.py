@@ -44,7 +44,7 @@ def integer_ranges(graph: Graph) -> Intervals:
 
     It holds where the value is computed, or enters a region: behind the tests that lead there.
     """
-    analysis = _Analysis()
+    analysis = _RangeAnalysis()
     analysis.region(graph, {}, is_final=True)
     return analysis.known
 
@@ -64,7 +64,7 @@ def _join(x: Interval, y: Interval) -> Interval:
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class _Analysis:
+class _RangeAnalysis:
     """The analysis of a graph and its regions.
 
     Attributes:
@@ -85,14 +85,14 @@ class _Analysis:
         return refined(self.key(value), facts) if _is_integer(value) else None
 
     def pass_on(self, operands: Sequence[Value], params: Sequence[Value]) -> None:
-        """Let the params of a region be the numbers that enter it."""
+        """Bind the params of a region to the numbers that enter it."""
         for operand, param in zip(operands, params, strict=True):
             self.keys[param] = self.key(operand)
 
     def bind(
         self, values: Sequence[Value], intervals: Sequence[Interval | None], facts: Facts
     ) -> None:
-        """Let values be numbers of their own, in these intervals."""
+        """Bind values to numbers of their own, in these intervals."""
         for value, interval in zip(values, intervals, strict=True):
             self.keys[value] = value
             facts.pop(value, None)
@@ -148,7 +148,7 @@ class _Analysis:
             test, *choices = node.operands
             behind = (self.assume(self.key(test), truth, facts) for truth in (True, False))
             pairs = zip(choices, behind, strict=True)
-            x, y = (self.interval(choice, there) for choice, there in pairs)
+            x, y = (self.interval(choice, of_choice) for choice, of_choice in pairs)
             self.bind([result], [_join(x, y) if x and y else None], facts)
         elif node.op is indexing.position:
             self.bind([result], [interval_of(node, {})], facts)
@@ -167,11 +167,11 @@ class _Analysis:
         p = IfParts.of(node)
         ends: list[Sequence[Interval | None]] = []
         for number, branch in enumerate(p.branches):
-            there = facts
+            of_branch = facts
             if p.selector.type == _FLAG:
-                there = self.assume(self.key(p.selector), bool(number), facts)
+                of_branch = self.assume(self.key(p.selector), bool(number), facts)
             self.pass_on(p.operands, branch.params)
-            inside = self.region(branch, there, is_final=is_final)
+            inside = self.region(branch, of_branch, is_final=is_final)
             ends.append([self.interval(x, inside) for x in branch.results])
         joined = [
             (min(x[0] for x in of_result if x), max(x[1] for x in of_result if x))

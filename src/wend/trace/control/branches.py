@@ -14,12 +14,17 @@ from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain, listed
 from wend.base.source import at, user_source
 from wend.eager.promotion import as_array, cast, result_dtype, tensor_type
-from wend.ir.dtypes import INT64
+from wend.ir.dtypes import BOOL, INT64
 from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
 from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.immediate import run_now
-from wend.trace.recording.arguments import LeafType, common_value, leaf_type_with_flags
+from wend.trace.recording.arguments import (
+    LeafType,
+    common_value,
+    is_array_leaf,
+    leaf_type_with_flags,
+)
 from wend.trace.recording.checks import (
     check_functions,
     check_integer,
@@ -37,13 +42,14 @@ def cond(
     """Run `true_fun(*operands)` if `pred` holds, otherwise `false_fun(*operands)`; never both.
 
     Args:
-        pred: a bool scalar. A Python bool calls its branch directly.
+        pred: a scalar; a number other than 0 holds. A Python bool or number calls its branch
+            directly.
         true_fun: operands → a pytree of arrays.
         false_fun: operands → a pytree of the same structure, dtypes and shapes.
         *operands: pytrees of arrays; the functions may also use outer values directly.
 
     Raises:
-        TypeMismatchError: the predicate is not a bool scalar.
+        TypeMismatchError: the predicate is not a scalar.
         CarryError: the branches return different dtypes or shapes.
         StructureError: the branches return different structures.
 
@@ -53,8 +59,10 @@ def cond(
         np.float64(2.0)
     """
     check_functions(true_fun=true_fun, false_fun=false_fun)
-    if isinstance(pred, bool):
+    if isinstance(pred, (bool, int, float, complex)) and not isinstance(pred, np.generic):
         return (true_fun if pred else false_fun)(*operands)
+    if is_array_leaf(pred) and tensor_type(pred).dtype != BOOL:
+        pred = ew.not_equal(pred, 0)
     check_predicate(pred, f"cond{at(user_source())}")
     if current() is None:
         return run_now(lambda p, xs: cond(p, true_fun, false_fun, *xs), np.bool_(pred), operands)
