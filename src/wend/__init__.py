@@ -51,11 +51,11 @@ with _gc_paused():
     from wend.function.signature.spec import TensorSpec as TensorSpec
     from wend.numpy.elementwise import stop_gradient as stop_gradient
     from wend.tape.tape import GradientTape as GradientTape
-    from wend.trace.control.associative_scan import associative_scan as associative_scan
     from wend.trace.control.branches import cond as cond
     from wend.trace.control.branches import switch as switch
     from wend.trace.control.loops import fori_loop as fori_loop
     from wend.trace.control.loops import while_loop as while_loop
+    from wend.trace.control.scan import associative_scan as associative_scan
     from wend.trace.control.scan import map as map
     from wend.trace.control.scan import scan as scan
     from wend.trace.recording.is_tracing import is_tracing as is_tracing

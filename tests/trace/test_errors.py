@@ -567,7 +567,9 @@ def test_nothing_runs_before_a_mistake_is_told(capsys):
 
 
 def test_a_failed_trace_leaves_nothing_behind():
-    fun = wend.function(lambda x, s: x if s == "ok" else wend.cond(x, lambda: 1, lambda: 2))
+    fun = wend.function(
+        lambda x, s: x if s == "ok" else wend.cond(x * np.ones(2), lambda: 1, lambda: 2)
+    )
     with pytest.raises(TypeMismatchError):
         fun(1.0, "bad")
     assert fun.trace_count == 0

@@ -8,7 +8,7 @@ Equal expressions have one interval, in whichever region they are computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import field
 from typing import TypeAlias
 
@@ -35,18 +35,35 @@ _ANY: Interval = (-(2**63), 2**63 - 1)
 _FAR = MAX_TRIPS + 1
 _SMALL_STEP = 8
 _MAX_ROUNDS = 3  # of a loop, before ends that still move are given up
+_MAX_VISITS = 64  # of a node, on average: loops in loops in loops have their bodies visited often
 _MAX_DEPTH = 3  # of an expression whose interval is computed again
 _INTEGER, _FLAG = TensorType(INT64, ()), TensorType(BOOL, ())
 
 
-def integer_ranges(graph: Graph) -> Intervals:
-    """Return the interval of each 64-bit integer of a graph, in regions too, if one is known.
+def ranges_of_positions(graph: Graph, positions_of: Callable[[Node], Iterable[Value]]) -> Intervals:
+    """Return the intervals of 64-bit integers that nodes use, in regions too, if they are known.
 
-    It holds where the value is computed, or enters a region: behind the tests that lead there.
+    They hold where the nodes are: behind the tests that lead there. Nothing is known of a graph in
+    which several nodes hold one region, or whose loops are nested so deep that it would take long.
+
+    Args:
+        graph: the graph.
+        positions_of: returns the operands of a node whose intervals are to be known.
     """
-    analysis = _RangeAnalysis()
-    analysis.region(graph, {}, is_final=True)
+    nodes = [*graph.walk()]
+    held = [region for node in nodes for region in node.regions]
+    if len({*held}) < len(held):
+        return {}
+    analysis = _RangeAnalysis(positions_of, _MAX_VISITS * len(nodes))
+    try:
+        analysis.region(graph, {})
+    except _TooManyVisitsError:
+        return {}
     return analysis.known
+
+
+class _TooManyVisitsError(Exception):
+    """Nodes were visited so often that the analysis is given up."""
 
 
 def _is_integer(value: Value) -> bool:
@@ -67,14 +84,20 @@ def _join(x: Interval, y: Interval) -> Interval:
 class _RangeAnalysis:
     """The analysis of a graph and its regions.
 
+    A region is visited again where more is carried to it, or less known; the last visit counts.
+
     Attributes:
-        known: the intervals of all values; those of a region that several nodes hold are joined.
+        positions_of: returns the operands of a node whose intervals are to be known.
+        known: their intervals.
         keys: the number that each integer and test is, in the latest visit of its region.
+        visits: how many visits of nodes are left.
     """
 
+    positions_of: Callable[[Node], Iterable[Value]]
+    visits: int
     known: Intervals = field(default_factory=dict)
     keys: dict[Value, Key] = field(default_factory=dict)
-    _seen: set[Value] = field(default_factory=set)
+    _contents: dict[Graph, tuple[Sequence[Node], Sequence[Value]]] = field(default_factory=dict)
 
     def key(self, value: Value) -> Key:
         """Return the number that a value is."""
@@ -99,40 +122,54 @@ class _RangeAnalysis:
             if interval is not None:
                 facts[value] = interval
 
-    def region(self, graph: Graph, facts: Facts, *, is_final: bool = False) -> Facts:
+    def region(self, graph: Graph, facts: Facts, *, counts: bool = True) -> Facts:
         """Return what is known in a region, given what is known where it is entered.
 
         Args:
             graph: the region; its params are bound.
             facts: the intervals of numbers.
-            is_final: whether they hold for each run of the region, and are to be noted.
+            counts: whether each run of the region is so, not only those with some outcome.
         """
         facts = dict(facts)
-        for node in graph.nodes:
+        nodes, positions = self._contents_of(graph)
+        self.visits -= len(nodes)
+        if self.visits < 0:
+            raise _TooManyVisitsError
+        for node in nodes:
             if node.op is while_:
-                self._loop(node, facts, is_final=is_final)
+                self._loop(node, facts, counts=counts)
             elif node.op is if_:
-                self._branches(node, facts, is_final=is_final)
+                self._branches(node, facts, counts=counts)
             elif node.op is call:
                 p = CallParts.of(node)
                 self.pass_on(p.operands, p.callee.params)
-                inside = self.region(p.callee, facts, is_final=is_final)
+                inside = self.region(p.callee, facts, counts=counts)
                 self.bind(node.results, [self.interval(x, inside) for x in p.callee.results], facts)
             elif node.regions:
-                for region in node.regions if is_final else ():
+                for region in node.regions if counts else ():
                     self.bind(region.params, [None] * len(region.params), facts)
-                    self.region(region, facts, is_final=True)
+                    self.region(region, facts)
             else:
                 self._compute(node, facts)
-        if is_final:
-            self._note(graph, facts)
+        for value in positions if counts else ():
+            interval = self.interval(value, facts)
+            if interval is None:
+                self.known.pop(value, None)
+            else:
+                self.known[value] = interval
         return facts
+
+    def _contents_of(self, graph: Graph) -> tuple[Sequence[Node], Sequence[Value]]:
+        """Return the nodes of a region that tell of integers, and the values to be known."""
+        if graph not in self._contents:
+            nodes = [node for node in graph.nodes if node.regions or _tells_of_integers(node)]
+            positions = [x for node in graph.nodes for x in self.positions_of(node)]
+            self._contents[graph] = nodes, [*dict.fromkeys(positions)]
+        return self._contents[graph]
 
     def _compute(self, node: Node, facts: Facts) -> None:
         """Find the number that a node computes, and its interval."""
         result = node.results[0]
-        if result.type not in (_INTEGER, _FLAG):
-            return
         number = as_integer(result)
         if number is not None:
             self.keys[result] = number
@@ -153,17 +190,7 @@ class _RangeAnalysis:
         elif node.op is indexing.position:
             self.bind([result], [interval_of(node, {})], facts)
 
-    def _note(self, graph: Graph, facts: Facts) -> None:
-        for value in (*graph.params, *(x for node in graph.nodes for x in node.results)):
-            now = self.interval(value, facts)
-            if value in self._seen:
-                before = self.known.pop(value, None)
-                now = _join(before, now) if before and now else None
-            if now is not None:
-                self.known[value] = now
-            self._seen.add(value)
-
-    def _branches(self, node: Node, facts: Facts, *, is_final: bool) -> None:
+    def _branches(self, node: Node, facts: Facts, *, counts: bool) -> None:
         p = IfParts.of(node)
         ends: list[Sequence[Interval | None]] = []
         for number, branch in enumerate(p.branches):
@@ -171,7 +198,7 @@ class _RangeAnalysis:
             if p.selector.type == _FLAG:
                 of_branch = self.assume(self.key(p.selector), bool(number), facts)
             self.pass_on(p.operands, branch.params)
-            inside = self.region(branch, of_branch, is_final=is_final)
+            inside = self.region(branch, of_branch, counts=counts)
             ends.append([self.interval(x, inside) for x in branch.results])
         joined = [
             (min(x[0] for x in of_result if x), max(x[1] for x in of_result if x))
@@ -181,47 +208,31 @@ class _RangeAnalysis:
         ]
         self.bind(node.results, joined, facts)
 
-    def _loop(self, node: Node, facts: Facts, *, is_final: bool) -> None:
+    def _loop(self, node: Node, facts: Facts, *, counts: bool) -> None:
         w = WhileParts.of(node)
-        outer = {
-            x: ends
-            for x in (*w.carry, *w.invariants)
-            if (ends := self.interval(x, facts)) is not None
-        }
+        entering = {x: self.interval(x, facts) for x in (*w.carry, *w.invariants)}
+        outer = {x: ends for x, ends in entering.items() if ends is not None}
         ranges = counter_ranges(w, outer)
-        first = [outer.get(x) for x in w.carry]
-        carry = [*first]
-        for number in range(2 * _MAX_ROUNDS):
-            following = self._trip(w, carry, facts, ranges)
+        first = [
+            ranges[1].get(x, outer.get(y)) for x, y in zip(w.before_carry, w.carry, strict=True)
+        ]
+        before, carry, number = facts, first, 0
+        while True:
+            before, following = self._trip(w, carry, facts, ranges, counts=counts)
             widened = _widened(carry, following, gives_up=number >= _MAX_ROUNDS)
+            if number >= 2 * _MAX_ROUNDS:
+                widened = [None] * len(carry)
             if widened == carry:
                 break
-            carry = widened
-        else:
-            carry = [None] * len(carry)
-        # One more trip from there gives bounds that hold as well: what was given up may return.
-        following = self._trip(w, carry, facts, ranges)
-        carry = [_join(x, y) if x and y else None for x, y in zip(first, following, strict=True)]
-        self._trip(w, carry, facts, ranges, is_final=is_final)
-        before = self._before(w, carry, facts, ranges)
+            carry, number = widened, number + 1
+        if number > _MAX_ROUNDS:
+            # One more trip gives bounds that hold as well: what was given up may return.
+            carry = [
+                _join(x, y) if x and y else None for x, y in zip(first, following, strict=True)
+            ]
+            before, _ = self._trip(w, carry, facts, ranges, counts=counts)
         left = self.assume(self.key(w.predicate), False, before)
         self.bind(node.results, [self.interval(x, left) for x in w.forwarded], facts)
-
-    def _before(
-        self,
-        w: WhileParts,
-        carry: Sequence[Interval | None],
-        facts: Facts,
-        ranges: tuple[Intervals, Intervals],
-        *,
-        is_final: bool = False,
-    ) -> Facts:
-        """Return what is known at the tests of a loop, given the intervals of the carry."""
-        facts = dict(facts)
-        self.pass_on(w.invariants, w.before_invariants)
-        self.bind(w.before_carry, carry, facts)
-        _restrict(facts, ranges[1])
-        return self.region(w.before, facts, is_final=is_final)
 
     def _trip(
         self,
@@ -230,16 +241,23 @@ class _RangeAnalysis:
         facts: Facts,
         ranges: tuple[Intervals, Intervals],
         *,
-        is_final: bool = False,
-    ) -> Sequence[Interval | None]:
-        """Return the intervals of the next carry."""
-        before = self._before(w, carry, facts, ranges, is_final=is_final)
+        counts: bool,
+    ) -> tuple[Facts, Sequence[Interval | None]]:
+        """Return what is known at the test of a loop, and the intervals of the next carry."""
+        facts = dict(facts)
+        self.pass_on(w.invariants, w.before_invariants)
+        self.bind(w.before_carry, carry, facts)
+        before = self.region(w.before, facts, counts=counts)
         going = dict(self.assume(self.key(w.predicate), True, before))
         _restrict(going, ranges[0])
         self.pass_on(w.forwarded, w.after_forwarded)
         self.pass_on(w.invariants, w.after_invariants)
-        after = self.region(w.after, going, is_final=is_final)
-        return [self.interval(x, after) for x in w.next_carry]
+        after = self.region(w.after, going, counts=counts)
+        following = [
+            now if x in ranges[1] else self.interval(value, after)
+            for x, now, value in zip(w.before_carry, carry, w.next_carry, strict=True)
+        ]
+        return before, following
 
     def assume(self, test: Key, truth: bool, facts: Facts) -> Facts:
         """Return what is known where a test has this outcome."""
@@ -271,9 +289,20 @@ class _RangeAnalysis:
         branch = p.branches[number]
         facts = self.assume(self.key(p.selector), bool(number), facts)
         self.pass_on(p.operands, branch.params)
-        inside = self.assume(self.key(branch.results[k]), truth, self.region(branch, facts))
+        inside = self.assume(
+            self.key(branch.results[k]), truth, self.region(branch, facts, counts=False)
+        )
         local = {x for node in branch.walk() for x in node.results}
         return {key: ends for key, ends in inside.items() if not _reads(key, local)}
+
+
+def _tells_of_integers(node: Node) -> bool:
+    """Return whether a node gives an integer, or a test of integers, by a rule of this analysis."""
+    result = node.results[0] if len(node.results) == 1 else None
+    if result is None or result.type not in (_INTEGER, _FLAG):
+        return False
+    is_known = node.op in _ENDS or node.op in _TESTS or node.op in _LOGIC
+    return is_known or node.op in (creating.constant, elementwise.select, indexing.position)
 
 
 def _may_be(p: IfParts, number: int, k: int, truth: bool) -> bool:

@@ -39,7 +39,7 @@ def case(table: Programs, *args: Any, says: str = "") -> Callable[[Any], Any]:
 @case(SWALLOWED, 1.0, says="the hash of")
 def by_class(x):
     try:
-        return {1.0: 10.0}[x]
+        return hash(x)
     except TypeError:
         return 7.0
 
@@ -47,7 +47,7 @@ def by_class(x):
 @case(SWALLOWED, 1.0, says="the hash of")
 def by_a_tuple(x):
     try:
-        return {1.0: 10.0}[x]
+        return hash(x)
     except (KeyError, TypeError):
         return 7.0
 
@@ -55,7 +55,7 @@ def by_a_tuple(x):
 @case(SWALLOWED, 1.0, says="the hash of")
 def by_exception(x):
     try:
-        return {1.0: 10.0}[x]
+        return hash(x)
     except Exception:
         return 7.0
 
@@ -63,7 +63,7 @@ def by_exception(x):
 @case(SWALLOWED, 1.0, says="the hash of")
 def by_all(x):
     try:
-        return {1.0: 10.0}[x]
+        return hash(x)
     except:  # noqa: E722
         return 7.0
 
@@ -71,7 +71,7 @@ def by_all(x):
 @case(SWALLOWED, 1.0, says="the hash of")
 def by_another_error(x):
     try:
-        return {1.0: 10.0}[x]
+        return hash(x)
     except TypeError as error:
         raise KeyError("no such number") from error
 
@@ -80,7 +80,7 @@ def by_another_error(x):
 def by_a_star(x):
     y = 7.0
     try:
-        y = {1.0: 10.0}[x]
+        y = hash(x)
     except* TypeError:
         pass
     return y
@@ -157,7 +157,7 @@ def from_a_generator(n):
 
 def with_fallback(x):
     try:
-        yield {1.0: 10.0}[x]
+        yield hash(x)
     except Exception:
         yield 3.0
 
@@ -170,7 +170,7 @@ def in_a_generator(x):
 class Adding:
     def __add__(self, other):
         try:
-            return {1.0: 10.0}[other]
+            return hash(other)
         except Exception:
             return 3.0
 
@@ -183,7 +183,7 @@ def in_an_operator(x):
 @wend.do_not_capture
 def uncaptured(x):
     try:
-        return {1.0: 10.0}[x]
+        return hash(x)
     except Exception:
         return 3.0
 
@@ -197,7 +197,7 @@ def in_a_function_that_is_not_captured(x):
 def in_a_suppress(x):
     y = 0.0
     with contextlib.suppress(Exception):
-        y = {1.0: 10.0}[x]
+        y = hash(x)
     return y
 
 
@@ -213,7 +213,7 @@ class Swallows:
 def in_an_exit(x):
     y = 0.0
     with Swallows():
-        y = {1.0: 10.0}[x]
+        y = hash(x)
     return y + 1
 
 
@@ -221,7 +221,7 @@ def in_an_exit(x):
 def in_a_loop_of_unknown_length(x):
     while x > 1:
         try:
-            x = {1.0: 10.0}[x]
+            x = hash(x)
         except TypeError:
             x = x - 1
     return x
@@ -231,14 +231,14 @@ def in_a_loop_of_unknown_length(x):
 def in_a_branch(x):
     if x > 1:
         with contextlib.suppress(TypeError):
-            x = {1.0: 10.0}[x]
+            x = hash(x)
     return x
 
 
 @wend.function
 def inner(x):
     try:
-        return {1.0: 10.0}[x]
+        return hash(x)
     except TypeError:
         return 7.0
 
@@ -255,7 +255,7 @@ def in_a_function_that_is_called(x):
 def in_the_body_of_a_functional_form(x):
     def body(x):
         try:
-            return {1.0: 10.0}[x]
+            return hash(x)
         except TypeError:
             return x + 1
 

@@ -13,7 +13,6 @@ import wend.numpy as wnp
 from wend.base.errors import ConcreteValueError
 
 TABLE = [1.0, 2.0, 3.0, None]  # items of which no graph could read one
-BY_NUMBER = {1: 2.0}
 
 
 def refused(fun, *args):
@@ -34,7 +33,6 @@ STATIC = "make n static: wend.function(static_argnames='n')."
         lambda x, n: x * TABLE[n + 1],
         lambda x, n: x * TABLE[int(n) - 1],
         lambda x, n: x * len(TABLE[:n]),
-        lambda x, n: x * BY_NUMBER[n],
         lambda x, n: x * len({n}),
         lambda x, n: x * len("a" * n),
         lambda x, n: [x for _ in wend.unroll(range(n))],

@@ -137,6 +137,16 @@ def test_numbers_that_wrap_are_in_no_interval() -> None:
     assert wend.function(overflowing)(x, 2) == 95.0  # 32 times 1, 31 times 2, and −2⁶³ % 3
 
 
+def test_the_work_is_linear_however_deep_loops_are() -> None:
+    lines = ["def f(x, n):", "    s = 0.0"]
+    for depth in range(12):
+        indent = "    " * (depth + 1)
+        lines += [f"{indent}i{depth} = n", f"{indent}while i{depth} > 0 and x[i{depth} - 1] > s:"]
+        lines += [f"{indent}    i{depth} = i{depth} // 2"]
+    function = compiled("\n".join([*lines, "    " * 13 + "s = s + 1.0", "    return s"]))
+    assert wend.function(function)(np.ones(SIZE), 3) == function(np.ones(SIZE), 3)
+
+
 class Writer:
     """Random programs on integers, whose positions are often out of range."""
 

@@ -8,8 +8,9 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Dim, TensorType
 from wend.ops import parts
 from wend.ops.control import while_
+from wend.ops.creating import is_constant
 from wend.ops.updating import ELEMENT_POSITIONS
-from wend.passes.integer_ranges import integer_ranges
+from wend.passes.integer_ranges import ranges_of_positions
 
 _PARTS = {parts.take_part: 1, parts.set_part: 2, parts.add_part: 2}
 
@@ -22,7 +23,13 @@ def positions_in_range(graph: Graph) -> dict[tuple[Node, int], str]:
     """
     if while_ not in graph.ops or graph.ops.isdisjoint([*ELEMENT_POSITIONS, *_PARTS]):
         return {}
-    ranges = integer_ranges(graph)
+    if not any(_is_tested(node) for node in graph.walk()):
+        return {}
+
+    def positions_of(node: Node) -> Iterator[Value]:
+        return (node.operands[k] for k, _ in _positions(node))
+
+    ranges = ranges_of_positions(graph, positions_of)
     offsets = {}
     for node in graph.walk():
         for k, size in _positions(node):
@@ -34,6 +41,12 @@ def positions_in_range(graph: Graph) -> dict[tuple[Node, int], str]:
             elif -size <= low and high < 0:
                 offsets[node, k] = str(size)
     return offsets
+
+
+def _is_tested(node: Node) -> bool:
+    """Return whether a position of a node is not yet known to be in range."""
+    positions = (node.operands[k] for k, size in _positions(node) if isinstance(size, int))
+    return not node.attrs.get("in_bounds") and not all(map(is_constant, positions))
 
 
 def _positions(node: Node) -> Iterator[tuple[int, Dim]]:

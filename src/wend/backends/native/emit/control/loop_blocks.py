@@ -92,8 +92,8 @@ def _emit_entered(loop: _EnteredLoop, starts: Sequence[Registers]) -> list[Regis
     is_split = counted.test.is_predicate and counted.repeats_test
     block_trips = max_short_trips(parts)
     params = dict(zip(parts.before.params, slots, strict=True))
-    are_known = all((x.node, x.operand) in low.offsets for x in counted.accesses)
-    if is_split and are_known:
+    of_tapes = tape_reads(parts)
+    if is_split and of_tapes and all((x.node, x.operand) in of_tapes for x in counted.accesses):
         guard = range_guard_of_tapes(low, counted, params)
     else:
         max_trips = MAX_TRIPS if is_split else block_trips
