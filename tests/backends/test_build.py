@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wend
-from wend.backends.build import StoreCommit, executable
+from wend.backends.build import StoresInRun, executable
 from wend.passes.pipeline import LazyOptimized
 
 
@@ -16,7 +16,7 @@ def graph_of(fun, *args):
 
 def test_graphs_without_assignments_are_as_they_are():
     run = executable("numpy", LazyOptimized(graph_of(lambda x: x + 1.0, 1.0)))
-    assert not isinstance(run, StoreCommit)
+    assert not isinstance(run, StoresInRun)
     assert [*run([np.float64(2.0)])] == [3.0]
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Any
 
 from wend.backends.element_errors import ElementErrors
 from wend.backends.passthrough import compile_without_passthrough
 from wend.backends.protocol import Backend, ChoosesPasses, Executable, LazyCompiler, choose
-from wend.backends.wrapper import ExecutableWrapper
+from wend.backends.variable_stores import StoresAfterRun, StoresInRun
 from wend.base.config import settings
 from wend.base.errors import UnsupportedError, explain
 from wend.base.memory import OFFLOAD, SPILL, shown
@@ -26,7 +25,8 @@ from wend.passes.pipeline import (
     LazyOptimized,
     Transform,
 )
-from wend.runtime.storage import Storage
+from wend.passes.sink_stores import sink_stores
+from wend.passes.strip_stores import strip_stores
 
 # The backend that has a policy by which a tape leaves memory, and why the others do not
 _LEAVING = {
@@ -58,6 +58,11 @@ def executable(
     options, chosen, graph = settings(), choose(backend), lazy.graph
     _check_tapes(backend, graph)
     _check_shardings(backend, graph)
+    # Machine code calls Python for each store.
+    sunk = sink_stores(graph) if isinstance(chosen, LazyCompiler) else None
+    if sunk is not None:
+        lazy = LazyOptimized(sunk.graph, lazy.passes)
+        recorded = None if recorded is None else strip_stores(recorded)
     if options.strict:
         from wend.backends.strict import strict  # seldom used, as are the others
 
@@ -73,7 +78,7 @@ def executable(
         errors = errors_in_maps(mark_in_bounds(graph))
     if errors:
         in_order = partial(_compile_in_order, backend)
-        execute = ElementErrors(execute, recorded or graph, errors, in_order)
+        execute = ElementErrors(execute, recorded or lazy.graph, errors, in_order)
     if options.compare and backend != "numpy":
         from wend.backends.differential import DifferentialExecutable
 
@@ -82,9 +87,11 @@ def executable(
         from wend.backends.nan_bisect import NanBisect
 
         execute = NanBisect(execute, lazy.optimized, chosen.boundary, shown)
-    stores = (node for node in lazy.graph.walk() if node.op is store)
+    if sunk is not None:
+        return StoresAfterRun(execute, sunk.variables, len(graph.results))
+    stores = (node for node in graph.walk() if node.op is store)
     variables = dict.fromkeys(node.attrs["variable"] for node in stores)
-    return StoreCommit(execute, [*variables]) if variables else execute
+    return StoresInRun(execute, [*variables]) if variables else execute
 
 
 def _check_shardings(backend: str, graph: Graph) -> None:
@@ -144,18 +151,3 @@ def kind(backend: str) -> Hashable:
     """Return the key of an executable: the backend and the settings that affect compilation."""
     options = settings()
     return backend, options.nans, options.compare, options.strict, options.profile, options.threads
-
-
-class StoreCommit(ExecutableWrapper):
-    """An executable of a graph with assignments; copies memory that variables share afterwards."""
-
-    def __init__(self, execute: Executable, variables: Sequence[Storage]) -> None:
-        super().__init__(execute)
-        self._variables = variables
-
-    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        try:
-            return self._execute(arguments)
-        finally:
-            for variable in self._variables:
-                variable.copy_shared(arguments)

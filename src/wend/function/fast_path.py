@@ -28,6 +28,7 @@ from wend.base.keys import check_of, key_of, match_of
 from wend.base.lazy.dataclass import dataclass
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten
 from wend.eager.dispatch import recorder
+from wend.ir.op import Effect
 from wend.runtime.partial_writes import attach_contents, take_contents
 from wend.runtime.storage import Storage
 from wend.trace.aliasing.passed_containers import PassedContainers
@@ -235,10 +236,8 @@ def _build_fast_path(
     """Return the fast path of a trace; None if each call needs some work in Python."""
     concrete = trace.concrete
     traced = concrete.traced
-    has_python_work = (
-        traced.passed or traced.stored or traced.pending or traced.has_passed_containers
-    )
-    has_effects = traced.has_world and traced.graph.has_effects()  # other than checks
+    has_python_work = traced.passed or traced.pending or traced.has_passed_containers
+    has_effects = traced.has_world and Effect.WORLD in traced.graph.effects()
     if has_python_work or has_effects or not traced.is_closed():
         return None
     defaults = iter(plan.defaults)

@@ -15,6 +15,7 @@ import numpy as np
 from wend.capture.heap.buffers import BUFFERS, bytes_of
 from wend.eager.dispatch import Staged
 from wend.runtime.array_boundary import to_host
+from wend.runtime.storage import StorageOwner
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _SEQUENCES = (list, tuple)
@@ -210,7 +211,7 @@ def snapshot(value: Any, around: tuple[int, ...] = ()) -> Snapshot | None:
     kind: Any = type(value)
     if is_atom(kind):
         return ValueSnapshot(value)
-    if issubclass(kind, Staged):
+    if issubclass(kind, Staged) and not issubclass(kind, StorageOwner):
         return None
     if kind is memoryview or issubclass(kind, BUFFERS):
         return BufferSnapshot(value)
