@@ -48,7 +48,7 @@ def kruskal(lib: Library) -> Program:
     np = lib.np
 
     def program(edges: Any, weights: Any) -> Any:
-        parent = np.arange(100)
+        parent = np.arange(5000)
         total = 0.0
         for k in range(len(weights)):
             a, b = edges[k, 0], edges[k, 1]
@@ -269,10 +269,10 @@ WORKLOADS = [
     ),
     workload(
         "kruskal",
-        "the smallest tree of a graph of 100 nodes and 400 edges by Kruskal's method",
+        "the smallest tree of a graph of 5,000 nodes and 20,000 edges by Kruskal's method",
         kruskal,
         None,
-        (integers(0, 100, 400, 2), np.sort(uniform(400))),
+        (integers(0, 5000, 20_000, 2), np.sort(uniform(20_000))),
         (integers(0, 100, 30, 2), np.sort(uniform(30))),
         (1,),
     ),
@@ -309,7 +309,12 @@ WORKLOADS = [
         (integers(5, 50, 6),),
     ),
     workload(
-        "heap_sort", "heap sort of 500 numbers", heap_sort, None, (uniform(500),), (uniform(9),)
+        "heap_sort",
+        "heap sort of 20,000 numbers",
+        heap_sort,
+        None,
+        (uniform(20_000),),  # fewer would teach the processor where each branch goes
+        (uniform(9),),
     ),
     workload(
         "radix_sort",

@@ -213,7 +213,7 @@ WORKLOADS = [
         (WEIGHTS[:4].copy(), uniform(4), 80),
     ),
     workload("sieve", "the primes below 100,000", sieve, None, (100_000,), (60,)),
-    workload("queens", "the ways to place 7 queens", queens, None, (7,), (5,)),
+    workload("queens", "the ways to place 9 queens", queens, None, (9,), (5,)),
     workload(
         "ising",
         "ten sweeps over 32 × 32 spins, with a generator of its own",
@@ -224,10 +224,10 @@ WORKLOADS = [
     ),
     workload(
         "insertion",
-        "insertion sort of 12 numbers, 1000 times",
+        "insertion sort of 12 numbers, 20,000 times",
         insertion,
         None,
-        (normal(1000, 12),),
+        (normal(20_000, 12),),  # fewer would teach the processor where each branch goes
         (normal(3, 12),),
     ),
     workload(
