@@ -26,13 +26,13 @@ from wend.ops.loop_counters import MAX_TRIPS, as_integer, known_values, outer_va
 Interval: TypeAlias = tuple[int, int]
 Intervals: TypeAlias = dict[Value, Interval]
 # A number: a constant, an operation on others, or what a value is
-Key: TypeAlias = "int | Value | tuple[Op, *tuple[Key, ...]]"
+Expression: TypeAlias = "int | Value | tuple[Op, *tuple[Expression, ...]]"
 # The intervals of numbers that are no constants
-Facts: TypeAlias = dict[Key, Interval]
+Facts: TypeAlias = dict[Expression, Interval]
 
 _ANY: Interval = (-(2**63), 2**63 - 1)
 # An end that keeps moving by small steps: no program makes so many trips that it gets there.
-_FAR = MAX_TRIPS + 1
+_WIDENED = MAX_TRIPS + 1
 _SMALL_STEP = 8
 _MAX_ROUNDS = 3  # of a loop, before ends that still move are given up
 _MAX_VISITS = 64  # of a node, on average: loops in loops in loops have their bodies visited often
@@ -41,14 +41,14 @@ _INTEGER, _FLAG = TensorType(INT64, ()), TensorType(BOOL, ())
 
 
 def ranges_of_positions(graph: Graph, positions_of: Callable[[Node], Iterable[Value]]) -> Intervals:
-    """Return the intervals of 64-bit integers that nodes use, in regions too, if they are known.
+    """Return the intervals of the positions that nodes use, in regions too, where they are known.
 
-    They hold where the nodes are: behind the tests that lead there. Nothing is known of a graph in
-    which several nodes hold one region, or whose loops are nested so deep that it would take long.
+    An interval holds behind the tests that lead to its node. The result is empty where several
+    nodes hold one region, or where loops are nested so deep that the analysis would take long.
 
     Args:
         graph: the graph.
-        positions_of: returns the operands of a node whose intervals are to be known.
+        positions_of: returns the operands of a node that are positions: 64-bit integers.
     """
     nodes = [*graph.walk()]
     held = [region for node in nodes for region in node.regions]
@@ -84,51 +84,51 @@ def _join(x: Interval, y: Interval) -> Interval:
 class _RangeAnalysis:
     """The analysis of a graph and its regions.
 
-    A region is visited again where more is carried to it, or less known; the last visit counts.
+    A region is visited again where more is carried to it, or less known; the last visit is_final.
 
     Attributes:
-        positions_of: returns the operands of a node whose intervals are to be known.
+        positions_of: returns the operands of a node that are positions: 64-bit integers.
         known: their intervals.
-        keys: the number that each integer and test is, in the latest visit of its region.
+        expressions: the number that each integer and test is, in the latest visit of its region.
         visits: how many visits of nodes are left.
     """
 
     positions_of: Callable[[Node], Iterable[Value]]
     visits: int
     known: Intervals = field(default_factory=dict)
-    keys: dict[Value, Key] = field(default_factory=dict)
+    expressions: dict[Value, Expression] = field(default_factory=dict)
     _contents: dict[Graph, tuple[Sequence[Node], Sequence[Value]]] = field(default_factory=dict)
 
-    def key(self, value: Value) -> Key:
+    def expression(self, value: Value) -> Expression:
         """Return the number that a value is."""
-        return self.keys.get(value, value)
+        return self.expressions.get(value, value)
 
     def interval(self, value: Value, facts: Facts) -> Interval | None:
         """Return the interval of a value, if it is an integer with a known one."""
-        return refined(self.key(value), facts) if _is_integer(value) else None
+        return refined(self.expression(value), facts) if _is_integer(value) else None
 
-    def pass_on(self, operands: Sequence[Value], params: Sequence[Value]) -> None:
+    def bind_params(self, operands: Sequence[Value], params: Sequence[Value]) -> None:
         """Bind the params of a region to the numbers that enter it."""
         for operand, param in zip(operands, params, strict=True):
-            self.keys[param] = self.key(operand)
+            self.expressions[param] = self.expression(operand)
 
     def bind(
         self, values: Sequence[Value], intervals: Sequence[Interval | None], facts: Facts
     ) -> None:
         """Bind values to numbers of their own, in these intervals."""
         for value, interval in zip(values, intervals, strict=True):
-            self.keys[value] = value
+            self.expressions[value] = value
             facts.pop(value, None)
             if interval is not None:
                 facts[value] = interval
 
-    def region(self, graph: Graph, facts: Facts, *, counts: bool = True) -> Facts:
+    def region(self, graph: Graph, facts: Facts, *, is_final: bool = True) -> Facts:
         """Return what is known in a region, given what is known where it is entered.
 
         Args:
             graph: the region; its params are bound.
             facts: the intervals of numbers.
-            counts: whether each run of the region is so, not only those with some outcome.
+            is_final: whether each run of the region is so, not only those with some outcome.
         """
         facts = dict(facts)
         nodes, positions = self._contents_of(graph)
@@ -137,21 +137,21 @@ class _RangeAnalysis:
             raise _TooManyVisitsError
         for node in nodes:
             if node.op is while_:
-                self._loop(node, facts, counts=counts)
+                self._loop(node, facts, is_final=is_final)
             elif node.op is if_:
-                self._branches(node, facts, counts=counts)
+                self._branches(node, facts, is_final=is_final)
             elif node.op is call:
                 p = CallParts.of(node)
-                self.pass_on(p.operands, p.callee.params)
-                inside = self.region(p.callee, facts, counts=counts)
+                self.bind_params(p.operands, p.callee.params)
+                inside = self.region(p.callee, facts, is_final=is_final)
                 self.bind(node.results, [self.interval(x, inside) for x in p.callee.results], facts)
             elif node.regions:
-                for region in node.regions if counts else ():
+                for region in node.regions if is_final else ():
                     self.bind(region.params, [None] * len(region.params), facts)
                     self.region(region, facts)
             else:
                 self._compute(node, facts)
-        for value in positions if counts else ():
+        for value in positions if is_final else ():
             interval = self.interval(value, facts)
             if interval is None:
                 self.known.pop(value, None)
@@ -172,33 +172,33 @@ class _RangeAnalysis:
         result = node.results[0]
         number = as_integer(result)
         if number is not None:
-            self.keys[result] = number
+            self.expressions[result] = number
         elif node.op in _ENDS or node.op in _TESTS or node.op in _LOGIC:
             is_of_integers = all(map(_is_integer, node.operands))
             if node.op in _LOGIC or is_of_integers:
-                key: Key = (node.op, *map(self.key, node.operands))
-                self.keys[result] = key
-                interval = _recomputed(key, facts) if node.op in _ENDS else None
+                expression: Expression = (node.op, *map(self.expression, node.operands))
+                self.expressions[result] = expression
+                interval = _recomputed(expression, facts) if node.op in _ENDS else None
                 if interval is not None:
-                    facts[key] = _meet(facts.get(key, _ANY), interval)
+                    facts[expression] = _meet(facts.get(expression, _ANY), interval)
         elif node.op is elementwise.select and _is_integer(result):
             test, *choices = node.operands
-            behind = (self.assume(self.key(test), truth, facts) for truth in (True, False))
+            behind = (self.assume(self.expression(test), truth, facts) for truth in (True, False))
             pairs = zip(choices, behind, strict=True)
             x, y = (self.interval(choice, of_choice) for choice, of_choice in pairs)
             self.bind([result], [_join(x, y) if x and y else None], facts)
         elif node.op is indexing.position:
             self.bind([result], [interval_of(node, {})], facts)
 
-    def _branches(self, node: Node, facts: Facts, *, counts: bool) -> None:
+    def _branches(self, node: Node, facts: Facts, *, is_final: bool) -> None:
         p = IfParts.of(node)
         ends: list[Sequence[Interval | None]] = []
         for number, branch in enumerate(p.branches):
             of_branch = facts
             if p.selector.type == _FLAG:
-                of_branch = self.assume(self.key(p.selector), bool(number), facts)
-            self.pass_on(p.operands, branch.params)
-            inside = self.region(branch, of_branch, counts=counts)
+                of_branch = self.assume(self.expression(p.selector), bool(number), facts)
+            self.bind_params(p.operands, branch.params)
+            inside = self.region(branch, of_branch, is_final=is_final)
             ends.append([self.interval(x, inside) for x in branch.results])
         joined = [
             (min(x[0] for x in of_result if x), max(x[1] for x in of_result if x))
@@ -208,7 +208,7 @@ class _RangeAnalysis:
         ]
         self.bind(node.results, joined, facts)
 
-    def _loop(self, node: Node, facts: Facts, *, counts: bool) -> None:
+    def _loop(self, node: Node, facts: Facts, *, is_final: bool) -> None:
         w = WhileParts.of(node)
         entering = {x: self.interval(x, facts) for x in (*w.carry, *w.invariants)}
         outer = {x: ends for x, ends in entering.items() if ends is not None}
@@ -218,7 +218,7 @@ class _RangeAnalysis:
         ]
         before, carry, number = facts, first, 0
         while True:
-            before, following = self._trip(w, carry, facts, ranges, counts=counts)
+            before, following = self._trip(w, carry, facts, ranges, is_final=is_final)
             widened = _widened(carry, following, gives_up=number >= _MAX_ROUNDS)
             if number >= 2 * _MAX_ROUNDS:
                 widened = [None] * len(carry)
@@ -230,8 +230,8 @@ class _RangeAnalysis:
             carry = [
                 _join(x, y) if x and y else None for x, y in zip(first, following, strict=True)
             ]
-            before, _ = self._trip(w, carry, facts, ranges, counts=counts)
-        left = self.assume(self.key(w.predicate), False, before)
+            before, _ = self._trip(w, carry, facts, ranges, is_final=is_final)
+        left = self.assume(self.expression(w.predicate), False, before)
         self.bind(node.results, [self.interval(x, left) for x in w.forwarded], facts)
 
     def _trip(
@@ -241,25 +241,25 @@ class _RangeAnalysis:
         facts: Facts,
         ranges: tuple[Intervals, Intervals],
         *,
-        counts: bool,
+        is_final: bool,
     ) -> tuple[Facts, Sequence[Interval | None]]:
         """Return what is known at the test of a loop, and the intervals of the next carry."""
         facts = dict(facts)
-        self.pass_on(w.invariants, w.before_invariants)
+        self.bind_params(w.invariants, w.before_invariants)
         self.bind(w.before_carry, carry, facts)
-        before = self.region(w.before, facts, counts=counts)
-        going = dict(self.assume(self.key(w.predicate), True, before))
+        before = self.region(w.before, facts, is_final=is_final)
+        going = dict(self.assume(self.expression(w.predicate), True, before))
         _restrict(going, ranges[0])
-        self.pass_on(w.forwarded, w.after_forwarded)
-        self.pass_on(w.invariants, w.after_invariants)
-        after = self.region(w.after, going, counts=counts)
+        self.bind_params(w.forwarded, w.after_forwarded)
+        self.bind_params(w.invariants, w.after_invariants)
+        after = self.region(w.after, going, is_final=is_final)
         following = [
             now if x in ranges[1] else self.interval(value, after)
             for x, now, value in zip(w.before_carry, carry, w.next_carry, strict=True)
         ]
         return before, following
 
-    def assume(self, test: Key, truth: bool, facts: Facts) -> Facts:
+    def assume(self, test: Expression, truth: bool, facts: Facts) -> Facts:
         """Return what is known where a test has this outcome."""
         if isinstance(test, Value):
             if test.node is not None and test.node.op is if_:
@@ -287,13 +287,15 @@ class _RangeAnalysis:
             return facts
         (number,) = able
         branch = p.branches[number]
-        facts = self.assume(self.key(p.selector), bool(number), facts)
-        self.pass_on(p.operands, branch.params)
+        facts = self.assume(self.expression(p.selector), bool(number), facts)
+        self.bind_params(p.operands, branch.params)
         inside = self.assume(
-            self.key(branch.results[k]), truth, self.region(branch, facts, counts=False)
+            self.expression(branch.results[k]), truth, self.region(branch, facts, is_final=False)
         )
         local = {x for node in branch.walk() for x in node.results}
-        return {key: ends for key, ends in inside.items() if not _reads(key, local)}
+        return {
+            expression: ends for expression, ends in inside.items() if not _reads(expression, local)
+        }
 
 
 def _tells_of_integers(node: Node) -> bool:
@@ -316,28 +318,28 @@ def _may_be(p: IfParts, number: int, k: int, truth: bool) -> bool:
     return True
 
 
-def _reads(key: Key, values: Set[Value]) -> bool:
+def _reads(expression: Expression, values: Set[Value]) -> bool:
     """Return whether a number is computed from one of these values."""
-    if isinstance(key, tuple):
-        return any(_reads(part, values) for part in key[1:])
-    return key in values
+    if isinstance(expression, tuple):
+        return any(_reads(part, values) for part in expression[1:])
+    return expression in values
 
 
-def refined(key: Key, facts: Facts, depth: int = _MAX_DEPTH) -> Interval | None:
+def refined(expression: Expression, facts: Facts, depth: int = _MAX_DEPTH) -> Interval | None:
     """Return the interval of a number, computed again from numbers of which more may be known."""
-    if isinstance(key, int):
-        return key, key
-    interval = facts.get(key)
-    again = _recomputed(key, facts, depth) if depth else None
+    if isinstance(expression, int):
+        return expression, expression
+    interval = facts.get(expression)
+    again = _recomputed(expression, facts, depth) if depth else None
     return interval if again is None else again if interval is None else _meet(interval, again)
 
 
-def _recomputed(key: Key, facts: Facts, depth: int = _MAX_DEPTH) -> Interval | None:
+def _recomputed(expression: Expression, facts: Facts, depth: int = _MAX_DEPTH) -> Interval | None:
     """Return the interval of the result of an operation by its operands alone."""
-    if not isinstance(key, tuple) or key[0] not in _ENDS:
+    if not isinstance(expression, tuple) or expression[0] not in _ENDS:
         return None
-    intervals = [refined(x, facts, depth - 1) for x in key[1:]]
-    return _ends(key[0], [x for x in intervals if x is not None]) if all(intervals) else None
+    intervals = [refined(x, facts, depth - 1) for x in expression[1:]]
+    return _ends(expression[0], [x for x in intervals if x is not None]) if all(intervals) else None
 
 
 def _restrict(facts: Facts, others: Intervals) -> None:
@@ -356,7 +358,7 @@ def _widened(
             continue
         low, high = _join(now, then)
         if gives_up:
-            low, high = low if low == now[0] else -_FAR, high if high == now[1] else _FAR
+            low, high = low if low == now[0] else -_WIDENED, high if high == now[1] else _WIDENED
         widened.append((low, high))
     return widened
 
@@ -374,7 +376,7 @@ _TESTS: Mapping[Op, tuple[str, str]] = {
 _EXCHANGED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def _compared(op: Op, x: Key, y: Key, truth: bool, facts: Facts) -> Facts:
+def _compared(op: Op, x: Expression, y: Expression, truth: bool, facts: Facts) -> Facts:
     """Return what is known where a comparison has this outcome."""
     relation = _TESTS[op][0 if truth else 1]
     of_x, of_y = (refined(number, facts) or _ANY for number in (x, y))
@@ -400,21 +402,21 @@ def _left_of(relation: str, x: Interval, y: Interval) -> Interval:
     return x
 
 
-def _with_interval(key: Key, interval: Interval, facts: Facts) -> Facts:
+def _with_interval(expression: Expression, interval: Interval, facts: Facts) -> Facts:
     """Return facts in which a number has this interval, and what it is computed from follows."""
-    if isinstance(key, int) or interval == _ANY:
+    if isinstance(expression, int) or interval == _ANY:
         return facts
-    facts = {**facts, key: _meet(facts.get(key, _ANY), interval)}
-    if not isinstance(key, tuple) or key[0] not in _SOURCES:
+    facts = {**facts, expression: _meet(facts.get(expression, _ANY), interval)}
+    if not isinstance(expression, tuple) or expression[0] not in _SOURCES:
         return facts
-    op, x, y = key  # type: ignore[misc]
-    if op is elementwise.mul and _recomputed(key, facts) is None:
+    op, x, y = expression  # type: ignore[misc]
+    if op is elementwise.mul and _recomputed(expression, facts) is None:
         return facts  # it may wrap; sums that do have one source in 64 bits all the same
     for source, other, is_first in ((x, y, True), (y, x, False)):
         ends = refined(other, facts)
         if ends is None or ends[0] != ends[1]:
             continue
-        source_ends = _SOURCES[op](facts[key], ends[0], is_first)
+        source_ends = _SOURCES[op](facts[expression], ends[0], is_first)
         if source_ends is not None and source_ends == _meet(source_ends, _ANY):
             facts = _with_interval(source, source_ends, facts)
     return facts
@@ -453,16 +455,16 @@ def _ends(op: Op, intervals: Sequence[Interval]) -> Interval | None:
     ends = _ENDS[op](*intervals)
     low, high = min(ends), max(ends)
     if op in (elementwise.add, elementwise.sub):
-        low, high = _kept_far(intervals, low, high)
-    return (low, high) if max(-low, high) <= _FAR else None
+        low, high = _with_widened_ends(intervals, low, high)
+    return (low, high) if max(-low, high) <= _WIDENED else None
 
 
-def _kept_far(intervals: Sequence[Interval], low: int, high: int) -> Interval:
+def _with_widened_ends(intervals: Sequence[Interval], low: int, high: int) -> Interval:
     """Return the ends of a sum or difference: one that was given up stays, by small steps."""
     for x, y in (intervals, intervals[::-1]):
         if max(map(abs, y)) <= _SMALL_STEP:
-            low = -_FAR if x[0] == -_FAR and low < -_FAR else low
-            high = _FAR if x[1] == _FAR and high > _FAR else high
+            low = -_WIDENED if x[0] == -_WIDENED and low < -_WIDENED else low
+            high = _WIDENED if x[1] == _WIDENED and high > _WIDENED else high
     return low, high
 
 
