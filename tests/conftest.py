@@ -30,7 +30,7 @@ from wend.function.closures.shared_traces import forget_shared_traces
 from wend.ir.graph import Graph
 from wend.trace.recording import arguments
 
-hypothesis.settings.register_profile("ci", max_examples=5, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("ci", max_examples=3, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("long", max_examples=300, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

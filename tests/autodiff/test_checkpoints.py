@@ -93,6 +93,7 @@ def counts_of(slots: int, x: Any, *numbers: int) -> list[Counter[str]]:
     return counts
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("slots", "trips"), BOUNDS)
 def test_how_often_trips_run(slots: int, trips: int) -> None:
     (counts,) = counts_of(slots, np.full(1000, 0.7), trips)
@@ -102,6 +103,7 @@ def test_how_often_trips_run(slots: int, trips: int) -> None:
     assert counts["list_push"] == min(slots, trips)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("slots", "trips"), BOUNDS)
 def test_how_often_trips_with_small_records_run(slots: int, trips: int) -> None:
     """In segments, whose tape takes a page: each trip runs again at most once to be taped."""

@@ -196,6 +196,7 @@ def most_bytes(policy: str) -> int:
         return sum(run.peak_memory() for run in compiled.executables())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", EXTRA_ARRAYS)
 def test_a_long_loop_holds_an_array_for_each_slot(
     policy: str, held_by_keep: int, monkeypatch: pytest.MonkeyPatch

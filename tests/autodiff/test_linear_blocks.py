@@ -13,6 +13,7 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.graphs import check_graph, float_carries, loops, names, traced
 from tests.helpers.random_programs import programs, staged
+from tests.helpers.shares import sized
 from wend.autodiff.vjp import linear_blocks, vjp
 from wend.backends.protocol import choose
 from wend.base.zero import ZERO
@@ -317,7 +318,7 @@ def test_guards_in_a_row_are_one():
     assert backward.count("any_nonzero") == 0
 
 
-@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sized(3, 8), suppress_health_check=list(HealthCheck))
 @given(programs(depth=1), programs(depth=1))
 def test_guards_change_no_number(first, second):
     def fun(x, y, v):

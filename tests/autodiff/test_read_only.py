@@ -103,6 +103,7 @@ def test_arrays_that_change_are_not_recorded_whole(program: Callable[..., Any]) 
     assert len(records(program)) > 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("program", [*READING, *CHANGING])
 def test_derivatives(program: Callable[..., Any], backend: str) -> None:

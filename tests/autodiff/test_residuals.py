@@ -224,6 +224,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("seed", range(8))
 def test_pullbacks_are_gradients(seed, backend):

@@ -171,6 +171,7 @@ def test_branches(tripled):
     assert slope(in_loop, 0.4) == pytest.approx(9 * np.cos(0.4) * np.cos(np.sin(0.4)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("inner", KINDS)
 def test_one_under_the_other(tripled, inner):
     """A rule whose function calls another with a rule; the outer rule is what counts."""
@@ -365,6 +366,7 @@ def test_no_rule_is_left_in_what_runs():
             assert [name for name in names(graph) if name.startswith("custom")] == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_native(kind):
     fun = make_tripled(kind)

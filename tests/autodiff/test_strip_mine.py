@@ -195,6 +195,7 @@ def noisy(memory: Memory, seed: int) -> Any:
     return fun
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "policy", ["recompute", "thin", "spill", wend.Every(5), wend.Checkpoints(3)], ids=str
 )

@@ -35,6 +35,7 @@ def mixed(x: Any, trips: Any) -> Any:
     return np.sum(x * y)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", [sines, triangle, mixed])
 @pytest.mark.parametrize("x", [0.5, np.linspace(0.1, 1.0, 100)], ids=["scalar", "vector"])
@@ -63,6 +64,7 @@ def test_a_larger_one_is_an_error_with_the_line_and_the_cure(program: Any, backe
     assert 'give the loop memory="thin" or wend.Checkpoints(slots), or raise the limit' in text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("memory", ["thin", wend.Checkpoints(5), wend.Every(60)], ids=str)
 def test_the_cure_works(memory: Any, backend: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import wend
 from tests.helpers.compiled import compiled
 from tests.helpers.graphs import gradient, traced
+from tests.helpers.shares import sized
 from wend.ir.graph import Graph
 from wend.ops.updating import scatter_set, set_slice
 
@@ -28,7 +29,7 @@ FORMS = [
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=sized(10, 25), deadline=None)
 def test_slopes_are_those_of_python(data: Any) -> None:
     lines = ["def program(x, y, z):", "    x = x.copy()", "    for i in range(3):"]
     for _ in range(data.draw(st.integers(1, 3))):

@@ -180,7 +180,7 @@ MAPS = {
 }
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("what", MAPS)
 @pytest.mark.parametrize("fun", [inverse, in_a_loop])
 def test_nested_maps_tell_all_numbers(fun: Any, what: str, backend: str) -> None:
@@ -212,6 +212,7 @@ def test_operations_outside_of_maps_have_no_number(backend: str) -> None:
     assert not tells_a_number(caught.value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("jacobian", [wend.jacrev, wend.jacfwd])
 def test_directions_of_jacobians_are_no_elements(jacobian: Any, backend: str) -> None:
     def fun(y: Any) -> Any:
@@ -333,6 +334,7 @@ def test_draws_are_not_repeated(backend: str) -> None:
         assert caught.value.__notes__[1:] == [f"in element {at} of vmap"] * (backend != "jax")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", [1, 2])
 def test_derivatives_of_python_are_not_repeated(order: int, backend: str) -> None:
     """The map that fails is that of the derivative, after Python has pulled back."""
@@ -362,6 +364,7 @@ def test_derivatives_of_python_are_not_repeated(order: int, backend: str) -> Non
     assert caught.value.__notes__[1:] == ["in element 3 of vmap"] * (backend != "jax")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("chunk_size", [1, 5, 6, 12, 20])
 def test_chunks_of_elements(chunk_size: int, backend: str) -> None:
     """The number is that among all elements."""

@@ -69,7 +69,7 @@ def outcome(backend: str, graph: Graph, args: Sequence[Any]) -> Any:
         return error
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)
 def test_every_operation(case: Case) -> None:
     for operands in (*case.samples, *case.smooth):

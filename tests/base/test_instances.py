@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wend
+from tests.helpers.shares import sized
 from wend.base.instances import class_with_generated
 
 
@@ -221,7 +222,7 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=sized(6, 15))
 @given(st.builds(Point, trees, trees))
 def test_the_gradient_of_squares_is_twice_the_tree(tree: Any) -> None:
     def squares(value):

@@ -10,7 +10,7 @@ import wend
 import wend.numpy as wnp
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", functions.ROWS)
 def test_both_sides_compute_the_same(name: str) -> None:
     row = functions.ROWS[name]

@@ -34,19 +34,14 @@ def test_another_error_is_one(monkeypatch):
 @needs_jax
 @pytest.mark.parametrize(("program", "peer"), [("lstm", "jax"), ("solves", "jax-tape")])
 def test_answers_are_those_of_the_peer(program, peer):
-    answers = [gpu.measured(program, which, "--small")["answer"] for which in ("wend-jax", peer)]
-    assert answers[0] == pytest.approx(answers[1], rel=1e-6)
+    runs = [gpu.measured(program, which, "--small") for which in ("wend-jax", peer)]
+    assert runs[0]["answer"] == pytest.approx(runs[1]["answer"], rel=1e-6)
+    assert all(run["seconds"] > 0.0 for run in runs)
 
 
 @needs_jax
-@pytest.mark.parametrize(
-    "program",
-    [
-        *(("lstm", "wend-jax"), ("lstm", "jax"), ("solves", "wend-jax"), ("solves", "jax-tape")),
-        *(("settled", "keep:8"), ("settled", "offload:8")),
-    ],
-)
-def test_its_programs_run(program):
+@pytest.mark.parametrize("program", [("settled", "keep:8"), ("settled", "offload:8")])
+def test_programs_without_a_peer_run(program):
     found = gpu.measured(*program, "--small")
     assert found is not None
     assert found["seconds"] > 0.0

@@ -41,6 +41,7 @@ def calls(fun, argument) -> int:
     return counts["call"] + counts["c_call"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["scalars", "arrays", "leaves", "ifs"])
 def test_the_work_of_a_first_call_is_linear(kind: str, tmp_path) -> None:
     def first(size: int) -> int:

@@ -40,7 +40,7 @@ def allowed(name):
     return 1e-10 if workload.answer is None else workload.tolerance
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("name", "measure"), WARM)
 def test_wend(name, measure):
     found, off, program = answer(name, "wend", measure)
@@ -56,6 +56,7 @@ def test_jax():
     run_alone("tests/bench/workloads_on_jax.py")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(compiler() is None, reason="no C compiler")
 @pytest.mark.parametrize("source", [path.stem for path in sorted(SOURCES.glob("*.c"))])
 def test_c(source):

@@ -31,7 +31,7 @@ def results_of(fun: Any, args: Sequence[Any], tmp_path: Path) -> list[Any]:
     return wend.tree.leaves(library_of(built).call("f", wend.tree.leaves(args)))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_values_and_gradients_of_programs_are_equal_to_the_last_bit(
     program: Program, tmp_path: Path

@@ -37,7 +37,7 @@ def check(text: str) -> None:
 
 
 NORMAL = settings(
-    max_examples=sized(20, 40),
+    max_examples=sized(8, 40),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

@@ -30,6 +30,7 @@ def _shown(x: object) -> str:
     return repr(np.asarray(x).item() if hasattr(x, "__array__") else x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", _METHODS)
 @pytest.mark.parametrize("xs", [XS, -XS], ids=["last", "first"])
 def test_methods_of_a_text_that_the_run_knows(name: str, xs: np.ndarray) -> None:
@@ -47,6 +48,7 @@ def test_methods_of_a_text_that_the_run_knows(name: str, xs: np.ndarray) -> None
 _NAMES = [name for name in vars(TextChoice) if name.isidentifier() and name[:2] != "__"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*_NAMES, "upper", "shape", "dtype", "value", "recording"])
 def test_attributes_of_members_hide_those_of_the_choice(name: str) -> None:
     class Plain(Enum):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import wend
 from tests.capture.programs import compiled, programs
+from tests.helpers.shares import sized
 from wend.base import trees
 
 ARGUMENTS = [(0, 1, 0.5), (2, -1, 3.0), (5, 3, -1.0)]
@@ -25,7 +26,7 @@ def check(text: str, static: tuple[int, ...]) -> None:
 
 STATICS = st.sampled_from([(), (0,), (1, 2), (0, 1, 2)])
 NORMAL = settings(
-    max_examples=30,
+    max_examples=sized(10, 30),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

@@ -31,7 +31,7 @@ def test_result_dtype_is_numpys(dtypes: list[str], numbers: list[Any]) -> None:
     assert result_dtype(*xs) == np.result_type(*xs)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("left", DTYPES)
 @pytest.mark.parametrize("right", [*DTYPES, True, 2, 0.5, 1j])
 def test_every_pair_of_dtypes(left: str, right: Any) -> None:

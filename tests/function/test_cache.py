@@ -367,6 +367,7 @@ def left_by(throw_away, count, *, warm_up=150):
     return sys.getallocatedblocks() - before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("throw_away", [a_loop, a_slope, a_tape, a_method, a_variable])
 def test_whatever_is_thrown_away_leaves_nothing(throw_away):
     assert left_by(throw_away, 60) < 5 * 60  # a graph has many times that

@@ -98,6 +98,7 @@ CHANGES: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CHANGES)
 def test_each_kind_of_read(name, backend, warm_calls, monkeypatch):
     plain, change = CHANGES[name]

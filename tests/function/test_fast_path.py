@@ -52,6 +52,7 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("args", "kwargs"), ARGUMENTS)
 @pytest.mark.parametrize("form", ["one", "pair", "tree"])
 def test_arguments_and_results_of_every_structure(

@@ -96,6 +96,7 @@ def _outcome(fun, x):
         return repr(fun(x))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("fun", "values"), PROGRAMS)
 def test_each_path_gives_what_python_gives(fun, values, backend):

@@ -64,6 +64,7 @@ def _numbers(value):
     return wend.tree.map(lambda x: float(x) if x is not None else None, value)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_each_value_gives_what_python_gives(fun, backend):

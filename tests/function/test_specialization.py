@@ -63,6 +63,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("kind", [int, np.int32, np.array])
 @pytest.mark.parametrize("fun", FORMS)

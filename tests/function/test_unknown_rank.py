@@ -46,7 +46,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("fun", "shapes"), CASES)
 def test_one_trace_serves_any_rank(fun, shapes):
     rng = np.random.default_rng(0)

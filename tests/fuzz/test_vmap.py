@@ -19,6 +19,7 @@ from tests.fuzz.mapped import check_mapped, mapped_programs
 from tests.fuzz.program import Program as Mapped
 from tests.fuzz.quick import quickly
 from tests.helpers.random_programs import Program, programs, staged
+from tests.helpers.shares import sized
 from wend.passes import batch_lanes, chunk_maps, lane_maps
 
 COUNT = 9
@@ -28,7 +29,7 @@ VS = RNG.uniform(-1.5, 1.5, (COUNT, 3))
 
 
 @pytest.mark.parametrize("shares", [False, True])
-@examples(8)
+@examples(sized(4, 8))
 @given(program=programs())
 def test_values_and_gradients(program: Program, *, shares: bool) -> None:
     fun = staged(program)
@@ -48,7 +49,7 @@ def test_values_and_gradients(program: Program, *, shares: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@examples(6)
+@examples(sized(3, 6))
 @given(program=mapped_programs())
 def test_programs_of_numbers(program: Mapped) -> None:
     """Nested loops, branches, exits and positions past what a loop has searched."""

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 import wend
 import wend.numpy as wnp
 from tests.helpers.arrays import assert_same, flat, quiet
+from tests.helpers.shares import sized
 
 REAL = ["f4", "f8", "i1", "i4", "i8", "u1", "?"]
 FLOATS = ["f4", "f8"]
@@ -20,7 +21,7 @@ INEXACT = ["f4", "f8", "c8", "c16"]
 ALL = [*REAL, "c8", "c16"]
 _BUILT_IN = (IndexError, OverflowError, NotImplementedError, ValueError, TypeError)
 
-few = settings(max_examples=12, deadline=None, derandomize=True)
+few = settings(max_examples=sized(6, 12), deadline=None, derandomize=True)
 
 
 def numbers(dtype: np.dtype, *, odd: bool = False) -> Any:

@@ -9,6 +9,7 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.graphs import traced
 from tests.helpers.random_graphs import graphs
+from tests.helpers.shares import sized
 from wend.ir import Graph, digest, equal
 from wend.ir.rewrite import copy_graph
 from wend.ops.build import Build
@@ -79,7 +80,7 @@ def test_constants_count_bit_by_bit():
     assert not equal(constant(wide), constant(wide.reshape(10, 10)))
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sized(8, 20), suppress_health_check=list(HealthCheck))
 @given(graphs())
 def test_copies_are_equal(graph):
     copy = copy_graph(graph)

@@ -11,13 +11,14 @@ import wend.numpy as wnp
 from tests.helpers.graphs import check_graph, traced
 from tests.helpers.random_graphs import graphs
 from tests.helpers.random_programs import programs, staged
+from tests.helpers.shares import sized
 from wend.base.errors import ParseError
 from wend.ir import digest, equal, parse, to_text, verify
 from wend.ops.build import Build
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sized(10, 30), suppress_health_check=list(HealthCheck))
 @given(graphs())
 def test_round_trip(graph):
     again = check_graph(graph)
@@ -25,7 +26,7 @@ def test_round_trip(graph):
     assert digest(graph) == digest(again)
 
 
-@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sized(3, 8), suppress_health_check=list(HealthCheck))
 @given(programs(depth=2))
 def test_round_trip_of_programs(program):
     args = (0.4, -0.7, np.ones(3))

@@ -92,7 +92,7 @@ def expected_slopes(sample: Sample, tie: float) -> tuple[float | None, float | N
     return both, second
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("tie", ["equal", "zeros", pytest.param("ones", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sample", ROWS, ids=str)
 def test_smooth_functions_are_smooth_at_ties(sample: Sample, tie: str) -> None:

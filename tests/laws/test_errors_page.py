@@ -41,6 +41,7 @@ def test_there_are_enough() -> None:
     assert len(sections()) >= 12
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.title)
 def test_section(section: Section, golden: Golden) -> None:
     mistake, *cures = _PYTHON.findall(section.body)

@@ -93,7 +93,7 @@ def check(name: str, *, is_short: bool) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", ROWS)
 def test_derivatives_at_a_few_points(name: str) -> None:
     with wend.config(backend="numpy"):

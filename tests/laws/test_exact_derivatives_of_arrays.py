@@ -167,7 +167,7 @@ MODES = {
 }
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("order", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ROWS)
 def test_derivatives_along_directions(name: str, order: int) -> None:

@@ -39,6 +39,7 @@ def zeros(x: Any) -> Any:
     return like(x, np.zeros_like)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CLAIMED, ids=str)
 def test_claims_hold(case: Case) -> None:
     rng = np.random.default_rng(0)

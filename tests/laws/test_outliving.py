@@ -60,6 +60,7 @@ def _traced() -> dict[int, Any]:
     return {id(x): x for x in gc.get_objects() if issubclass(type(x), Staged)}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fun", _FUNCTIONS, ids=lambda fun: fun.__name__)
 def test_no_tracer_outlives_its_trace(fun: Any) -> None:
     before = _traced()

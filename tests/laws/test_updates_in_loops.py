@@ -371,7 +371,7 @@ def cuts_before_a_break(x):
     return y.sum()
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_work_grows_linearly(name, form):
@@ -391,6 +391,7 @@ def test_work_grows_linearly_with_100_000_elements(form):
     check_growth(fun, sizes=(25_000, 100_000))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_are_those_of_the_reference(name):
     x = np.linspace(-1.0, 1.0, 7)

@@ -208,7 +208,7 @@ FROM_OUTSIDE = {
 ALL = THROUGH_VIEWS | READ_AND_WRITTEN | FROM_OUTSIDE
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", THROUGH_VIEWS)
 def test_views_cost_what_is_read_and_written(name, form):
@@ -217,7 +217,7 @@ def test_views_cost_what_is_read_and_written(name, form):
     check_growth(fun)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(72)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", READ_AND_WRITTEN)
 def test_parts_of_what_changes_cost_what_is_read(name, form):
@@ -226,7 +226,7 @@ def test_parts_of_what_changes_cost_what_is_read(name, form):
     check_growth(fun)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(72)
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", FROM_OUTSIDE)
@@ -236,12 +236,13 @@ def test_views_made_before_cost_what_is_written(name, form, is_known):
     check_growth(fun, sizes=(400, 1600))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", THROUGH_VIEWS)
 def test_views_of_known_sizes_cost_what_is_read_and_written(name):
     check_growth(wend.function(wend.grad(THROUGH_VIEWS[name])))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", ALL)
 def test_gradients_are_those_of_the_reference(name):
     x = np.linspace(-1.0, 1.0, 7)

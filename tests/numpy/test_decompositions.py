@@ -218,6 +218,7 @@ def test_derivatives_are_in_the_triangle_that_is_read(dtype: type) -> None:
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("upper", [False, True])
 def test_derivatives_of_cholesky_are_in_the_triangle_that_is_read(upper: bool, dtype: type) -> None:
@@ -328,7 +329,7 @@ def eigen_forms(x: np.ndarray) -> dict[str, Any]:
     return forms
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "c8", "i4", "?"])
 @pytest.mark.parametrize("name", EIGEN_MATRICES)
 def test_eig_is_complex(name: str, dtype: str) -> None:

@@ -32,6 +32,7 @@ def operands_of(subscripts: str, dtype: str) -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["f8", "i4", "c16", "f4"])
 @pytest.mark.parametrize("subscripts", FIXED)
 def test_subscripts(subscripts: str, dtype: str) -> None:

@@ -93,6 +93,7 @@ def outcome(run: Callable[..., Any], *args: Any) -> Any:
         return error
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CALLS)
 def test_numbers_fit_or_raise(name: str, dtype: str) -> None:
@@ -135,6 +136,7 @@ def is_listed_cast(v: Any, dtype: str) -> bool:
     return not limits.min - 1 < float(v) < limits.max + 1
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted(MADE_OF_SCALARS))
 def test_scalars_of_numpy_fit_or_raise_where_they_are_assigned(name: str, dtype: str) -> None:

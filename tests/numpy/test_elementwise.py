@@ -61,12 +61,14 @@ def has_no_order(name: str, *xs: Any) -> bool:
     return is_complex and name[0] in "gl" and any(np.isnan(x).any() for x in xs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", UNARY)
 @given(x=arrays())
 def test_unary(name: str, x: np.ndarray) -> None:
     check(named(name), x, ulps=ULPS.get(name, 8))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BINARY)
 @given(xs=broadcastable(2))
 def test_binary(name: str, xs: Any) -> None:
@@ -75,6 +77,7 @@ def test_binary(name: str, xs: Any) -> None:
     check(named(name), *xs, ulps=ULPS.get(name, 8))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BINARY)
 @given(x=arrays(), y=scalars, swap=st.booleans())
 def test_binary_with_a_python_scalar(name: str, x: np.ndarray, y: Any, swap: bool) -> None:
@@ -87,6 +90,7 @@ def test_binary_with_a_python_scalar(name: str, x: np.ndarray, y: Any, swap: boo
         check(named(name), *args, ulps=ulps)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", BINARY_OPERATORS)
 @given(xs=broadcastable(2))
 def test_binary_operators(function: Any, xs: Any) -> None:
@@ -94,6 +98,7 @@ def test_binary_operators(function: Any, xs: Any) -> None:
         check(lambda _, x, y: function(x, y), *xs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", BINARY_OPERATORS)
 @given(x=arrays(), y=scalars, swap=st.booleans(), is_traced=st.booleans())
 def test_operators_with_a_python_scalar(
@@ -109,6 +114,7 @@ def test_operators_with_a_python_scalar(
     check(call, x, *([y] if is_traced and not is_unheld(y, x.dtype) else []))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", BINARY_OPERATORS)
 @given(xs=broadcastable(2), swap=st.booleans())
 def test_operators_with_a_plain_array(function: Any, xs: Any, swap: bool) -> None:
@@ -117,6 +123,7 @@ def test_operators_with_a_plain_array(function: Any, xs: Any, swap: bool) -> Non
         check(lambda _, x: function(y, x) if swap else function(x, y), x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", BINARY_OPERATORS)
 @given(x=scalars, y=scalars)
 def test_operators_of_two_python_scalars(function: Any, x: Any, y: Any) -> None:

@@ -46,7 +46,7 @@ def reverse(fun, k):
     return wend.grad(fun, argnums=k)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("point", POINTS, ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_up_to_the_third(name, point):

@@ -35,6 +35,7 @@ def transforms(m: Any, x: Any, *, is_complex: bool) -> list[Any]:
             if not is_complex or name not in of_reals]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("dtype", ["f8", "c16", "f4", "c8", "f2", "i4"])
 def test_values_are_numpys(dtype: str, backend: str) -> None:

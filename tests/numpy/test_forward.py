@@ -12,7 +12,7 @@ from tests.helpers.arrays import Sample, gradient_of, is_differentiable, quiet
 MOVING = [s for s in SAMPLES if s.traced and s.smooth and is_differentiable(s)]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("sample", MOVING, ids=str)
 def test_tangent(sample: Sample) -> None:
     scalar, wrt, gradient = gradient_of(sample)

@@ -48,24 +48,25 @@ linalg.svdvals linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm
 """.split()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(argvalues=SAMPLES, **NAMED)
 def test_at_once(sample: Sample) -> None:
     arrays.check_eager(sample)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(argvalues=TRACED, **NAMED)
 def test_recorded(sample: Sample) -> None:
     arrays.check_traced(sample)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(argvalues=[s for s in TRACED if s.goes_through], **NAMED)
 def test_recorded_through_numpy(sample: Sample) -> None:
     arrays.check_through(sample)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=[s for s in TRACED if arrays.is_differentiable(s)], **NAMED)
 def test_gradients(sample: Sample) -> None:
     arrays.check_gradient(sample)

@@ -110,7 +110,7 @@ def outcome(fun: Callable[..., Any], operands: list[np.ndarray]) -> Any:
         return None if "before the run" in str(error) else error
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(40)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("name", "k"), CASES)

@@ -29,6 +29,7 @@ GRIDS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("fun", GRIDS)
 def test_traced_ends(fun: Any, backend: str) -> None:

@@ -14,6 +14,7 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.arrays import NUMPY
 from tests.helpers.samples import between
+from tests.helpers.shares import sized
 from tests.helpers.traced import arrays, check, outcome, slope
 from wend.base.errors import ConcreteValueError
 from wend.testing import check_grads
@@ -312,7 +313,7 @@ flat_arrays = st.integers(-2, 8) | hnp.arrays(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=sized(10, 25))
 @given(
     x=flat_arrays, shape=st.sampled_from([(2, 3), (6,), (2, 1, 4), 3]), order=st.sampled_from("CF")
 )
@@ -320,7 +321,7 @@ def test_unravel_index(x: Any, shape: Any, order: str) -> None:
     check(lambda m, x: m.unravel_index(x, shape, order), x)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sized(10, 25))
 @given(
     x=flat_arrays,
     y=flat_arrays,

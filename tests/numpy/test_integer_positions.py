@@ -67,7 +67,7 @@ def check(name: str, call: Callable[..., Any], largest: float, backend: str) -> 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.slow)]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ANY)
 def test_any_number(name: str, backend: str) -> None:

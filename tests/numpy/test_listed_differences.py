@@ -98,6 +98,7 @@ MISFITS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @BACKENDS
 @pytest.mark.parametrize("form", MISFITS)
 def test_sizes_that_do_not_fit_in_the_run_are_errors_of_numpys_class(

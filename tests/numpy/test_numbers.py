@@ -16,6 +16,7 @@ ONE = "signbit fabs deg2rad radians rad2deg degrees modf frexp isposinf isneginf
 TWO = "copysign nextafter heaviside fmod fmax fmin float_power logaddexp2 divmod"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ONE.split())
 @few
 @given(x=drawn(REAL, odd=True))
@@ -23,6 +24,7 @@ def test_of_one(name: str, x: np.ndarray) -> None:
     check(lambda m, x: getattr(m, name)(x), x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", "angle sinc nan_to_num fix iscomplex isreal".split())
 @few
 @given(x=drawn(FLOATS), z=drawn(ALL))
@@ -32,6 +34,7 @@ def test_of_numbers(name: str, x: np.ndarray, z: np.ndarray) -> None:
         check(lambda m, z: getattr(m, name)(z), z)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TWO.split())
 @few
 @given(xs=spread(2, FLOATS, odd=True), whole=spread(2, REAL))
@@ -61,6 +64,7 @@ def test_nan_to_num(x: np.ndarray) -> None:
     check(lambda m, x: m.nan_to_num(x, nan=1.5, posinf=2, neginf=-3), x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["isclose", "allclose", "array_equal", "array_equiv"])
 @few
 @given(xs=spread(2, FLOATS, odd=True), flag=st.booleans())

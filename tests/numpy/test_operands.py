@@ -24,6 +24,7 @@ def error_of(call: Any, args: Any) -> Exception:
     raise AssertionError("no error")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("call", "args"), BAD_CALLS, ids=range(len(BAD_CALLS)))
 def test_the_class_is_numpys(call: Any, args: Any) -> None:
     expected = error_of(call, args)
@@ -56,7 +57,7 @@ def fails(call: Any, args: Any) -> bool:
     return False
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("call", "args"), BAD_CALLS, ids=range(len(BAD_CALLS)))
 def test_what_precedes_an_error_of_the_run_is_seen(call: Any, args: Any, backend: str) -> None:
@@ -146,7 +147,7 @@ def outcome(f: Any, v: np.ndarray) -> Any:
         return error
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("options", [{"backend": "numpy"}, {"eager": True}], ids=str)
 @pytest.mark.parametrize("dtype", ["f8", "i8", "u1", "?", "c16"])
 @pytest.mark.parametrize("write", WRITES)

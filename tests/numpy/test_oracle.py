@@ -31,6 +31,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(3)
 @newest
 @pytest.mark.parametrize("first", range(0, 4 * len(MAKERS), 80))
 def test_every_function_is_numpys(first: int) -> None:
@@ -209,6 +210,7 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("number", range(len(VALUES)))
 def test_values_and_dtypes(number: int, backend: str) -> None:

@@ -92,6 +92,7 @@ def test_setxor1d(x: np.ndarray, y: np.ndarray) -> None:
     check(lambda m, x, y: m.setxor1d(x, y), x, y)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "fmax", "logaddexp"])
 @given(x=arrays(st.sampled_from([np.dtype("f8"), np.dtype("f4")]), filled, whole=True), axis=axes)
 def test_methods_of_ufuncs(name: str, x: np.ndarray, axis: int) -> None:

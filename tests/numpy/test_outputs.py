@@ -85,6 +85,7 @@ CALLS: list[tuple[Any, Any, Callable[..., Any]]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # by NumPy 2.5
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("made_inside", [False, True])

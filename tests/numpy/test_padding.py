@@ -30,6 +30,7 @@ def check(fun: Any, backend: str, *args: Any) -> None:
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
 
 
+@pytest.mark.sampled(3)
 @BACKENDS
 @pytest.mark.parametrize("mode", [*MODES, "symmetric", "wrap"])
 def test_modes(mode: str, backend: str) -> None:
@@ -57,6 +58,7 @@ def test_widths_by_axis(backend: str) -> None:
     assert shape == (5, 6)
 
 
+@pytest.mark.sampled(4)
 @BACKENDS
 @pytest.mark.parametrize("mode", MODES)
 def test_gradients(mode: str, backend: str) -> None:

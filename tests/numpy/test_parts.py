@@ -116,6 +116,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("dtype", "backend"), WAYS)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_of_a_number(name: str, dtype: np.dtype, backend: str) -> None:
@@ -127,6 +128,7 @@ def test_of_a_number(name: str, dtype: np.dtype, backend: str) -> None:
             check(NUMBERS[name], compiled, k, f"{name} {k!r}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("dtype", "backend"), WAYS)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_of_an_array(name: str, dtype: np.dtype, backend: str) -> None:

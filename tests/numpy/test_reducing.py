@@ -21,6 +21,7 @@ CHOICES = ["max", "min", "amax", "amin", "any", "all"]
 POSITIONS = ["argmax", "argmin"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*SUMS, *CHOICES])
 @given(x=arrays(), axis=axes, keepdims=st.booleans())
 def test_reductions(name: str, x: np.ndarray, axis: Any, keepdims: bool) -> None:

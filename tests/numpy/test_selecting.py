@@ -125,6 +125,7 @@ HISTOGRAMS_OF_TWO = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", HISTOGRAMS_OF_TWO, ids=str)
 @few
 @given(xs=spread(2, FLOATS))
@@ -183,6 +184,7 @@ def test_interp(x: np.ndarray, fp: np.ndarray, left: Any, period: Any) -> None:
     check(lambda m, x, xp, fp: m.interp(x, xp, fp, left, period=period), x, xp, fp, ulps=512)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i1", "u2"])
 def test_histograms_of_selections_that_may_be_empty(dtype: str, backend: str) -> None:
@@ -258,6 +260,7 @@ PARTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("x", PARTS.values(), ids=PARTS)
 def test_unique_parts(x: Any, backend: str) -> None:

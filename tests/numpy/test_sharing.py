@@ -42,7 +42,7 @@ def _shared(sample: Sample) -> list[tuple[bool, bool, bool]]:
     ]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("sample", TRACED, ids=str)
 def test_views(sample: Sample) -> None:
     for is_argument, is_view, is_shared in _shared(sample):

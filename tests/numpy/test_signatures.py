@@ -122,6 +122,7 @@ def outcome(run: Callable[..., Any], *args: Any) -> Any:
         return error
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("call", TAKEN, ids=range(len(TAKEN)))
 def test_arguments_are_taken_as_numpy_takes_them(call: Any, backend: str) -> None:
@@ -176,6 +177,7 @@ def test_positions_are_those_of_numpy(original: Any, staged: Any) -> None:
             assert parameter.name in inspect.signature(original).parameters
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "sample", [s for s in SAMPLES if s.traced and s.call is None and s.goes_through], ids=str
 )

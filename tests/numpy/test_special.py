@@ -21,6 +21,7 @@ entr i0 i1 j0 j1""".split()
 TWO = "xlogy xlog1py rel_entr kl_div".split()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ONE)
 @few
 @given(x=drawn([*FLOATS, "i4", "u1"], odd=True))

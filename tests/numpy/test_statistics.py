@@ -39,6 +39,7 @@ def test_median_with_nan(x: np.ndarray) -> None:
     check(lambda m, x: m.median(x), x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(
@@ -91,6 +92,7 @@ def test_corrcoef(x: np.ndarray) -> None:
     check(lambda m, x: m.corrcoef(x), x, ulps=4000)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NANS.split())
 @few
 @given(x=drawn([*FLOATS, "i4"], least=1, odd=True), axis=axes, keepdims=st.booleans())
@@ -122,6 +124,7 @@ def _outcome(call: Any, *args: Any) -> Any:
         return error
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ["linear", "weibull"])
 @pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
 def test_quantiles_of_every_dtype(name: str, method: str) -> None:
@@ -176,6 +179,7 @@ OF_NOTHING: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("form", OF_NOTHING)

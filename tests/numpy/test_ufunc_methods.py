@@ -130,6 +130,7 @@ def test_types_that_a_ufunc_does_not_take_are_named_by_numpy(method: Any) -> Non
     assert str(found.value).partition(",")[0] == str(expected.value).partition(",")[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ufunc", [np.add, np.subtract])
 @pytest.mark.parametrize("dtype", "i1 u1 i4 u4 i8 f4".split())
 @pytest.mark.parametrize("key", [(0, [0, 0, 1]), 1, slice(None)], ids=str)
@@ -177,6 +178,7 @@ def changed_at(ufunc: Any, key_of: Any) -> Any:
     return run
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("key_of", KEYS, ids=map(str, range(len(KEYS))))
 def test_at_keys_of_the_run(key_of: Any, backend: str) -> None:
@@ -186,6 +188,7 @@ def test_at_keys_of_the_run(key_of: Any, backend: str) -> None:
         np.testing.assert_allclose(actual, fun(NUMBERS, PLACES), rtol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("ufunc", [*COMBINED, *OF_INTEGERS], ids=lambda u: u.__name__)
 def test_at_positions_that_repeat(ufunc: Any, backend: str) -> None:
@@ -196,6 +199,7 @@ def test_at_positions_that_repeat(ufunc: Any, backend: str) -> None:
     assert actual.dtype == expected.dtype
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("ufunc", COMBINED[:6], ids=lambda u: u.__name__)
 def test_gradients_of_at(ufunc: Any, backend: str) -> None:

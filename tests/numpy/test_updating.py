@@ -42,6 +42,7 @@ def is_staged(key: Any) -> bool:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_known_and_traced_keys(key: Any, backend: str) -> None:

@@ -136,6 +136,7 @@ def _compare(make: Callable[[Any], Any], write: Callable[[Any, Any], Any]) -> No
         assert np.array_equal(actual, expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("array", ARRAYS)
 def test_every_array(array: str) -> None:
     for write in ALWAYS:

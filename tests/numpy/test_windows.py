@@ -45,6 +45,7 @@ def array(shape: Any, dtype: Any = float) -> Any:
     return (np.arange(np.prod(shape)) * 7 % 11).reshape(shape).astype(dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("call", CALLS, ids=map(str, CALLS))
 def test_values(call: Any, backend: str) -> None:
@@ -83,6 +84,7 @@ def test_errors(call: Any) -> None:
         assert str(caught.value) == str(expected.value)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("call", [CALLS[0], CALLS[5], CALLS[10]], ids=map(str, (0, 5, 10)))
 def test_gradients(call: Any, backend: str) -> None:

@@ -28,6 +28,7 @@ from wend.ir.builder import as_tuple
 from wend.ir.types import without_maybe
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)
 def test_kernel_is_the_plain_expression(case: Case) -> None:
     assert case.record.kernel is not None
@@ -39,6 +40,7 @@ def test_kernel_is_the_plain_expression(case: Case) -> None:
         assert_same(found, expected, exact=case.exact, role=str(case))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)
 def test_shape_rule_says_what_the_kernel_gives(case: Case) -> None:
     assert case.record.kernel is not None
@@ -53,13 +55,14 @@ def test_shape_rule_says_what_the_kernel_gives(case: Case) -> None:
             assert has_type(result, type), f"{result!r} is no {type}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)
 def test_text_is_read_back(case: Case) -> None:
     for operands in (*case.samples[:2], *case.smooth[:1]):
         assert_round_trip(graph_of(case, operands))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_derivatives_are_finite_differences(case: Case) -> None:
     for operands in case.smooth:
@@ -67,7 +70,7 @@ def test_derivatives_are_finite_differences(case: Case) -> None:
         check_derivative(graph_of(case, operands), args, case.tol, case.orders, case.wrt)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_forward_mode_is_the_transpose_of_reverse_mode(case: Case) -> None:
     for operands in case.smooth:
@@ -75,6 +78,7 @@ def test_forward_mode_is_the_transpose_of_reverse_mode(case: Case) -> None:
         check_forward(graph_of(case, operands), args, case.tol, case.orders, case.wrt)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(argvalues=[case for case in DERIVED if case.symbolic], **NAMED)
 def test_forward_mode_does_not_need_sizes(case: Case) -> None:
     for operands in case.smooth:
@@ -83,6 +87,7 @@ def test_forward_mode_does_not_need_sizes(case: Case) -> None:
         check_forward(unknown, args, case.tol, 1, case.wrt)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     argvalues=[case for case in DERIVED if not {"dtype", "type", "results"} & set(case.attrs)],
     **NAMED,
@@ -104,6 +109,7 @@ def test_derivatives_keep_the_dtype(case: Case) -> None:
             assert_same(b, lowered([a])[0], tol=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(argvalues=[case for case in DERIVED if case.symbolic], **NAMED)
 def test_derivatives_do_not_need_sizes(case: Case) -> None:
     for operands in case.smooth:

@@ -95,6 +95,7 @@ def outcome(call: Call, arguments: Sequence[Any]) -> tuple[str, list[Any]]:
     return "", arguments
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("size", [4, 60])  # of a small array, which is scalarized, and of another
 @pytest.mark.parametrize("program", [straight, loops, replaced, searched, called])

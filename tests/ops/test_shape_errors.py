@@ -99,7 +99,7 @@ def outcome(fun: Callable, x: np.ndarray, y: np.ndarray) -> tuple[Any, ...]:
         return kind, str(error).splitlines()[0].split(" at test_")[0].strip()
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("ranks", [(1, 1), (1, 2), (2, 1), (2, 2)])
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("name", FORMS)

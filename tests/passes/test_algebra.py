@@ -104,10 +104,11 @@ def _emit(b: Build, name: str, *operands: Value) -> Value:
     return b.emit(_OPS[name], *operands)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "arrays", [REALS, COMPLEX, INTEGERS, UNSIGNED, BOOLS[:3]], ids=lambda x: x[0].dtype.name
 )
-@settings(max_examples=sized(40, 150), suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=sized(15, 150), suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
 def test_no_bit_changes(arrays: list[np.ndarray], data: st.DataObject) -> None:
     graph = data.draw(expressions(arrays))
@@ -115,7 +116,7 @@ def test_no_bit_changes(arrays: list[np.ndarray], data: st.DataObject) -> None:
     check(fold(graph), arrays[: len(graph.params)])
 
 
-@settings(max_examples=sized(30, 100), deadline=None)
+@settings(max_examples=sized(12, 100), deadline=None)
 @given(st.permutations(range(3)), st.permutations(range(3)), st.permutations(range(3)), st.data())
 def test_transposes_go_into_products(first: Any, second: Any, third: Any, data: Any) -> None:
     b = Build("f")

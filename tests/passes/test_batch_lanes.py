@@ -68,7 +68,7 @@ def same_bits(found: Any, expected: Any) -> None:
     assert np.asarray(found).dtype == np.asarray(expected).dtype
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_whole_programs(program: Program, lanes: int) -> None:
     rows = [[moved(arg, (3 * k) % 5) for arg in program.args] for k in range(COUNT)]
@@ -77,7 +77,7 @@ def test_whole_programs(program: Program, lanes: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_tangents(program: Program, lanes: int) -> None:
     rows = [[moved(arg, (3 * k) % 5) for arg in program.args] for k in range(COUNT)]
@@ -94,6 +94,7 @@ def test_tangents(program: Program, lanes: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 256, 257, 700])
 def test_numbers_of_elements(count: int, backend: str) -> None:

@@ -58,7 +58,7 @@ def flagged(operands: Sequence[Any]) -> Iterator[tuple[bool, ...]]:
     return (flags for flags in itertools.product(*options) if any(flags))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("symbolic", [False, True])
 @pytest.mark.parametrize(argvalues=RULED, **NAMED)
 def test_all_elements_at_once(case: Case, symbolic: bool) -> None:

@@ -95,6 +95,7 @@ def derivatives(graph):
     return everything
 
 
+@pytest.mark.sampled(2)
 @by_name
 def test_derivatives_share_bodies_too(inner):
     graphs = [

@@ -103,7 +103,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane_maps, "NARROW", 4)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("seed", range(20))
 def test_random_loops_are_equal(

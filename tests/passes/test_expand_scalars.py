@@ -78,6 +78,7 @@ def test_loops_read_what_is_computed_for_all_trips(fun: Callable) -> None:
     assert _functions_inside(expand_scalars(graph)) == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", [*EXPANDED, _nested, _in_a_branch])
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_gradients_of_first_and_second_order(fun: Callable, backend: str) -> None:

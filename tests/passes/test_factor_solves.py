@@ -141,6 +141,7 @@ def test_complex_systems_are_solved_whole() -> None:
     }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_values_and_derivatives(fun: Any, backend: str) -> None:
@@ -175,6 +176,7 @@ def test_no_trip_factors_nothing(backend: str) -> None:
         assert not wend.function(wend.grad(f))(np.zeros((3, 3)), np.ones(3), 0).any()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("size", [9, 30])
 @pytest.mark.parametrize("lower", [False, True])

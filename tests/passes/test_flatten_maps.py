@@ -43,6 +43,7 @@ NESTS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize(("outer", "inner", "args"), NESTS)
 def test_pairs_are_elements(outer: Any, inner: Any, args: Any, order: int) -> None:

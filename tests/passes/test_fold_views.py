@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import wend
 from tests.helpers.differences import central_differences
 from tests.helpers.graphs import traced
+from tests.helpers.shares import sized
 from tests.passes.test_trim_loops import function
 from wend.autodiff.vjp import joint
 from wend.base.errors import AliasError, ShapeError, StagedRaiseError
@@ -198,7 +199,7 @@ def check(program: Any, shape: tuple[int, ...], trips: int, *, is_known: bool = 
     trips=st.integers(0, 7),
     is_read=st.booleans(),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=sized(5, 15), deadline=None)
 def test_as_numpy(
     names: list[str], shape: tuple[int, ...], sign: int, trips: int, is_read: bool
 ) -> None:
@@ -216,7 +217,7 @@ def test_as_numpy(
     trips=st.integers(0, 5),
     is_known=st.booleans(),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=sized(5, 15), deadline=None)
 def test_writes_to_views_made_before(
     names: list[str], shape: tuple[int, ...], write: Any, way: Any, trips: int, is_known: bool
 ) -> None:
@@ -225,6 +226,7 @@ def test_writes_to_views_made_before(
         check(write_to_view_program(names, write, way, trips), shape, trips, is_known=is_known)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("is_read", [True, False])
 @pytest.mark.parametrize("name", VIEWS)
 def test_each_view(name: str, is_read: bool) -> None:
@@ -246,6 +248,7 @@ def sizes_in_loops(fun: Any, *args: Any) -> set[int]:
     return {int(np.prod(type.dims)) for type in arrays}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [x for x in VIEWS if x != "first_row"])
 def test_no_trip_makes_a_view(name: str) -> None:
     may_copy = name == "flat"  # so that NumPy may not write to the array

@@ -231,6 +231,7 @@ def test_one_element_is_stored_after_the_loop() -> None:
     assert [bool(s) for s in stores] == [True, False]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", [*CASES, backwards, sums])
 def test_second_derivatives(program: Callable[..., Any]) -> None:
     def total(a: Any) -> Any:

@@ -75,6 +75,7 @@ def test_the_loops_of_a_gradient_batch() -> None:
         np.testing.assert_allclose(part, sum(parts), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "loss",
     [

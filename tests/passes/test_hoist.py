@@ -66,6 +66,7 @@ def outcome(fun: Any, *args: Any) -> tuple[Any, str, str]:
             return None, printed.getvalue(), f"{type(error).__name__}: {error}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("header", LOOPS)
 @pytest.mark.parametrize("name", STEADY)
 def test_what_takes_long_runs_once_before_the_loop(name: str, header: str) -> None:
@@ -131,6 +132,7 @@ def test_it_leaves_nested_loops() -> None:
                 np.testing.assert_array_equal(compiled(SINGULAR, B, n, m), B)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["solve", "cholesky", "sort", "max", "branch"])
 @pytest.mark.parametrize("order", [1, 2])
 def test_derivatives_are_those_of_loops_that_keep_it(name: str, order: int) -> None:

@@ -74,6 +74,7 @@ def is_right(header: list[str], position: str) -> bool:
     return True
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("outer", OUTER)
 def test_only_what_is_in_range_is_marked(outer: str) -> None:
     for inner in INNER:

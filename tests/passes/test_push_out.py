@@ -197,11 +197,13 @@ def _compare(seed: int, count: int, backend: str, bound: float, **options: Any) 
             )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(40_000, 40_012))
 def test_random_loops_have_equal_bits_in_strict_mode(seed: int) -> None:
     compare(seed, strict=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_loops_are_equal_with_and_without_the_passes(seed: int) -> None:
     compare(seed)
@@ -222,7 +224,7 @@ def test_random_loops_are_equal_in_machine_code(seeds: range, count: int) -> Non
         compare(seed, count, "native")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("trips", [2, 3, 256])
 @pytest.mark.parametrize("seed", range(30, 45))
 def test_loops_counted_at_entry_are_equal_in_blocks(
@@ -232,7 +234,7 @@ def test_loops_counted_at_entry_are_equal_in_blocks(
     compare(seed, headers=COUNTS_AT_ENTRY, trips=(0, 1, 2, 3, 6, 9))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("trips", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(20, 30))
 def test_sums_in_blocks_of_trips_are_equal(
@@ -301,6 +303,7 @@ def from_the_last(w: Any, xs: Any, h: Any, n: Any) -> Any:
     return h
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("f", [counted, backwards, from_the_last], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 255, 256, 257, 600, 601])

@@ -84,6 +84,7 @@ PROGRAMS = [
 X, W = np.linspace(0.1, 2.0, N + WINDOW), np.cos(np.arange(float(WINDOW)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_values_and_gradients(program: Any, backend: str) -> None:

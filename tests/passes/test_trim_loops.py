@@ -75,6 +75,7 @@ def check(f: Callable[..., Any], xs: Any) -> None:
         np.testing.assert_allclose(wend.function(derivative)(xs), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("header", HEADERS)
 def test_only_trips_whose_rows_are_read_run(header: str, read: str) -> None:
@@ -88,6 +89,7 @@ def test_only_trips_whose_rows_are_read_run(header: str, read: str) -> None:
         check(f, XS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("step", "read"),
     [

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import wend
 from tests.helpers.compiled import compiled
 from tests.helpers.graphs import traced
+from tests.helpers.shares import sized
 from wend.ops.control import while_
 from wend.passes.unroll_loops import unroll_loops
 
@@ -52,7 +53,7 @@ def outcome(program: Any, y: Any) -> Any:
 
 
 @given(lines=bodies())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sized(8, 20), deadline=None)
 def test_values_slopes_and_errors_are_those_of_python(lines: list[str]) -> None:
     program, y = program_of(lines), np.array([0.3, -0.2, 0.4, 0.1])
     expected = outcome(program, y)

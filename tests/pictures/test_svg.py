@@ -38,6 +38,7 @@ def titles(svg: str) -> list[str]:
     return [title.text or "" for title in root.iter(f"{SVG}title")][1:]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_every_node_is_there_once(program: Program) -> None:
     for graph in graphs(program):
@@ -50,6 +51,7 @@ def test_every_node_is_there_once(program: Program) -> None:
         assert sorted(titles(graph.to_svg())) == sorted(expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_boxes_are_inside_and_apart(program: Program) -> None:
     for graph in graphs(program):

@@ -114,6 +114,7 @@ def test_value_forwarded_to_the_exit_only(graph, x, y, p, last, dx, dy):
     np.testing.assert_allclose(run(both, x, y)[2:], expected, rtol=1e-8)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("x", "y", "p", "last", "dx", "dy"), CASES)
 def test_second_order(graph, backend, x, y, p, last, dx, dy):
     """The gradient of dp/dx and of dp/dy, against differences of the gradient."""

@@ -56,6 +56,7 @@ def check_runs(graph: Graph, arguments: Any) -> None:
         assert all(map(same_bits, results, expected))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_order_gives_the_same_bits(program: Program, order: int, backend: str) -> None:
     concrete = wend.function(forms(program)[order]).get_concrete_function(*program.args)
@@ -64,6 +65,7 @@ def test_every_order_gives_the_same_bits(program: Program, order: int, backend: 
     check_runs(concrete.graph, [*arrays, *captured])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS)
 def test_lowering_loses_nothing(program: Program, order: int, backend: str) -> None:
     check_round_trip(traced(forms(program)[order], *program.args))

@@ -65,7 +65,7 @@ def expected_second(program: Program, arrays: str) -> Any:
     return _expected[key]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("form", ["functional", "python"])
 def test_eager_value_and_gradient(program, expected, form):
     fun = program.fun if form == "functional" else plain(program)
@@ -78,7 +78,7 @@ def test_eager_value_and_gradient(program, expected, form):
     close(grads, expected[1])
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("form", ["functional", "python"])
 def test_eager_gradient_of_gradient(program, expected_second, form):
     count = len(program.args)
@@ -88,7 +88,7 @@ def test_eager_gradient_of_gradient(program, expected_second, form):
     close(found, expected_second, 1e-8)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("form", ["functional", "python"])
 def test_eager_tangent(program, form):
     """In eager mode functions are traced all the same for forward mode: so Python is plain."""
@@ -111,7 +111,7 @@ def by_tape(fun: Callable[..., Any], args: Any) -> Any:
     return tape.gradient(value, watched, unconnected_gradients="zero")
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("form", ["compiled", "functional", "python"])
 def test_tape(program, expected, form):
     forms = {
@@ -122,7 +122,7 @@ def test_tape(program, expected, form):
     close(by_tape(forms[form], program.args), expected[1])
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("form", ["compiled", "functional", "python"])
 def test_nested_tapes(program, expected_second, form):
     forms = {
@@ -137,14 +137,14 @@ def test_nested_tapes(program, expected_second, form):
     close(outer.gradient(value, args, unconnected_gradients="zero"), expected_second, 1e-8)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_tape_over_grad(program, expected_second):
     count = len(program.args)
     found = by_tape(of_gradient(program.fun, count), program.args)
     close(found, expected_second, 1e-8)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_tape_in_a_trace(program, expected):
     def gradient(*args: Any) -> Any:
         return by_tape(program.fun, args)
@@ -153,7 +153,7 @@ def test_tape_in_a_trace(program, expected):
     close(found, expected[1])
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_gradient_of_a_tape_in_a_trace(program, expected_second):
     def summed(*args: Any) -> Any:
         grads = by_tape(program.fun, args)
@@ -162,7 +162,7 @@ def test_gradient_of_a_tape_in_a_trace(program, expected_second):
     close(wend.grad(summed, every(program))(*program.args), expected_second, 1e-8)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_nested_tapes_in_a_trace(program, expected_second):
     def second(*args: Any) -> Any:
         with wend.GradientTape() as outer:

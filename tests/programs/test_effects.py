@@ -51,7 +51,7 @@ def under_a_tape(fun: Any) -> Any:
 
 
 def test_they_mean_what_plain_python_does(arrays: str) -> None:
-    count = sized(20, 40) if arrays == "host" else sized(10, 20)
+    count = sized(6, 40) if arrays == "host" else sized(6, 20)
     options = settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
     options(given(effect_programs, many_calls)(check_meaning))()
 

@@ -63,7 +63,7 @@ def test_tangent_by_finite_differences(program):
     np.testing.assert_allclose(tangent, measured, rtol=2e-4, atol=2e-4)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_in_a_trace(program):
     tangents = directions(program)
     expected = wend.jvp(program.fun, program.args, tangents)
@@ -93,7 +93,7 @@ def test_jacobians_are_the_gradient(program):
             np.testing.assert_allclose(a, b, rtol=EXACT, atol=EXACT)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_every_way_to_second_order(program):
     """Along one direction and one weight for each part of the gradient: four numbers that agree."""
     tangents = directions(program)
@@ -173,6 +173,7 @@ def derivatives(fun, at, modes):
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("modes", ["ffff", "rrrr", "frfr", "rfrf", "ffrr", "rrff"])
 def test_four_squarings(modes):
     def power(x):
@@ -195,6 +196,7 @@ def test_polynomial_by_scan(modes):
     assert derivatives(polynomial, 2.0, modes) == [25.0, 38.0, 42.0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("modes", ["fff", "frf", "rfr", "rrf", "ffr", "rff"])
 def test_cos_of_cos(modes):
     def fun(x):

@@ -61,7 +61,7 @@ def check(fun: Callable[..., Any], program: Program, expected: Any) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("form", ["functional", "python"])
 def test_a_program_as_a_host_call(program: Program, expected: Any, form: str) -> None:
     value, _ = decisions(program)
@@ -83,7 +83,7 @@ def through_host(fun: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_a_host_call_in_every_loop_and_branch(
     program: Program, expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def derivatives(fun: Callable[..., Any], program: Program) -> list[Any]:
     return [value, *gradient, *wend.grad(summed, wrt)(*program.args), tangent]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("form", ["functional", "plain"])
 @pytest.mark.parametrize("program", WITH_LOOPS, ids=str)

@@ -175,7 +175,7 @@ def test_value(fun, args):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize(("fun", "args"), METHODS, ids=NAMES)
 def test_derivatives(fun, args, eager):

@@ -20,6 +20,7 @@ def test_there_are_as_many_as_in_the_suite() -> None:
     assert len({str(kernel) for kernel in KERNELS}) == len(KERNELS) == 54
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kernel", "dtype"),
     [(kernel, dtype) for kernel in KERNELS for dtype in kernel.dtypes],

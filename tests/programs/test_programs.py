@@ -78,12 +78,14 @@ def test_gradient(program, backend):
         close(found, program.grads, program.digits)
 
 
+@pytest.mark.sampled(3)
 def test_gradient_by_vjp(program):
     value, pullback = wend.vjp(program.fun, *program.args)
     close([value], [decisions(program)[0]], EXACT)
     close(pullback(1.0), wend.grad(program.fun, every(program))(*program.args), 1e-12)
 
 
+@pytest.mark.sampled(3)
 def test_gradient_by_complex_step(program):
     """Against plain Python with complex numbers, which knows none of wend's rules."""
     fun = unrolled(program)
@@ -106,7 +108,7 @@ def of_gradient(fun: Callable[..., Any], count: int) -> Callable[..., Any]:
     )
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_gradient_of_gradient(program, backend):
     count = len(program.args)
     second = wend.grad(of_gradient(program.fun, count), every(program))
@@ -117,6 +119,7 @@ def test_gradient_of_gradient(program, backend):
         close([run(second, program, backend)], [program.second], max(program.digits, 1e-8))
 
 
+@pytest.mark.sampled(3)
 def test_round_trip(program):
     check_graph(traced(program.fun, *program.args))
     check_graph(traced(wend.value_and_grad(program.fun, every(program)), *program.args))

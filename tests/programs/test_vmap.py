@@ -84,7 +84,7 @@ def test_values_of_values(program, backend):
     close(twice(*columns), [values, values[::-1]])
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_gradients(program, backend):
     rows, wrt = elements(program), every(program)
     gradient = wend.grad(program.fun, wrt)
@@ -106,7 +106,7 @@ def test_gradients_of_what_all_elements_share(program, backend):
         close(part, sum(parts))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 def test_tangents(program, backend):
     rows = elements(program)
     columns = batch(rows)
@@ -123,7 +123,7 @@ def test_tangents(program, backend):
     close(wend.jvp(wend.vmap(program.fun), tuple(columns), tuple(tangents))[1], expected)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("order", ["vmap of g of g", "g of g of vmap", "g of vmap of g"])
 def test_second_gradients(program, order):
     rows, wrt = elements(program), every(program)
@@ -137,7 +137,7 @@ def test_second_gradients(program, order):
     all_close(fun(*batch(rows)), [second(*row) for row in rows], 1e-8)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1000])
 def test_batch_sizes(program, count):
     if not all(np.asarray(arg).dtype.kind == "f" for arg in program.args):

@@ -118,7 +118,7 @@ def arguments(axes: tuple[Any, ...]) -> tuple[list[Any], list[list[Any]]]:
     return whole, single
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("axes", AXES, ids=str)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_values_and_gradients(program: Any, axes: tuple[Any, ...]) -> None:

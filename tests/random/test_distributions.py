@@ -53,6 +53,7 @@ def test_floats_have_their_distribution(draw: Any, law: Any, dtype: Any) -> None
     assert abs(found.var(dtype=float) / law.var() - 1) < 0.05
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(), (0,), 3, (2, 0), (2, 3)])
 def test_shapes_and_dtypes(shape: Any, dtype: Any) -> None:

@@ -26,7 +26,7 @@ def second(fun: Any, numbers: tuple[int, ...]) -> Any:
     return wend.grad(squares, numbers)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_values_and_derivatives_of_every_order_are_equal(program: Program, backend: str) -> None:

@@ -60,6 +60,7 @@ def test_tapes_that_spill_are_not_saved_but_their_functions_are():
     np.testing.assert_array_equal(wend.grad(again(fun=fun).fun)(*args), slope(*args))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", ["recompute", "thin", wend.Every(3), wend.Checkpoints(2)])
 def test_gradients_by_every_other_policy_are_saved(policy):
     def fun(x, n):

@@ -83,7 +83,7 @@ def is_refused(kind: str, arm: str, act: str) -> bool:
     return kind == "grown" and (act == "set_slice" or (arm, act) == ("try", "min_of_rest"))
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(72)
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("arm", ARMS)
 def test_paths_that_are_not_taken(arm: str, act: str) -> None:

@@ -25,6 +25,7 @@ def read() -> list[object]:
     return params
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("refused", "words", "cured"), read())
 def test_cure(refused: Program, words: str, cured: Program) -> None:
     difference = compare(refused, ["reference"])

@@ -12,7 +12,7 @@ from tests.semantics.shrink import shrink
 from tests.semantics.tally import Tally
 from tests.semantics.world import Program, compare
 
-CHUNK, CHUNKS, ALL = 15, 2, 10_000
+CHUNK, CHUNKS, ALL = 8, 2, 10_000
 MOST_REFUSED = 0.25
 
 

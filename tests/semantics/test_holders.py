@@ -152,6 +152,7 @@ def programs() -> Iterator[Program]:
 SHARE = 90  # of the programs, one in so many in a short run
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(4))
 def test_holders(number: int) -> None:
     chosen = [p for p in programs() if is_chosen(p.name, SHARE)][number::4]

@@ -15,6 +15,7 @@ SHARE = 60  # of the ways in one place, one in so many in a short run
 MOST_REFUSED = 0.05
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", kinds.PLACES)
 def test_kinds(place: str) -> None:
     chosen = [w for w in kinds.ways_to_make_values() if is_chosen(f"{place} {w}", SHARE)]

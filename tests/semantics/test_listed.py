@@ -15,6 +15,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_listed_difference_is_there(program: Program) -> None:
     difference = compare(program, ["reference"])

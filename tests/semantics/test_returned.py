@@ -92,7 +92,7 @@ def programs() -> list[object]:
     return params
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(64)
 @pytest.mark.parametrize("program", programs())
 def test_returned(program: Program) -> None:
     difference = compare(program, ["reference"])

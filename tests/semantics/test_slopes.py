@@ -27,6 +27,7 @@ def run(transform: str, seeds: range) -> None:
     assert refused <= max(2, MOST_REFUSED * len(seeds))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("transform", NAMES)
 def test_programs(transform: str) -> None:
     first = NAMES.index(transform) * EACH
@@ -43,6 +44,7 @@ SOURCE = "k = 2.0\ndef f(x):\n    print(x)\n    return x * x * k"
 STEPS = ["f(1.5)", "k = 3.0", "f(1.5)"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("transform", NAMES)
 def test_wrong_slopes_are_seen(transform: str) -> None:
     program = Program("stopped", SOURCE, STEPS)

@@ -41,6 +41,7 @@ def decay(x: Any, h: Any, a: Any, truncated: int = -1) -> Any:
     return recurrence(lambda x, h, a: a * h + x, x, h, a, truncate_gradient=truncated)[-1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("truncated", "dx", "dh", "da"),
     [

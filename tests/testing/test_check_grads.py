@@ -93,7 +93,7 @@ def as_function(graph: Graph, args: list[Any], free: list[int]) -> Callable[...,
     return fun
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_every_op(case: Case) -> None:
     for operands in case.smooth:

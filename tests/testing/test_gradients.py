@@ -25,6 +25,7 @@ def settle(x, y):
     return {"x": x, "trips": (3, None), "y": wnp.exp(x[0]) * y}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("modes", [("fwd",), ("rev",), ("fwd", "rev")])
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_what_is_right_passes(order, modes):

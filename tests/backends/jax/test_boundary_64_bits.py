@@ -117,7 +117,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", TRACED)
 def test_an_integer_that_does_not_fit_is_an_error(name: str, way: str) -> None:

@@ -186,6 +186,7 @@ def is_alone(case: Case, graph: Graph, args: Sequence[Any]) -> bool:
     return (case.op in REFUSED and is_unsized) or is_error(outcome(NUMPY, graph, args))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", BY_OP)
 def test_rows_of_an_operation(op: str) -> None:
     """All rows are compiled as one program, which takes a fraction of the time."""

@@ -27,7 +27,7 @@ def check(fun: Callable[..., Any], program: Program) -> None:
         close(fun(*program.args), expected)  # with the capacities that the first call has left
 
 
-@pytest.mark.sampled(32)
+@pytest.mark.sampled(64)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_value_and_gradient(program: Program) -> None:
     check(wend.value_and_grad(program.fun, every(program)), program)

@@ -86,6 +86,7 @@ def test_an_argument_of_numpy_is_changed_in_place_and_one_of_jax_refused() -> No
         first(jnp.zeros(2))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [(0, 3), (4, 0), (0, 0)])
 @pytest.mark.parametrize("ones", [np.int64(1), np.array([1, 1])])
 def test_writes_to_arrays_without_elements_are_numpys_error(shape: Any, ones: Any) -> None:
@@ -251,6 +252,7 @@ def listed(x: Any, n: Any) -> Any:
     return total
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fun", [nest, three_deep, listed])
 @pytest.mark.parametrize("order", [1, 2])
 def test_all_tapes_grow_at_once(
@@ -418,6 +420,7 @@ def test_what_has_a_shape_that_depends_on_data_is_refused_by_name() -> None:
         wend.function(lambda x: x[x > 0])(np.ones(3))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "sort", "argsort", "median"])
 def test_complex_numbers_are_ordered_as_numpy_orders_them(name: str) -> None:
     for x in np.array([1 + 2j, 1 - 1j, -3j, 2.0]), np.array([1 + 2j, np.nan + 1j, -3j]):
@@ -431,6 +434,7 @@ def test_operations_without_a_lowering_call_numpy_and_are_listed() -> None:
     assert "runs in Python: det" in total.explain()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:backend=.jax. gives 64-bit")
 @pytest.mark.parametrize("is_on", [False, True])
 @pytest.mark.parametrize("dtype", ["f8", "c16", "i8", "u8", "f4", "c8"])

@@ -162,6 +162,7 @@ def test_checkpoints_bound_what_is_kept_of_any_loop() -> None:
             np.testing.assert_allclose(found, expected(wend.grad(fun)), rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("memory", ["keep", "thin", "recompute", wend.Every(4)], ids=str)
 def test_a_tape_without_a_bound_is_refused_whatever_the_policy(memory: Any) -> None:
     slope = jax.grad(on_jax(free))

@@ -38,7 +38,7 @@ def every(program: Program) -> tuple[int, ...]:
     return tuple(range(len(program.args)))
 
 
-@pytest.mark.sampled(32)
+@pytest.mark.sampled(64)
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_value_and_gradient(program: Program, count: int) -> None:
@@ -161,6 +161,7 @@ def test_the_first_error_is_raised() -> None:
         fun(np.ones(4), numbers)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", [*PROGRAMS_THAT_RAISE, in_an_inner_map, of_a_table, of_arrays])
 def test_elements_that_raise_run_side_by_side(fun: Any) -> None:
     own = wend.function(fun, backend="numpy")
@@ -235,6 +236,7 @@ def of_vectors(x: Any) -> Any:
 ROWS = [root, in_a_loop, exits_in_the_middle, in_branches, nested_with_breaks, of_vectors]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fun", ROWS)
 def test_a_trip_writes_and_reads_a_row_of_all_elements(fun: Callable[..., Any]) -> None:
     with jaxprs_of_runs() as programs:
@@ -290,7 +292,7 @@ def pullback_of_a_map(fun: Callable[..., Any], *others: Any) -> Callable[..., An
     return pulled
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("fun", NESTED)
 def test_pullbacks_of_maps(fun: Callable[..., Any]) -> None:
     """What is recorded leaves the program that maps, and enters another."""
@@ -318,7 +320,7 @@ FORMS = [pullback_of_a_map, map_of_pullbacks]
 FORMS += [pullback_of_a_map_of_gradients, pullback_of_a_pullback]
 
 
-@pytest.mark.sampled(32)
+@pytest.mark.sampled(64)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("fun", SHAPES)
 @pytest.mark.usefixtures("little_room")

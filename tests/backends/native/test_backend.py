@@ -147,6 +147,7 @@ def agree(fun: Callable[..., Any], args: tuple[Any, ...], digits: float = 1e-12)
         np.testing.assert_allclose(b, a, rtol=digits, atol=digits)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_orders(name: str) -> None:
     fun, args = CASES[name]

@@ -94,7 +94,7 @@ def cotangents(graph: Graph, args: Sequence[Any]) -> list[Any]:
     return [ct for ct in (like(result, random_like(rng)) for result in results) if ct is not None]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)
 def test_values(case: Case) -> None:
     every = (*case.samples, *case.smooth)
@@ -102,7 +102,7 @@ def test_values(case: Case) -> None:
         check(graph_of(case, operands), [value_of(x) for x in operands])
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)
 def test_values_of_unknown_sizes(case: Case) -> None:
     if not case.symbolic:
@@ -116,7 +116,7 @@ def test_values_of_unknown_sizes(case: Case) -> None:
         check(graph, [value_of(x) for x in operands])
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_derivatives(case: Case) -> None:
     for operands in case.smooth[:2]:
@@ -157,7 +157,7 @@ def test_derivatives_in_32_bits(case: Case) -> None:
             check(back, [*low, *lowered(cotangents(graph, low))], cancels=True)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=[case for case in DERIVED if case.symbolic], **NAMED)
 def test_derivatives_of_unknown_sizes(case: Case) -> None:
     for operands in case.smooth[:1]:

@@ -53,7 +53,7 @@ def check(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("order", [value, wend.grad, second])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
@@ -70,7 +70,7 @@ def test_declared(
             check(found, np.float64(program.run(*program.arguments(n))))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)

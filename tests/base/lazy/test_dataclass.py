@@ -99,6 +99,7 @@ USES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_methods_are_the_standard_ones(kind: str, options: dict[str, bool]) -> None:

@@ -95,6 +95,7 @@ def grown(x, count):
     return out
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("key", [None, lambda v: -v])
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 @pytest.mark.parametrize("shape", [(1,), (3,), (1, 1), (2, 2)])

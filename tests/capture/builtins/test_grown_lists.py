@@ -57,6 +57,7 @@ USES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("change", ["variable", "list", "call"])
 def test_keys_may_change_what_is_around_them(use: str, change: str) -> None:

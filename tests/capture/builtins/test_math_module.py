@@ -51,6 +51,7 @@ def cases():
             yield from ((name, args) for args in ARGS.get(name, FLOATS))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "args"), [*cases()])
 def test_as_on_plain_numbers(name, args):
     function = getattr(math, name)
@@ -94,6 +95,7 @@ ODD_PAIRS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name in DOMAINS + PAIRED if hasattr(math, name)])
 def test_errors_are_those_of_math(name):
     """In class and text, where `math` raises; a number where it gives one."""

@@ -224,12 +224,13 @@ def _check(table: dict[str, Any], calls: dict[str, list[tuple[Any, ...]]], name:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", UNARY)
 def test_of_one(name: str) -> None:
     _check(UNARY, {kind: [(x,) for x in values] for kind, values in ONE.items()}, name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BINARY)
 def test_of_two(name: str) -> None:
     _check(BINARY, TWO, name)

@@ -131,6 +131,7 @@ def outcome(run: Callable[..., Any], *args: Any) -> list[tuple[str, Any]]:
     return flat
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(
     ("generator", "name", "run"), CASES, ids=lambda x: x if isinstance(x, str) else ""

@@ -174,6 +174,7 @@ def shown(x):
     return x
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize("x", SCALARS, ids=lambda x: f"{type(x).__name__}-{x}")
 def test_numbers_are_written_as_numpy_does(x, backend, capsys):

@@ -498,6 +498,7 @@ def _globals():
     globals().pop("abs", None)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize("make", PROGRAMS.values(), ids=PROGRAMS)
 def test_each_call_sees_the_outside_as_it_is(make, backend):
@@ -509,6 +510,7 @@ def test_each_call_sees_the_outside_as_it_is(make, backend):
             np.testing.assert_allclose(compiled(x), fun(x), rtol=1e-15)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::wend.RetraceWarning")  # that is what they are for
 @pytest.mark.parametrize("make", PROGRAMS.values(), ids=PROGRAMS)
 def test_gradients_see_the_outside_as_it_is(make):

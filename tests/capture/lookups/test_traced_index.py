@@ -76,6 +76,7 @@ def pivots(a):
     a[:2], a[2:4] = rows[0], rows[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("fun", [insertion_sort, bubble_sort, heap_sort, counted, pivots])
 def test_lists_of_the_caller(fun, backend):

@@ -133,6 +133,7 @@ def same(result: Any, expected: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_results_are_those_of_python(program: Callable[..., Any], backend: str) -> None:

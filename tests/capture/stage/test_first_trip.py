@@ -299,6 +299,7 @@ def assert_as_in_python(fun: Callable[..., Any], calls: list[tuple[Any, ...]]) -
         assert is_equal(left, expected_left)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
 def test_as_in_python(case: Case, backend: str) -> None:
@@ -306,6 +307,7 @@ def test_as_in_python(case: Case, backend: str) -> None:
         assert_as_in_python(*case)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
 def test_derivatives(case: Case) -> None:
     fun, calls = case
@@ -453,7 +455,7 @@ def _check_programs(seeds: range) -> None:
 
 def test_random_programs() -> None:
     with wend.config(backend="numpy", verify=False):
-        _check_programs(range(sized(30, 60)))
+        _check_programs(range(sized(12, 60)))
 
 
 @pytest.mark.slow

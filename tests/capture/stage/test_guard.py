@@ -814,6 +814,7 @@ def test_no_handler_is_ignored(fun: Any, args: Any, says: str) -> None:
         assert "To fix it: " in str(caught.value)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("fun", "args", "says"), ALLOWED)
 def test_handlers_of_python_s_own_errors(fun: Any, args: Any, says: str, backend: str) -> None:

@@ -144,6 +144,7 @@ GRIDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("fun", GRIDS)
 def test_positions_and_elements(fun, backend):

@@ -102,6 +102,7 @@ def quicksort(xs, limit):
     return ordered([xs[0], xs[1], limit])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("limit", [0.5, 9.0])
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def _in_a_tuple(b):
     return both
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("cls", [Ball, Open, Slotted, Attrs, Pair, *ORDINARY])
 @pytest.mark.parametrize(
     "fun",
@@ -233,6 +233,7 @@ def test_the_gradient_is_that_of_the_unrolled_loop():
     np.testing.assert_allclose(wend.grad(fun)(1.2, 6), expected, rtol=1e-8)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("cls", ORDINARY)
 def test_objects_of_ordinary_classes(cls, backend):

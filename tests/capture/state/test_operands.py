@@ -34,6 +34,7 @@ def _sum(x):
     return total[2] if total < 100.0 else -total[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("x", [0.25, 0.75, 8.0])
 def test_operators_have_gradients(backend, x):

@@ -150,6 +150,7 @@ def cached_in_a_loop(x):
     return x
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize(
     "fun",

@@ -97,6 +97,7 @@ CALLERS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("caller", CALLERS)
 @pytest.mark.parametrize("make", MAKERS)
 def test_functions_that_are_made_anew_are_traced_twice_at_most(make, caller):

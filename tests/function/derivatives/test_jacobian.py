@@ -30,6 +30,7 @@ def measured(fun, x, step=1e-6):
     return np.moveaxis(np.array(columns), 0, -1).reshape(columns[0].shape + x.shape)
 
 
+@pytest.mark.sampled(3)
 @BOTH
 @pytest.mark.parametrize(
     ("fun", "x"),
@@ -139,6 +140,7 @@ def of_tree(x):
 BY_MODE = pytest.mark.parametrize("build", [jacobian_by_columns, jacobian_by_rows])
 
 
+@pytest.mark.sampled(3)
 @BY_MODE
 @pytest.mark.parametrize(
     "fun",

@@ -245,6 +245,7 @@ JACOBIANS: list[Callable[..., Any]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("derivative", JACOBIANS)
 def test_a_jacobian_runs_it_once(derivative: Callable[..., Any]) -> None:
     def plain(x: Any) -> Any:

@@ -183,6 +183,7 @@ def test_sizes_of_arguments_of_two_symbols():
         fun(np.arange(3.0), np.ones(4))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [0, 1, 6, 7])
 @pytest.mark.parametrize("chunk_size", [1, 3, 7, 9])
 def test_chunks(count, chunk_size):

@@ -55,6 +55,7 @@ def ulps(x: Any, y: Any) -> Any:
     return np.max(np.abs(x - y) / np.spacing(np.abs(y)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("fun", FUNCTIONS)
 def test_functions_of_lanes_are_within_few_ulp_of_those_of_one_element(

@@ -35,6 +35,7 @@ def check(mapped: Callable[..., Any], fun: Callable[..., Any], args: Sequence[An
     assert caught.value.__notes__[-1] == f"in element {error[2]} of vmap"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_elements_that_raise_run_in_lanes(fun: Any) -> None:
     plain = getattr(fun, "python_function", fun)
@@ -161,6 +162,7 @@ def backend(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", MAPS)
 def test_elements_of_nested_maps_tell_all_numbers(what: str, backend: str) -> None:
     """The outer one first; the error is that of the first element in this order."""

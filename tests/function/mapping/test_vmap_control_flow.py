@@ -267,6 +267,7 @@ def test_draws_until_one_is_small() -> None:
 
 
 # Scans
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("in_axes", [*itertools.product((None, 0, 1), (None, 0, 1, 2))][1:])
 def test_axes_of_the_carry_and_the_rows_of_a_scan(in_axes: Any) -> None:
     d = RNG.normal(size=2)

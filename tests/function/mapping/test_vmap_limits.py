@@ -56,6 +56,7 @@ def all_of(fun: Any, **limits: Any) -> Any:
     return wend.function(compute)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("fun", "count"), [(decay, 9), (decay, COUNT), (nested, COUNT), (of_arrays, COUNT)]
 )
@@ -68,6 +69,7 @@ def test_bits_depend_on_no_limit(fun: Any, count: int) -> None:
             np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lanes", [1, 2, 32])
 @pytest.mark.parametrize("fun", [decay, wend.grad(decay), nested])
 def test_there_are_so_many_lanes(fun: Any, lanes: int, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.autodiff.test_fuzz import ARGS, examples
 from tests.helpers.graphs import check_graph, gradient, names, pushes
 from tests.helpers.random_programs import programs, staged
+from tests.helpers.shares import sized
 
 import wend
 import wend.numpy as wnp
@@ -247,6 +248,7 @@ def checked(x):
     return x
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(
     "transform",
@@ -291,7 +293,7 @@ def test_options_that_are_not_built():
         wend.checkpoint(3)
 
 
-@examples(15)
+@examples(sized(5, 15))
 @given(programs(depth=2), st.booleans())
 def test_any_program(program, inside):
     """A checkpoint around a program, or around the gradient's function, changes no number."""

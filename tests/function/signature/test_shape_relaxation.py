@@ -142,6 +142,7 @@ def test_values_and_gradients_are_those_of_exact_traces(fun, calls):
     assert exact.trace_count == len(calls)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fun", [polynomial, rows, until, branch, scanned])
 def test_gradients_generalise_too(fun):
     slope = wend.grad(wend.function(fun))
@@ -261,7 +262,7 @@ def test_true_relaxes_ranks_from_the_third_on(backend):
 
 
 @pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
-@settings(max_examples=sized(25, 400))
+@settings(max_examples=sized(10, 400))
 @given(
     history=st.lists(
         st.lists(st.sampled_from([0, 1, 2, 3, 5, 7]), max_size=4).map(tuple),

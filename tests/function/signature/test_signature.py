@@ -75,6 +75,7 @@ def test_t99_a_list_or_dict_that_is_changed_is_refused_in_derivatives(fun, parts
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("fun", "parts", "where"), CHANGES)
 def test_a_list_or_dict_that_is_changed_is_written_back(fun, parts, where):
     for call in (lambda f, p: f(1.0, p), lambda f, p: f(1.0, parts=p)):

@@ -85,6 +85,7 @@ NO_SAMPLES = {
 EXPORTED = sorted(EMITTERS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", [op for op in EXPORTED if op not in NO_SAMPLES])
 def test_an_operation(op: str) -> None:
     samples = [(case, x) for case in CASES if case.op == op for x in (*case.samples, *case.smooth)]

@@ -44,7 +44,7 @@ def test_the_node_tests_of_onnx(family: int) -> None:
     assert {name: why for name, why in failed.items() if name not in REFUSED} == {}
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_what_is_exported_loads_with_its_gradients(program: Program) -> None:
     fun = wend.function(program.fun)
@@ -79,6 +79,7 @@ def model_of(nodes: Any, inputs: Any, outputs: Any, **more: Any) -> onnx.ModelPr
 RECURRENT = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RECURRENT)
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_gradients_of_recurrent_layers(name: str, direction: str) -> None:

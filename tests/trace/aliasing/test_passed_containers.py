@@ -153,6 +153,7 @@ def _numbers(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("fun", "args"), [(fun, args) for fun, *args in CALLS])
 def test_the_caller_sees_what_python_would_do(fun, args, backend):

@@ -328,6 +328,7 @@ def objects(arguments: tuple, result: Any) -> list[bool]:
     return [part is argument for part in parts for argument in arguments]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("fun", "make"), PROGRAMS)
 def test_programs_equal_plain_python(fun, make, backend):

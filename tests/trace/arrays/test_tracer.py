@@ -22,6 +22,7 @@ def agree(fun, *args):
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "op",
     [

@@ -103,6 +103,7 @@ def outcome(function, array, dtype):
     return None, [np.array(x) for x in results]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(120))
 def test_random_writes_through_views(seed):
     """Each is what NumPy computes; where NumPy raises, so does wend; a refusal changes nothing."""

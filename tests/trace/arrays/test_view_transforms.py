@@ -45,6 +45,7 @@ def set_all_cyclically(y: Any) -> None:
     y.flat = [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dims", [(None, None), (None, 3), (4, None), (4, 3)])
 @pytest.mark.parametrize(
     "write",

@@ -67,6 +67,7 @@ def filtered(x, n):
 PROGRAMS = of_one_trip, carried, returned, of_a_matrix, filtered
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_results_are_those_of_python(program: Callable[..., Any], backend: str) -> None:

@@ -100,6 +100,7 @@ def given(k: int) -> tuple[Any, ...]:
     return [1.0, 2.0, 3.0, 4.0], {"p": 0.5, "n": 1}, deque([1.0, 2.0]), body, np.arange(3.0), k
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed: int, backend: str) -> None:

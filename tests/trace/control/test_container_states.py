@@ -249,6 +249,7 @@ def outcome(call: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     return None, shown(given)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_failing_call_leaves_containers_as_python_does(

@@ -197,7 +197,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(96)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("name", "loop"), CASES, ids=lambda x: getattr(x, "__name__", x))
 def test_carries_of_changing_sizes(name, loop, backend):

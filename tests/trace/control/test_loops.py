@@ -292,6 +292,7 @@ def test_switch_clamps():
     assert wend.switch(np.int64(4), branches[:1], 1.0) == 1.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
 def test_switch_clamps_every_integer(dtype):
     """At the limits of each dtype, known, traced, in a loop and in a map, with derivatives."""
@@ -441,6 +442,7 @@ def test_explain_says_where_a_hint_has_an_effect(parallel):
     assert {node.attrs.get("parallel_iterations") for node in derived} == {stored}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("most", [0.0, 10.0])
 def test_derivatives_where_a_relaxed_carry_meets_a_known_size(most: float, backend: str) -> None:

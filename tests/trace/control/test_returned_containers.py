@@ -170,6 +170,7 @@ def _graph_of(rng: np.random.Generator, x: Any) -> Any:
     return made
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_results_have_the_identities_of_python(seed):
     def program(x):

@@ -173,6 +173,7 @@ def popped_from_the_front(x: Any, n: Any) -> Any:
     return x + sum(rows[:1])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("program", [forwards, backwards, while_it_grows, popped_from_the_front])
 def test_loops_go_through_lists_of_arrays(program: Any, backend: str) -> None:

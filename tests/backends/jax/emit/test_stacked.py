@@ -159,6 +159,7 @@ def test_extremes_in_loops_and_branches() -> None:
     check(wend.vmap(running), POINTS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("fun", "text"),
     [
@@ -183,6 +184,7 @@ def test_lists_without_elements_are_numpys_errors(fun: Callable[..., Any], text:
                 form(x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i4", "u4", "i8", "u8", "f4", "f8"])
 def test_extremes_of_each_dtype(dtype: str) -> None:
     def of_some(x: Any, limit: Any) -> Any:

@@ -224,6 +224,7 @@ def outcome(function: Any, *args: Any) -> Any:
         return "IndexError"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_end_as_in_python(seed: int) -> None:
     function = compiled(Writer(seed).program())

@@ -152,6 +152,7 @@ def test_values(program: Callable[..., Any]) -> None:
         np.testing.assert_array_equal(x, X)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", [*ALONE, *SHARED])
 def test_gradients(program: Callable[..., Any]) -> None:
     def total(x: Any, n: Any) -> Any:

@@ -86,6 +86,7 @@ def endless(x: Any) -> Any:
 X = np.linspace(0.1, 1.0, 300)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("fun", "long", "short"),
     [

@@ -179,6 +179,7 @@ def test_error_of_the_first_element_that_fails() -> None:
             wend.vmap(walk)(numbers(2000), positions)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("endless", [0, 1500])
 def test_signals_end_an_endless_element(threads: int, endless: int) -> None:

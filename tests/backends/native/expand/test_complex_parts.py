@@ -139,6 +139,7 @@ def test_a_chain_is_one_loop() -> None:
     assert text.count("= call noalias ptr @wend.take") == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name in UNARY if name != "finite"])
 def test_derivatives(name: str) -> None:
     """Of first and second order, as the reference has them."""

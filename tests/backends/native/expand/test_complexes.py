@@ -33,6 +33,7 @@ def parts(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_as_numpy(name: str, dtype: str) -> None:

@@ -85,6 +85,7 @@ X = np.random.default_rng(2).random(45) + 0.2
 PLACES = [(None, 0.0), (0, -1.0), (44, -2.0), (17, 0.0), (30, 1e200), (30, -1e4), (9, np.nan)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", FUNCTIONS)
 @pytest.mark.parametrize(("at", "number"), PLACES)
 def test_results_and_errors_are_those_of_python(fun: Callable, at: int, number: float) -> None:

@@ -125,6 +125,7 @@ def bits(results: Any) -> list[bytes]:
     return [np.asarray(x).tobytes() for x in wend.tree.leaves(results)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", [*PROGRAMS, accumulated, gradient])
 def test_bits_of_one_after_the_other(program: Callable[..., Any]) -> None:
     one, two, three = on_threads(program, A, B)

@@ -157,11 +157,13 @@ ONE_NEST = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ONE_NEST)
 def test_is_one_nest(name: str) -> None:
     assert len(nests(ONE_NEST[name], X)) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ONE_NEST)
 def test_of_unknown_sizes(name: str) -> None:
     spec = wend.TensorSpec((None, None), np.float64)
@@ -169,6 +171,7 @@ def test_of_unknown_sizes(name: str) -> None:
         same(ONE_NEST[name], x, input_signature=[spec])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ONE_NEST)
 def test_gradients(name: str) -> None:
     def total(x: Any) -> Any:
@@ -181,6 +184,7 @@ def test_gradients(name: str) -> None:
             same(fun, X)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sizes", [(130, 150), (129, 400), (64, 128), (3, 500)])
 def test_arrays_that_lie_across_each_other(sizes: tuple[int, int]) -> None:
     x = np.random.default_rng(1).uniform(-1.0, 1.0, (2, *sizes))
@@ -281,6 +285,7 @@ def test_sums_of_what_is_infinite() -> None:
     assert all(map(np.isnan, largest(x)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 16, 31, 127, 128, 129, 1001])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_sum_of_what_lies_in_memory_is_numpys(dtype: Any, size: int) -> None:

@@ -84,6 +84,7 @@ def masked_loop(x: Any, c: Any) -> Any:
     return z, steps, z[np.abs(z) < 2.0].sum()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [(60,), (7, 9), (0,), (1,)])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
 def test_updates_of_what_a_mask_selects(shape: tuple[int, ...], dtype: str) -> None:

@@ -85,6 +85,7 @@ def pipelined(fun: Callable[..., Any], *args: Any) -> list[Node]:
     return [x.loop for x in loops if x.reason is None]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n", TRIPS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_bits_of_one_trip_after_the_other(program: Callable[..., Any], n: int) -> None:
@@ -100,6 +101,7 @@ def test_stages_run_at_once(program: Callable[..., Any]) -> None:
     assert calls(program, A, B, 8) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", TRIPS)
 def test_backward_loop(n: int) -> None:
     def slope(h: Any, g: Any) -> Any:
@@ -207,6 +209,7 @@ WHY_NOT = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("body", "reason"), WHY_NOT)
 def test_explain_says_why_a_loop_is_not_pipelined(body: Callable[..., Any], reason: str) -> None:
     with wend.config(threads=2):
@@ -329,6 +332,7 @@ def kept(h: Any, g: Any, n: Any) -> Any:
     return h, g, total
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", TRIPS)
 def test_lists_of_both_stages(n: int) -> None:
     assert len(pipelined(kept, A, B, n)) == 1

@@ -51,6 +51,7 @@ VECTOR = np.linspace(0.0, 1.0, 50)
 PROGRAMS = {"numbers": (chain, 0.3), "arrays": (chain, VECTOR), "sums": (sums, VECTOR)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("make", "x"), PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("count", [3, MANY + 2])
 def test_it_computes_what_numpy_does(make, x, count: int) -> None:
@@ -95,6 +96,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_many_calls_in_loops_have_the_bits_of_few(name: str, dtype: str) -> None:

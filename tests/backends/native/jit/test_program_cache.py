@@ -188,6 +188,7 @@ def effects(x, n):
 PROGRAMS = [scaled, branch, effects, wend.grad(scaled), wend.grad(effects), wend.hessian(scaled)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_every_record_of_a_program_is_read_again(
     folder: Path, fun: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

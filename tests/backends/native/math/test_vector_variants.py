@@ -208,7 +208,7 @@ def samples(name: str, dtype: np.dtype) -> list[np.ndarray]:
         return [x, y.astype(dtype)]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_error_is_within_four_ulp(name: str, dtype: np.dtype) -> None:
@@ -222,7 +222,7 @@ def test_error_is_within_four_ulp(name: str, dtype: np.dtype) -> None:
     assert worst <= MAX_ULP, f"{name}{at} off by {worst} ulp"
 
 
-@settings(deadline=None, max_examples=sized(15, 50))
+@settings(deadline=None, max_examples=sized(6, 50))
 @given(x=st.floats(allow_nan=False), y=st.floats(allow_nan=False))
 def test_error_is_within_four_ulp_wherever_hypothesis_looks(x: float, y: float) -> None:
     for name, dtype in itertools.product(NAMES, DTYPES):
@@ -271,6 +271,7 @@ def test_logarithms_and_powers_are_exact_where_they_can_be(dtype: np.dtype) -> N
     np.testing.assert_array_equal(compiled("cbrt", dtype)(cubes**3), cubes)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_the_same_without_vectors(name: str, dtype: np.dtype) -> None:
@@ -278,6 +279,7 @@ def test_results_are_the_same_without_vectors(name: str, dtype: np.dtype) -> Non
     np.testing.assert_array_equal(compiled(name, dtype, level=0)(*xs), compiled(name, dtype)(*xs))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="processors of other kinds have fma"
 )
@@ -303,6 +305,7 @@ def test_loops_become_vectors(name: str, dtype: np.dtype) -> None:
     assert re.search(rf"x {real}> @(llvm\.f|wend\.{name}\.loop)", body)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_functions_of_arrays_call_no_library_and_no_python(name: str, dtype: np.dtype) -> None:
@@ -328,6 +331,7 @@ def of_arrays(name: str, dtype: np.dtype) -> Graph:
     return b.finish([b.emit(op, *xs)])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_result_does_not_depend_on_its_place(name: str, dtype: np.dtype) -> None:

@@ -61,6 +61,7 @@ UFUNCS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["c8", "c16", "f2", "i4", "u8"])
 @pytest.mark.parametrize("op", UFUNCS, ids=lambda op: op.name)
 def test_every_elementwise_operation_runs_without_python(op: Op, dtype: str) -> None:

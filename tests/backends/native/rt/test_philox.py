@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.helpers.shares import sized
 
 import wend
 from wend.backends.native.backend import BACKEND as NATIVE
@@ -22,7 +23,7 @@ WORDS = st.sampled_from([0, 1, 2**64 - 1, 2**63]) | st.integers(0, 2**64 - 1)
     counter=st.tuples(WORDS, WORDS, WORDS, WORDS),
     count=st.integers(0, 9) | st.just(1001),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=sized(20, 60))
 def test_the_words_of_numpy(key: tuple[int, ...], counter: tuple[int, ...], count: int) -> None:
     b = Build("bits")
     graph = b.finish([b.emit(random_bits, b.param(KEY), b.param(COUNTER), shape=(count,))])

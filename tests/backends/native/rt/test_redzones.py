@@ -147,6 +147,7 @@ def test_without_the_setting_nothing_is_looked_at() -> None:
     assert isinstance(run.compiled.executable("native"), MemoryChecked)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_whole_programs_and_their_gradients(program: Program) -> None:
     places = tuple(range(len(program.args)))
@@ -168,6 +169,7 @@ def slices(x: Any, n: Any) -> Any:
     return wnp.sum(wnp.sort(x)) + wnp.sum(kept[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [3, 4, 17, 64])
 def test_programs_stay_within_their_memory(size: int) -> None:
     x = np.linspace(0.1, 0.9, size)

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy._core.multiarray import get_handler_name
+from tests.helpers.shares import sized
 
 import wend
 import wend.numpy as wnp
@@ -87,7 +88,7 @@ leaves = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=sized(10, 25), deadline=None)
 @given(st.lists(leaves, max_size=3))
 def test_each_result_is_that_of_the_other_backend(args: list[Any]) -> None:
     def both(*args: Any) -> Any:

@@ -306,6 +306,7 @@ def test_arguments_and_checks_both_decide() -> None:
     assert not fast_call.has_stale_checks
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", cases())
 def test_references_are_balanced(name: str) -> None:
     check, change, _ = cases()[name]

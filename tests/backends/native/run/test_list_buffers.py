@@ -119,6 +119,7 @@ def on_both(use: Callable[[str], Any]) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 def test_pullbacks(fun: Callable[..., Any]) -> None:
     """Two runs before the first pullback, one of them pulled back twice."""
 
@@ -136,6 +137,7 @@ def test_pullbacks(fun: Callable[..., Any]) -> None:
     on_both(use)
 
 
+@pytest.mark.sampled(2)
 def test_concrete_pairs(fun: Callable[..., Any]) -> None:
     def use(backend: str) -> Any:
         concrete = wend.function(fun, backend=backend).get_concrete_function(VECTOR, 2)
@@ -145,6 +147,7 @@ def test_concrete_pairs(fun: Callable[..., Any]) -> None:
     on_both(use)
 
 
+@pytest.mark.sampled(3)
 def test_linear_parts(fun: Callable[..., Any]) -> None:
     def use(backend: str) -> Any:
         run, found = wend.function(fun, backend=backend), []
@@ -156,6 +159,7 @@ def test_linear_parts(fun: Callable[..., Any]) -> None:
     on_both(use)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", [fun for fun in KINDS if fun is not called])
 def test_second_order(fun: Callable[..., Any]) -> None:
     """A pullback that is itself pulled back; a gradient under two tapes is the same."""
@@ -344,6 +348,7 @@ def test_many_calls_take_no_memory() -> None:
     assert len(idle) == 1
 
 
+@pytest.mark.sampled(3)
 def test_threads_pull_back_one_run(fun: Callable[..., Any]) -> None:
     run = wend.function(fun, backend="native")
     pullback = wend.vjp(run, VECTOR, 60)[1]

@@ -159,6 +159,7 @@ def test_what_a_part_of_a_loop_is_given() -> None:
 
 
 # Values
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("fun", FUNCTIONS)
 @given(
@@ -179,6 +180,7 @@ def test_equal_to_the_last_bit(
     same(compiled(fun, MANY)(x), compiled(fun, 1)(x))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", FUNCTIONS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_large_ones_too(fun: Callable[..., Any], dtype: Any) -> None:

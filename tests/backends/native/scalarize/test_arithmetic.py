@@ -67,7 +67,7 @@ def graph_of(arrays: list[np.ndarray], attrs: dict[str, Any], known: bool) -> Gr
 
 
 @given(products())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(50, 150), deadline=None)
 def test_any_axes(product: tuple[list[np.ndarray], dict[str, Any], bool]) -> None:
     """Of small whole numbers, so that sums have no rounding."""
     arrays, attrs, known = product
@@ -77,7 +77,7 @@ def test_any_axes(product: tuple[list[np.ndarray], dict[str, Any], bool]) -> Non
 
 
 @given(products())
-@settings(max_examples=sized(20, 60), deadline=None)
+@settings(max_examples=sized(8, 60), deadline=None)
 def test_derivatives_to_second_order(product: Any) -> None:
     arrays, attrs, known = product
     graph, args = graph_of(arrays, attrs, known), [value_of(x) for x in arrays]
@@ -145,6 +145,7 @@ def test_unknown_sizes_that_differ_raise_as_numpy_does() -> None:
         NATIVE.compile(graph)(args)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("batch", [(), (1,), (3,), (32,)], ids=str)
 @pytest.mark.parametrize("trips", [0, 1, 20])
 def test_a_recurrent_net(batch: tuple[int, ...], trips: int) -> None:
@@ -177,6 +178,7 @@ def test_a_recurrent_net(batch: tuple[int, ...], trips: int) -> None:
         assert "runs in Python" not in str(found.explain())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("trips", [0, 1, 5])
 @pytest.mark.parametrize("size", [5, 50])
 def test_products_that_are_summed_up(trips: int, size: int) -> None:

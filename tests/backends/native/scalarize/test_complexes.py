@@ -68,6 +68,7 @@ def assert_same(found: Any, expected: Any, message: str = "") -> None:
         np.testing.assert_array_equal(np.signbit(x * 1.0)[numbers], np.signbit(y * 1.0)[numbers])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", UNARY)
 def test_operations_on_one_number(name: str, dtype: Any) -> None:
@@ -77,7 +78,7 @@ def test_operations_on_one_number(name: str, dtype: Any) -> None:
             assert_same(native(z), numpy(z), f"{name}({z})")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", BINARY)
 def test_operations_on_two_numbers(name: str, dtype: Any) -> None:
@@ -173,6 +174,7 @@ def leaves(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("trips", [2, 3, 13])
 def test_programs(program: Callable[..., Any], trips: int) -> None:
@@ -185,6 +187,7 @@ def test_programs(program: Callable[..., Any], trips: int) -> None:
             np.testing.assert_allclose(x, y, rtol=1e-5 if program is narrow else 1e-13)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_gradients(program: Callable[..., Any]) -> None:
     """To order 2, against the interpreter; of the real and the imaginary part of the input."""

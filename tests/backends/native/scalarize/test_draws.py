@@ -72,7 +72,7 @@ def in_lanes(vmapped: Any) -> bool:
     return "lanes, " in vmapped.explain()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("count", [1, 7, 8, 9, COUNT])
 @pytest.mark.parametrize("fun", [words, walk, uniforms, single])
 def test_draws_are_those_of_plain_python(fun: Any, count: int) -> None:
@@ -81,6 +81,7 @@ def test_draws_are_those_of_plain_python(fun: Any, count: int) -> None:
     assert in_lanes(vmapped)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", [1, 2])
 def test_derivatives(order: int) -> None:
     def value(scale: Any, key: Any) -> Any:
@@ -152,6 +153,7 @@ def draws_of_trips(count: int) -> Callable[..., Any]:
     return program
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("count", "calls"), [(1, False), (2, False), (20, True)])
 def test_loops_draw_few_words_in_registers(count: int, calls: bool) -> None:
     program = draws_of_trips(count)

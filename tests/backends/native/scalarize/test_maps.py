@@ -104,7 +104,7 @@ def in_lanes(vmapped: Any) -> bool:
     return "lanes, " in vmapped.explain()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("count", [1, 7, 8, 9, COUNT])
 @pytest.mark.parametrize(("fun", "xs"), VALUES)
 def test_values_are_those_of_calls(fun: Any, xs: Any, count: int) -> None:
@@ -116,7 +116,7 @@ def test_values_are_those_of_calls(fun: Any, xs: Any, count: int) -> None:
         np.testing.assert_allclose(x, y, rtol=1e-3 if x.dtype == np.complex64 else 1e-9, atol=1e-12)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("order", "count"), [*((1, n) for n in (1, 7, 8, 9, COUNT)), (2, 9)])
 @pytest.mark.parametrize(("fun", "xs"), GRADIENTS)
 def test_derivatives_are_those_of_calls(fun: Any, xs: Any, order: int, count: int) -> None:
@@ -132,6 +132,7 @@ def test_derivatives_are_those_of_calls(fun: Any, xs: Any, order: int, count: in
     np.testing.assert_allclose(found, plain, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("fun", "xs"), VALUES)
 def test_no_elements(fun: Any, xs: Any) -> None:
     for found, row in zip(wend.tree.leaves(wend.vmap(fun)(xs[:0])), each(fun, xs[:1]), strict=True):
@@ -139,6 +140,7 @@ def test_no_elements(fun: Any, xs: Any) -> None:
         assert found.dtype == row.dtype
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("fun", "xs"), VALUES)
 def test_nan_stays_in_its_element(fun: Any, xs: Any) -> None:
     xs = xs[:40].copy()

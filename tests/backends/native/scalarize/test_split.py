@@ -123,7 +123,7 @@ def is_derived(case: Case) -> bool:
     return not isinstance(case.record.derivative, NoGradient)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=SMALL, **NAMED)
 def test_values_of_operations(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = 0
@@ -137,7 +137,7 @@ def test_values_of_operations(case: Case, monkeypatch: pytest.MonkeyPatch) -> No
                 compiled += 1
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(argvalues=[case for case in SMALL if is_derived(case)], **NAMED)
 def test_derivatives_of_operations(case: Case) -> None:
     for operands in case.smooth[:2]:

@@ -116,6 +116,7 @@ KNOWN = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize("fun", KNOWN)
 def test_heaps_of_known_lengths(fun, backend):
@@ -125,6 +126,7 @@ def test_heaps_of_known_lengths(fun, backend):
             assert wend.function(fun, backend=backend)(x) == fun(x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fun", [merged, merged_with_numbers, drained, largest_of_a_few])
 def test_gradients_of_heaps_of_known_lengths(fun):
     x = np.random.default_rng(2).random(9)
@@ -137,6 +139,7 @@ def graph_of(fun, size: int) -> Graph:
     return wend.function(fun).get_concrete_function(np.linspace(0.0, 1.0, size)).graph
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", [f for f in KNOWN if f is not mixed])
 def test_a_heap_makes_a_few_nodes_for_each_item(fun):
     """A loop over the heap is one node, and an operation moves its items in loops."""

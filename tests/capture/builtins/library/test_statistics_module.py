@@ -18,6 +18,7 @@ NAMES = "mean fmean median variance pvariance stdev pstdev".split()
 NUMBERS = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 @few
 @given(numbers=NUMBERS)
@@ -33,6 +34,7 @@ def test_of_floats(name, numbers):
         np.testing.assert_allclose(result, float(function(data)), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients(name):
     numbers = (1.0, 4.0, 2.5, 7.0)

@@ -53,6 +53,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_derivatives(name):
     fun = FUNCTIONS[name]

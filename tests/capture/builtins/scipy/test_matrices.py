@@ -9,6 +9,7 @@ import scipy.linalg as sl
 import wend
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 30.0])
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 def test_exponentials_of_all_sizes(scale, backend):

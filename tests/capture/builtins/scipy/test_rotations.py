@@ -36,6 +36,7 @@ PROGRAMS = {
 POINTS = np.array([0.3, -0.7, 1.1]), np.array([3.0, 2.0, -2.5])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_gradients(name: str) -> None:
     compiled = wend.function(PROGRAMS[name])

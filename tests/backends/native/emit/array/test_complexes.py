@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.backends.native.emit.array.test_positions import check
 from tests.helpers.graphs import traced
+from tests.helpers.shares import sized
 
 import wend
 from wend.backends.native.backend import BACKEND
@@ -22,7 +23,7 @@ SHAPES = st.sampled_from([(), (1,), (7,), (0, 3), (2, 3, 4)])
     known=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=sized(5, 12), deadline=None)
 def test_as_the_interpreter(dtype: str, shape: tuple[int, ...], known: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
 

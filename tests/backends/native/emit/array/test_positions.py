@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.backends.native.emit.array.test_sorting import bits_of, numbers, sizes
 from tests.backends.native.test_cases import assert_close, outcome
+from tests.helpers.shares import sized
 
 from wend.backends.native.backend import BACKEND as NATIVE
 from wend.backends.numpy.backend import BACKEND as NUMPY
@@ -50,7 +51,7 @@ def check(name: str, arrays: list[np.ndarray], known: bool, **attrs: Any) -> Non
     reach=st.sampled_from([0, 0, 1]),
     seed=SEEDS,
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(15, 40), deadline=None)
 def test_along_an_axis(
     dtype: str,
     places: str,
@@ -77,7 +78,7 @@ def test_along_an_axis(
 
 
 @given(shape=st.lists(st.integers(0, 9), min_size=1, max_size=3), known=st.booleans(), seed=SEEDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sized(12, 30), deadline=None)
 def test_where_a_mask_holds(shape: list[int], known: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     check("nonzero", [rng.random(shape) < rng.choice([0.0, 0.3, 1.0])], known)
@@ -90,7 +91,7 @@ def test_where_a_mask_holds(shape: list[int], known: bool, seed: int) -> None:
     known=st.booleans(),
     seed=SEEDS,
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sized(12, 30), deadline=None)
 def test_convolutions(
     dtype: str, size: tuple[int, int], swapped: bool, known: bool, seed: int
 ) -> None:
@@ -106,7 +107,7 @@ def test_convolutions(
     alone=st.booleans(),
     seed=SEEDS,
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(15, 40), deadline=None)
 def test_of_two_numbers(dtype: str, alone: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     shape = () if alone else (50,)

@@ -63,7 +63,7 @@ def sizes(length: int, others: list[int], axis: int) -> tuple[int, ...]:
     known=st.booleans(),
     seed=SEEDS,
 )
-@settings(max_examples=sized(40, 150), deadline=None)
+@settings(max_examples=sized(15, 150), deadline=None)
 def test_orders(
     dtype: np.dtype, length: int, others: list[int], axis: int, known: bool, seed: int
 ) -> None:
@@ -76,6 +76,7 @@ def test_orders(
     np.testing.assert_array_equal(order, np.argsort(x, axis=axis, kind="stable"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", sorts.DTYPES, ids=str)
 @pytest.mark.parametrize("shape", ["up", "down", "equal", "one digit"])
 def test_orders_that_are_there(dtype: np.dtype, shape: str) -> None:
@@ -101,7 +102,7 @@ def test_orders_that_are_there(dtype: np.dtype, shape: str) -> None:
     known=st.booleans(),
     seed=SEEDS,
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=sized(30, 100), deadline=None)
 def test_places(
     dtype: np.dtype, length: int, shape: list[int], side: str, known: bool, seed: int
 ) -> None:
@@ -121,7 +122,7 @@ def test_places(
     known=st.booleans(),
     seed=SEEDS,
 )
-@settings(max_examples=sized(40, 150), deadline=None)
+@settings(max_examples=sized(15, 150), deadline=None)
 def test_members(dtype: np.dtype, shape: list[int], among: int, known: bool, seed: int) -> None:
     """Compared with each, marked in a table, or looked for by halves."""
     rng = np.random.default_rng(seed)

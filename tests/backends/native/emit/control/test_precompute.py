@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.helpers.graphs import gradient, loops
+from tests.helpers.shares import sized
 
 import wend
 import wend.numpy as wnp
@@ -71,7 +72,7 @@ def test_second_order(fun: Callable[..., Any]) -> None:
 
 
 @given(st.floats(0.3, 3.0), st.floats(-0.5, 0.5), st.floats(0.0, 9.0))
-@settings(max_examples=30)
+@settings(max_examples=sized(12, 30))
 def test_trips_that_data_decide(x: float, a: float, bound: float) -> None:
     agree(wend.grad(until, (0, 1)), x, a, bound)
 

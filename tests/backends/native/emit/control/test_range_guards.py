@@ -157,6 +157,7 @@ def cases(rng: np.random.Generator) -> Iterator[tuple[Any, Any, tuple[int, ...]]
             yield rng.random(12), rng.random(12), (0, b, abs(p), 0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_values_errors_and_writes_are_those_of_python(program: Callable[..., Any]) -> None:

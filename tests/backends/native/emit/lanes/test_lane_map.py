@@ -120,6 +120,7 @@ def in_lanes(fun: Any) -> bool:
     return "lanes" in fun.explain()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 1000])
 @pytest.mark.parametrize("fun", EXACT)
 def test_elements_are_as_in_plain_calls(fun: Any, count: int, lanes: int) -> None:
@@ -147,7 +148,7 @@ def test_functions_are_within_rounding(lanes: int) -> None:
     assert in_lanes(vmapped)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 1000])
 @pytest.mark.parametrize("fun", [root, lambda a: grow(a)[0], lambda a: branching(a)[0]])
 def test_gradients_are_those_of_elements(fun: Any, count: int, lanes: int) -> None:
@@ -157,6 +158,7 @@ def test_gradients_are_those_of_elements(fun: Any, count: int, lanes: int) -> No
     assert in_lanes(vmapped)
 
 
+@pytest.mark.sampled(2)
 def test_second_order(lanes: int) -> None:
     xs, alone = POSITIVE[:20], wend.grad(wend.grad(wend.function(root)))
     found = wend.vmap(wend.grad(wend.grad(root)))(xs)
@@ -199,6 +201,7 @@ def test_what_elements_share(lanes: int) -> None:
     np.testing.assert_allclose(found[1], np.sqrt(2 / xs) / 2, rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 def test_an_element_with_nan_changes_no_other(lanes: int) -> None:
     xs = POSITIVE[:40].copy()
     expected, slopes = wend.vmap(root)(xs), wend.vmap(wend.grad(root))(xs)
@@ -209,6 +212,7 @@ def test_an_element_with_nan_changes_no_other(lanes: int) -> None:
     assert np.isnan(wend.vmap(root)(xs)[~others]).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", [root, wend.grad(root)])
 def test_bits_depend_on_no_thread(fun: Any, lanes: int) -> None:
     xs, found = np.resize(POSITIVE, 5000), []
@@ -255,6 +259,7 @@ def count_twice(x: Any, n: Any) -> Any:
     return x * trips
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", [count_up, count_range, count_twice])
 def test_counters_of_the_program_may_count_records(fun: Any, tmp_path: Any, lanes: int) -> None:
     """A counter that equals that of the records is merged with it."""
@@ -302,6 +307,7 @@ def of_array(a: Any) -> Any:
     return np.sum(x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("fun", [*EXACT, functions, of_array])
 def test_explain_says_what_is_emitted(fun: Any, order: int, tmp_path: Any) -> None:

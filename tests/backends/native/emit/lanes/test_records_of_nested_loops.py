@@ -110,6 +110,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bound", [replay.MAX_BYTES, 1 << 11])
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_gradients_in_lanes_have_the_bits_of_elements(

@@ -53,6 +53,7 @@ def counting(
     return emit
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loops", [1, 2], ids=["value", "gradient"])
 @pytest.mark.parametrize("lanes", [8, 16])
 @pytest.mark.parametrize("kind", LENGTHS)

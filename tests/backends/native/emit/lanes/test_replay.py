@@ -120,7 +120,7 @@ def alone(fun: Any, *columns: Any) -> Any:
     return [np.array(x) for x in zip(*rows, strict=True)]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("count", [7, COUNT])
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_values_and_gradients_have_the_bits_of_elements(fun: Any, count: int) -> None:
@@ -131,6 +131,7 @@ def test_values_and_gradients_have_the_bits_of_elements(fun: Any, count: int) ->
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("trips", [np.zeros(40, int), np.full(40, 9), np.arange(40) ** 2])
 def test_trips_that_are_none_alike_or_long(trips: Any) -> None:
     both, xs = wend.value_and_grad(decay), STARTS[:40]
@@ -138,6 +139,7 @@ def test_trips_that_are_none_alike_or_long(trips: Any) -> None:
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.sampled(2)
 def test_flags_of_elements() -> None:
     def signed(x: Any, n: Any, up: Any) -> Any:
         while n > 0:
@@ -159,6 +161,7 @@ def test_an_element_with_nan_changes_no_other() -> None:
     np.testing.assert_array_equal(gradient(xs, LENGTHS)[others], expected[others])
 
 
+@pytest.mark.sampled(3)
 def test_what_elements_share() -> None:
     def scaled(scale: Any, x: Any, n: Any) -> Any:
         while n > 0:
@@ -173,6 +176,7 @@ def test_what_elements_share() -> None:
     np.testing.assert_allclose(wend.grad(total)(0.25), expected, rtol=1e-12)
 
 
+@pytest.mark.sampled(3)
 def test_bits_depend_on_no_thread() -> None:
     xs, trips, found = np.resize(STARTS, 5000), np.resize(LENGTHS, 5000), []
     for threads in (1, 2, 5):
@@ -182,6 +186,7 @@ def test_bits_depend_on_no_thread() -> None:
     np.testing.assert_array_equal(found[2], found[0])
 
 
+@pytest.mark.sampled(3)
 def test_records_of_results_in_groups() -> None:
     """Of two loops in a row, each lane waits for the longest."""
 
@@ -196,6 +201,7 @@ def test_records_of_results_in_groups() -> None:
     wend.vmap(wend.grad(decay))(STARTS, LENGTHS)  # which is replayed, as the fixture asks
 
 
+@pytest.mark.sampled(2)
 def test_an_endless_element_is_interrupted() -> None:
     """Ctrl-C ends the loop that writes records; later calls are as those before."""
 

@@ -43,6 +43,7 @@ def test_count_of_nests(name: str) -> None:
     assert len(nests(fun, X, AT)) == count
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_of_unknown_sizes(name: str) -> None:
     signature = [wend.TensorSpec((None, None), np.float64), wend.TensorSpec((None,), np.int64)]
@@ -50,6 +51,7 @@ def test_of_unknown_sizes(name: str) -> None:
         same(FUNCTIONS[name][1], x, AT, input_signature=signature)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients(name: str) -> None:
     def total(x: Any, i: Any) -> Any:
@@ -59,6 +61,7 @@ def test_gradients(name: str) -> None:
         same(fun, X, AT)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bad", [20, -21, 2**62, -(2**63), 2**63 - 1])
 @pytest.mark.parametrize("where", [0, 13, 49])
 def test_a_position_that_is_not_there(bad: int, where: int) -> None:

@@ -63,6 +63,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values(name: str) -> None:
     for rows, columns in SHAPES:
@@ -76,6 +77,7 @@ def test_values(name: str) -> None:
             same(FUNCTIONS[name], x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_of_unknown_numbers_of_rows(name: str) -> None:
     signature = [wend.TensorSpec((None, 3), np.float64)]

@@ -42,6 +42,7 @@ def ulps(result: Any, exact: mpmath.mpf) -> float:
     return float(abs(mpmath.mpf(float(result)) - exact) / mpmath.mpf(float(spacing)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("exponent", EXPONENTS)
 def test_powers_are_within_two_ulp(exponent: float, dtype: Any) -> None:
@@ -132,6 +133,7 @@ def test_derivatives_in_loops_call_no_pow(exponent: float) -> None:
     np.testing.assert_allclose(wend.grad(program)(x, 3), slopes, rtol=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("size", [1, 8, 40])
 @pytest.mark.parametrize("exponent", [0.5, np.float32(0.5), np.float64(0.5)])

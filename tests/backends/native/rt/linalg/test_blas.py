@@ -25,6 +25,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("size", [6, 40, 120])
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])

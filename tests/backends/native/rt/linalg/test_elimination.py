@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.helpers.shares import sized
 
 import wend
 from wend.backends.native.rt.linalg import elimination
@@ -25,7 +26,7 @@ def parts(result: Any) -> tuple[Any, ...]:
     dtype=st.sampled_from(["f4", "f8"]),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=sized(15, 40))
 def test_as_numpy(size: int, stack: list[int], dtype: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     # Well-conditioned, with pivots anywhere

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.backends.native.test_cases import outcome
+from tests.helpers.shares import sized
 
 import wend
 import wend.numpy as wnp
@@ -78,7 +79,7 @@ def test_the_gradient_of_a_cholesky_factor() -> None:
     known=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(20, 60), deadline=None)
 def test_as_numpy(
     size: int, columns: int, stack: list[int], dtype: str, known: bool, seed: int
 ) -> None:
@@ -178,7 +179,7 @@ def test_a_failing_system_in_a_loop_leaves_the_function_usable() -> None:
     known=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(20, 60), deadline=None)
 def test_factors_and_solves_with_them(
     size: int, columns: int, stack: list[int], dtype: str, part: str, known: bool, seed: int
 ) -> None:

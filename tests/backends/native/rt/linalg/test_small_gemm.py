@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.helpers.shares import sized
 
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.rt.linalg import blas, small_gemm
@@ -63,9 +64,10 @@ def matrix(rng: np.random.Generator, dtype: np.dtype, shape: Any, turned: bool) 
     return made.T if turned else made
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("function", "dtype"), FUNCTIONS)
 @given(rows=SIZES, columns=SIZES, depth=SIZES, x_turned=st.booleans(), y_turned=..., seed=SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(20, 60), deadline=None)
 def test_any_size_and_layout(
     function: str,
     dtype: np.dtype,
@@ -82,6 +84,7 @@ def test_any_size_and_layout(
     check(function, x, y)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("function", "dtype"), FUNCTIONS)
 @pytest.mark.parametrize(
     "sizes",
@@ -110,6 +113,7 @@ def test_large(
     check(function, x, y)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("function", "dtype"), FUNCTIONS)
 def test_larger_than_what_is_computed_in_parts(function: str, dtype: np.dtype) -> None:
     rng = np.random.default_rng(6)

@@ -54,6 +54,7 @@ def check(x: np.ndarray) -> None:
         np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("spread", [3, 100])
 def test_numbers_of_each_dtype(dtype: np.dtype, spread: int) -> None:
@@ -69,7 +70,7 @@ def test_numbers_of_each_dtype(dtype: np.dtype, spread: int) -> None:
     check(ends[::-1].copy())
 
 
-@settings(deadline=None, max_examples=sized(60, 300))
+@settings(deadline=None, max_examples=sized(20, 300))
 @given(
     size=st.integers(1, 5000),
     base=st.sampled_from(["up", "down", "random", "infinite", "zeros"]),
@@ -140,7 +141,7 @@ ANY_DTYPE = st.sampled_from(sorted(REGISTERS, key=str))
     known=st.booleans(),
     seed=SEEDS,
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(20, 60), deadline=None)
 def test_positions_along_axes_of_each_dtype(
     dtype: np.dtype, length: int, others: list[int], axis: int, known: bool, seed: int
 ) -> None:

@@ -40,7 +40,7 @@ def sorted_by(dtype: np.dtype, x: np.ndarray, step: int) -> np.ndarray:
     return out
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("dtype", sorts.DTYPES, ids=str)
 @pytest.mark.parametrize("step", [1, 3])
 def test_rows(dtype: np.dtype, step: int, chosen: str) -> None:
