@@ -130,6 +130,7 @@ TALL = RNG.standard_normal((4, 3)) + 1j * RNG.standard_normal((4, 3))
         lambda x: np.linalg.eigvals(x) if isinstance(x, np.ndarray) else wnp.linalg.eigvals(x),
         lambda x: np.linalg.inv(x),
         lambda x: np.linalg.norm(x, "nuc"),
+        lambda x: np.linalg.cholesky(hermitian(np, x) + 9 * np.eye(3)),
     ],
 )
 def test_complex_matrices(call: Any) -> None:

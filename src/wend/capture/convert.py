@@ -24,6 +24,7 @@ from wend.capture.attributes import (
 )
 from wend.capture.builtins import strings
 from wend.capture.calls import call, derive_from
+from wend.capture.chosen_methods import call_at, call_at_default, call_of_item
 from wend.capture.conversion import RUNTIME_FUNCTIONS, CaptureError, captured, rewritten_tree
 from wend.capture.filters import filtered_call, filtered_item, filtered_list
 from wend.capture.guards.outside import (
@@ -198,6 +199,9 @@ vars(RUNTIME_FUNCTIONS).update(
     attribute_target=attribute_target,
     bound=check_bound,
     call=call,
+    call_at=call_at,
+    call_at_default=call_at_default,
+    call_of_item=call_of_item,
     derive_from=derive_from,
     change_attribute=change_attribute,
     change_item=change_item,

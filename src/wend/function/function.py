@@ -27,6 +27,7 @@ from wend.function.signature.shardings import ShardedFunction
 from wend.function.signature.signature import Arguments, Signature, callable_name
 from wend.function.specialization import trace_specialized
 from wend.function.tracing import Tracing
+from wend.trace.control.listed_texts import allow_later_texts
 from wend.trace.failed_traces import attach_arguments
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current
@@ -238,7 +239,9 @@ class Function:
         self, arguments: Arguments, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Trace, Arguments]:
         """Return the trace for a call, specialized on ints where tracing them is refused (D37)."""
-        return allow_stores(lambda: self._specialized_trace(arguments, args, kwargs))
+        return allow_stores(
+            lambda: allow_later_texts(lambda: self._specialized_trace(arguments, args, kwargs))
+        )
 
     def _specialized_trace(
         self, arguments: Arguments, args: Sequence[Any], kwargs: dict[str, Any]

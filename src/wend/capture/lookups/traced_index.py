@@ -26,6 +26,14 @@ from wend.trace.recording.arguments import (
     leaf_type_with_flags,
 )
 from wend.trace.recording.recording import Recording, current
+from wend.trace.state.text_choice import (
+    TextChoice,
+    chosen,
+    is_choice,
+    is_option,
+    is_text,
+    united,
+)
 from wend.trace.state.variable import Variable
 
 # Whether Python would run an enclosing loop that cannot be recorded as one node: the indices that
@@ -79,6 +87,16 @@ def row_at(rows: Any, index: Any) -> TracedRow | None:
     return None if counts_trips else TracedRow([*rows], index)
 
 
+def known_position(items: Sequence[Any], index: Any) -> Any | None:
+    """Return a traced index as a position, with a check that the run has such an item.
+
+    None if the index is no integer, or counts the trips of a loop that Python may run.
+    """
+    if not is_traced_integer(index) or (python_may_run.get() and depends_on_carry(read(index))):
+        return None
+    return _inside(index, len(items), f"{type(items).__name__} index out of range")
+
+
 def _inside(index: Any, count: int, text: str) -> Any:
     """Return a position as one from the start, with a check that it is one of `count`."""
     index = _checked_position(index, count, text)
@@ -110,6 +128,8 @@ def item_at(items: Any, index: Any) -> Any:
         columns = map(type(items), zip(*items, strict=True))
         return tuple(item_at(column, index) for column in columns)
     index_value = read(index)
+    if _are_texts(items):
+        return _text_at(items, index)
     is_of_arrays = bool(items) and all(map(_is_array, items))
     if not is_of_arrays or (python_may_run.get() and depends_on_carry(index_value)):
         return items[index]  # raises the error of an unknown number
@@ -121,6 +141,27 @@ def item_at(items: Any, index: Any) -> Any:
     index = _checked_position(index, len(items), f"{type(items).__name__} index out of range")
     with raising.checked():
         return _item_at(items, index, dtype, weak=weak)
+
+
+def _are_texts(items: Sequence[Any]) -> bool:
+    """Return whether items are texts of which a number may choose, and not only None."""
+    texts = [x for x in items if is_text(x) or is_choice(x)]
+    return bool(texts) and all(is_option(x) or is_choice(x) for x in items)
+
+
+def _text_at(items: Sequence[Any], index: Any) -> TextChoice:
+    """Return the text at a traced index: of a list of texts, the run chooses one."""
+    options = united(items)
+    numbers = [chosen(x, options).index for x in items]
+    kind = tuple if isinstance(items, tuple) else list
+    return TextChoice(item_at(kind(numbers), index), options)
+
+
+def _set_text_at(items: list[Any], index: Any, value: Any) -> None:
+    options = united([*items, value])
+    numbers = [chosen(x, options).index for x in items]
+    set_item_at(numbers, index, chosen(value, options).index)
+    items[:] = [TextChoice(number, options) for number in numbers]
 
 
 def is_at_traced_index(items: Any, index: Any) -> bool:
@@ -141,6 +182,9 @@ def set_item_at(items: list[Any], index: Any, value: Any) -> None:
         for column, part in zip(columns, value, strict=True):
             set_item_at(column, index, part)
         items[:] = zip(*columns, strict=True)
+        return
+    if _are_texts([value, *items]):
+        _set_text_at(items, index, value)
         return
     is_of_arrays = bool(items) and all(map(_is_array, (value, *items)))
     counts_trips = python_may_run.get() and depends_on_carry(read(index))

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 _MOST_KEYS = 256
 _PLAIN = (bool, int, float, str, type(None))
-_CURE = "give the dict an item for each key before: {0: 0, 1: 0}; or store in an array."
+_CURE = "give the dict an item for each key before: {{0: {0}, 1: {0}}}"
 
 
 class _Stores:
@@ -76,7 +76,7 @@ def key_to_read(owner: Any, key: Any) -> Any:
     if type(owner) is Counter or not is_traced_key(owner, key):
         return key
     if type(owner) is defaultdict:
-        return key_to_store(owner, key)
+        return key_to_store(owner, key, [] if owner.default_factory is list else 0)
     choice, is_missing = _choice_of(owner, key)
     if choice is None or is_missing is False:
         return key if choice is None else choice
@@ -109,10 +109,10 @@ def _get(owner: Any, callee: Any, /, *args: Any) -> Any:
     return item_or(owner, args[0], default, lambda key: callee(key, default))
 
 
-def key_to_store(owner: Any, key: Any) -> Any:
+def key_to_store(owner: Any, key: Any, default: Any = 0) -> Any:
     """Return a traced key of a dict as a choice among its keys; other keys as they are.
 
-    Record that the run refuses to add a key.
+    Record that the run refuses to add a key; `default`: what a new item would be.
 
     Raises:
         ConcreteValueError: the dict has no such key, or too many.
@@ -129,7 +129,7 @@ def key_to_store(owner: Any, key: Any) -> Any:
     error = ConcreteValueError(
         explain(
             f"a dict gets an item at a new key{at(user_source())}: only the run knows which.",
-            cure=_CURE,
+            cure=_CURE.format(default) + ("; or store in an array." if default == 0 else "."),
         )
     )
     if choice is None:

@@ -6,13 +6,19 @@ import ast
 import contextlib
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
+from typing import TypeGuard
 
+from wend.capture.rewrite.assignments import key_expression
+from wend.capture.rewrite.comprehensions import (
+    SOURCE,
+    bound_in,
+    filter_function,
+    is_filtered,
+    searched,
+)
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
-from wend.capture.rewrite.subscripts import key_expression
 from wend.capture.rewrite.syntax import (
-    all_arguments,
-    definition,
     is_runtime,
     name,
     operation,
@@ -20,15 +26,14 @@ from wend.capture.rewrite.syntax import (
     thunk,
 )
 from wend.capture.rewrite.walrus import NO_NAMES, Names
-from wend.capture.syntax.names import PREFIX, path_of
-from wend.capture.syntax.nodes import Transformer, cloned, walk
-
-_SOURCE = f"{PREFIX}source"
-_RESULT = f"{PREFIX}list"
-_SUSPENDING_OR_BINDING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+from wend.capture.syntax.names import PREFIX, container_path, path_of
+from wend.capture.syntax.nodes import Transformer, cloned
 
 # Builtins that take all items of a generator expression before they return
 _EAGER = frozenset({"list", "max", "min", "sorted", "sum", "tuple"})
+
+# Builtins that only look at the items of their argument
+_READERS = frozenset({"len", "sum", "max", "min", "any", "all"})
 
 # Expressions that are functions for Python, which name what they do not find otherwise
 _FUNCTIONS: tuple[type[ast.expr], ...] = (ast.Lambda, ast.GeneratorExp)
@@ -221,7 +226,7 @@ class Expressions(Transformer):
         saved = self.comprehended, self.is_in_function
         self.depth += 1
         put_back = self._evaluated_around(node)
-        self.comprehended |= _bound_in(node)
+        self.comprehended |= bound_in(node)
         self.is_in_function |= isinstance(node, _FUNCTIONS)
         self.generic_visit(node)
         put_back()
@@ -259,7 +264,7 @@ class Expressions(Transformer):
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
-        if not self.can_hoist or self.nested is None or not _is_filtered(node):
+        if not self.can_hoist or self.nested is None or not is_filtered(node):
             return self._visit_scope(node)
         return ast.copy_location(runtime("filtered_list", *self._by_python_or_loop(node)), node)
 
@@ -270,10 +275,10 @@ class Expressions(Transformer):
         plain = cloned(node)
         source = self.rewritten(plain.generators[0].iter)
         setter, state = state_of(self.scope, [node], None)
-        loop = _filter_function(function, node)
+        loop = filter_function(function, node)
         self.hoisted += [self.nested(loop), ast.copy_location(setter, node)]
-        plain.generators[0].iter = ast.copy_location(name(_SOURCE), source)
-        arguments = ast.arguments([], [ast.arg(_SOURCE)], None, [], [], None, [])
+        plain.generators[0].iter = ast.copy_location(name(SOURCE), source)
+        arguments = ast.arguments([], [ast.arg(SOURCE)], None, [], [], None, [])
         is_list = isinstance(plain, ast.ListComp)
         by_python = self._visit_scope(plain) if is_list else self.rewritten(plain)
         return [source, ast.Lambda(arguments, by_python), name(function), state]
@@ -394,7 +399,7 @@ class Expressions(Transformer):
             return node
         items = node.args[0] if node.args else None
         if isinstance(items, ast.GeneratorExp) and self._searches(node, items):
-            node.args = [_searched(node.func, items)]
+            node.args = [searched(node.func, items)]
         elif isinstance(items, ast.GeneratorExp) and self._takes_all_items(node, items):
             parts = self._by_python_or_loop(items)
             node.args = node.args[1:]
@@ -412,21 +417,46 @@ class Expressions(Transformer):
                 node.args = [rewrite(x) for rewrite, x in zip(rewrites, node.args, strict=False)]
                 return node
             # The callee is a method; it is captured when it is called.
+            match node.func.value:
+                case ast.Subscript(value=of, slice=key) if not isinstance(key, ast.Slice):
+                    return self._method_call(node, "call_at", of, key)
+                case ast.Call(ast.Attribute(value=of, attr="setdefault"), [key, default]):
+                    return self._method_call(node, "call_at_default", of, key, default)
             owner = self.base(node.func.value)
             method = runtime("method", owner, ast.Constant(node.func.attr))
             callee = ast.copy_location(method, node.func)
             node.func = ast.Constant(None)
             self.generic_visit(node)
             node.func = callee
+        elif _takes_an_item(node):
+            item = node.args[0]
+            assert isinstance(item, ast.Subscript)
+            fun, owner = self.rewritten(node.func), self.row(item.value)
+            key = key_expression(self.rewritten(item.slice))
+            return ast.copy_location(runtime("call_of_item", fun, owner, key), node)
         else:
             self.generic_visit(node)
         node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
 
+    def _method_call(self, node: ast.Call, function: str, *parts: ast.expr) -> ast.expr:
+        """Rewrite the call of a method of an item: the run may know which item that is."""
+        assert isinstance(node.func, ast.Attribute)
+        label = container_path(parts[0]) or "a container"
+        names = ast.Constant(node.func.attr), ast.Constant(label)
+        owner, *others = parts
+        of = self.row(owner) if function == "call_at" else self.base(owner)
+        rewritten = of, *(key_expression(self.rewritten(part)) for part in others)
+        callee = ast.copy_location(runtime(function, *rewritten, *names), node.func)
+        node.func = ast.Constant(None)
+        self.generic_visit(node)
+        node.func = callee
+        return node
+
     def _takes_all_items(self, node: ast.Call, items: ast.GeneratorExp) -> bool:
         """Return whether a builtin may take all items of a generator expression with filters."""
         is_free = self.can_hoist and self._is_builtin(node.func, _EAGER)
-        return is_free and self.nested is not None and _is_filtered(items)
+        return is_free and self.nested is not None and is_filtered(items)
 
     def _searches(self, node: ast.Call, items: ast.GeneratorExp) -> bool:
         """Return whether it is `any` or `all` of a generator expression with filters at its end."""
@@ -443,77 +473,14 @@ class Expressions(Transformer):
         return self.scope.origin(node.id) == "global"
 
 
-def _is_filtered(node: ast.expr) -> bool:
-    """Return whether a comprehension has filters, and can be written as a loop."""
-    if not isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-        return False
-    if not any(generator.ifs for generator in node.generators):
-        return False
-    is_async = any(generator.is_async for generator in node.generators)
-    return not is_async and not any(isinstance(part, _SUSPENDING_OR_BINDING) for part in walk(node))
+def _takes_an_item(node: ast.Call) -> bool:
+    """Return whether a builtin is called with an item alone."""
+    is_reader = isinstance(node.func, ast.Name) and node.func.id in _READERS
+    return is_reader and not node.keywords and len(node.args) == 1 and _is_item(node.args[0])
 
 
-def _searched(function: ast.expr, items: ast.GeneratorExp) -> ast.expr:
-    """Build the items of `any` or `all` without filters, if they are those builtins.
-
-    any(e for t in items if c)   ->   bool(c) and bool(e) for t in items
-    all(e for t in items if c)   ->   not c or bool(e) for t in items
-
-    `bool` is written as two `not`: both parts need one type where the run decides between them.
-    """
-    assert isinstance(function, ast.Name)
-    joined = cloned(items)
-    last = joined.generators[-1]
-    passes = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
-    fails, holds = _negated(passes), _negated(_negated(joined.elt))
-    if function.id == "any":
-        joined.elt = ast.BoolOp(ast.And(), [_negated(fails), holds])
-    else:
-        joined.elt = ast.BoolOp(ast.Or(), [fails, holds])
-    last.ifs = []
-    is_builtin = runtime("is_builtin", name(function.id), ast.Constant(function.id))
-    result = ast.copy_location(ast.IfExp(is_builtin, joined, items), items)
-    return ast.fix_missing_locations(result)
-
-
-def _negated(test: ast.expr) -> ast.expr:
-    return ast.UnaryOp(ast.Not(), test)
-
-
-def _filter_function(function: str, node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
-    """Build a comprehension as a function with a loop: a run may decide how many items pass.
-
-    [e for t in items if c]   ->   def _wend_filter1(_wend_source):
-                                       _wend_list = []
-                                       for t in _wend_source:
-                                           if c:
-                                               _wend_list.append(e)
-                                       return _wend_list
-    """
-    append = ast.Attribute(name(_RESULT), "append", ast.Load())
-    body: list[ast.stmt] = [ast.Expr(ast.Call(append, [cloned(node.elt)], []))]
-    ast.copy_location(body[0], node.elt)
-    for generator in reversed(node.generators):
-        for test in reversed(generator.ifs):
-            body = [ast.copy_location(ast.If(cloned(test), body, []), test)]
-        source = name(_SOURCE) if generator is node.generators[0] else cloned(generator.iter)
-        loop = ast.For(cloned(generator.target), source, body, [])
-        body = [ast.copy_location(loop, generator.iter)]
-    start = ast.Assign([name(_RESULT, store=True)], ast.List([], ast.Load()))
-    statements = [start, *body, ast.Return(name(_RESULT))]
-    for stmt in (start, statements[-1]):
-        ast.copy_location(stmt, node)
-    arguments = ast.arguments([], [ast.arg(_SOURCE)], None, [], [], None, [])
-    return ast.copy_location(definition(function, arguments, statements), node)
-
-
-def _bound_in(node: ast.expr) -> Names:
-    """Return the names that a lambda or comprehension binds for the expressions in it."""
-    if isinstance(node, ast.Lambda):
-        return frozenset(argument.arg for argument in all_arguments(node.args))
-    generators = getattr(node, "generators", ())
-    targets = (part for generator in generators for part in walk(generator.target))
-    return frozenset(part.id for part in targets if isinstance(part, ast.Name))
+def _is_item(node: ast.expr) -> TypeGuard[ast.Subscript]:
+    return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
 
 
 def _iterated(value: ast.expr, way: str) -> ast.expr:

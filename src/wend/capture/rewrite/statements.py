@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from wend.capture.rewrite.assignment_targets import split_targets
+from wend.capture.rewrite.assignments import rewrite_assignments, split_targets
 from wend.capture.rewrite.branches import balance_elif_chains
 from wend.capture.rewrite.expressions import Expressions, strip_annotations
 from wend.capture.rewrite.handlers import Handlers
@@ -25,7 +25,6 @@ from wend.capture.rewrite.loops import move_exits_out_of_else
 from wend.capture.rewrite.returns import Returns, has_return
 from wend.capture.rewrite.scope import Enclosing, mangled
 from wend.capture.rewrite.sinking import sink_changes
-from wend.capture.rewrite.subscripts import rewrite_assignments
 from wend.capture.rewrite.syntax import (
     all_arguments,
     assign,

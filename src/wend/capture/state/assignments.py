@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from wend.capture.lookups.traced_index import (
     is_at_traced_index,
     is_traced_integer,
     item_at,
+    known_position,
     row_at,
     set_item_at,
 )
@@ -48,9 +49,16 @@ from wend.trace.arrays.concrete_array import (
     promotion_error,
 )
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
-from wend.trace.state.text_choice import TextChoice, at_choice, either, has_choice
+from wend.trace.state.text_choice import (
+    MOST_OPTIONS,
+    TextChoice,
+    at_choice,
+    either,
+    has_choice,
+)
 
 
 def positions(key: Any) -> Any:
@@ -113,6 +121,7 @@ def set_item(value: Any, target: Any, key: Any) -> Any:
 
 def store_item(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value` for an owner that is no local name; `value` is evaluated first."""
+    owner = owner.known() if type(owner) is UnlikeRow else owner
     key = _position(owner, key)
     if type(owner) is TracedRow:
         for row in owner.rows:
@@ -155,6 +164,7 @@ class ItemBefore:
 
     def __init__(self, target: Any, key: Any) -> None:
         self.target, self.key, self.item = target, key, MISSING
+        target = target.known() if type(target) is UnlikeRow else target
         self.key = key = key_to_read(target, key)
         self.position = key = _position(target, key)
         traced = _as_traced(target, key)
@@ -236,7 +246,7 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     if type(array) is np.ndarray:
         array = entered_items(array)
     kind = type(array)
-    if kind is ChosenRow:
+    if kind is ChosenRow or kind is UnlikeRow:
         return array.item(key)
     key = _position(array, key)
     if issubclass(kind, Staged):
@@ -277,8 +287,41 @@ def get_row(array: Any, key: Any) -> Any:
     if chosen is not None:
         return chosen
     key = _position(array, key)
-    row = row_at(array, key)
+    row = row_at(array, key) or _unlike_row(array, key)
     return get_item(array, key, True) if row is None else row
+
+
+class UnlikeRow:
+    """A list of a list of lists, at a traced index, where the lists are of different lengths.
+
+    Attributes:
+        rows: the lists.
+        choice: the number of the list.
+    """
+
+    def __init__(self, rows: Sequence[Any], choice: TextChoice) -> None:
+        self.rows, self.choice = rows, choice
+
+    def item(self, key: Any) -> Any:
+        """Return `rows[choice][key]`, which only the list of the run must have."""
+        return self.choice.by_branches(lambda k: get_item(self.rows[k], key))
+
+    def known(self) -> Any:
+        """Return the list, as this trace is for; raise if only the run knows it."""
+        return self.rows[self.choice.index]
+
+
+def _unlike_row(owner: Any, key: Any) -> UnlikeRow | None:
+    """Return a list of different lists at a traced index; None of other items."""
+    if type(owner) not in (list, tuple) or not isinstance(key, Staged) or not owner:
+        return None
+    are_lists = all(type(row) in (list, tuple) or isinstance(row, TensorList) for row in owner)
+    if not are_lists or len(owner) > MOST_OPTIONS or all(type(row) is tuple for row in owner):
+        return None
+    position = known_position(owner, key)
+    if position is None:
+        return None
+    return UnlikeRow([*owner], TextChoice(position, tuple(range(len(owner)))))
 
 
 class ChosenRow:

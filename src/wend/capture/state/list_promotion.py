@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -28,7 +29,7 @@ def promote_grown_lists(state: State, where: str, start: list[Any], *ends: Seque
         state.restore(start)
     for location, new in promoted:
         refuse_others(location.container, new, location.label, where)
-    return bool(grown)
+    return _promote_nested(state, where, start, ends) or bool(grown)
 
 
 def _grown_lists(
@@ -41,6 +42,10 @@ def _grown_lists(
         for k, location in enumerate(state.locations, first)
         if isinstance(location, Contents) and may_grow(location.container)
     }
+    for location in state.locations:
+        if isinstance(location, Contents):  # in which lists are promoted by `_promote_nested`
+            for _, item in _lists_in("", location.container):
+                lists.pop(id(item), None)
     for k in lists.values():
         options = [end[k] for end in ends if k < len(end)]
         if len({len(option) for option in options}) > 1:
@@ -57,6 +62,87 @@ def _grown_lists(
                         yield lists[id(value.container)], [end_container.example()]
                 elif k < len(end) and isinstance(end[k], TensorList):
                     yield lists[id(value.container)], [end[k].example()]
+
+
+def _promote_nested(
+    state: State, where: str, start: list[Any], ends: Sequence[Sequence[Any]]
+) -> bool:
+    """Promote the lists that are items of lists and dicts; return whether there were any."""
+    has_any = False
+    for k, location in enumerate(state.locations, len(state.variables)):
+        options = [end[k] for end in ends if k < len(end)]
+        if k >= len(start) or not isinstance(location, Contents):
+            continue
+        value = _with_grown_items(start[k], options)
+        if value is start[k]:
+            continue
+        if not state.promoted_lists:
+            state.unpromoted = list(start)
+        location.write(start[k])
+        lists = dict(_lists_in(location.label, location.container))
+        state.promoted_lists.append((k - len(state.variables), location))
+        start[k] = value
+        location.write(value)
+        for label, new in _lists_in(location.label, location.container):
+            if new is not (old := lists[label]):
+                note_first_items(old)
+                _replace_contents(state, start, old, new)
+                refuse_others(old, new, label, where)
+        has_any = True
+    return has_any
+
+
+def _replace_contents(state: State, start: list[Any], old: Any, new: TensorList) -> None:
+    """Put a traced list in place of one whose contents are a location of their own, too."""
+    for index, location in enumerate(state.locations):
+        if isinstance(location, Contents) and location.container is old:
+            state.promoted_lists.append((index, location))
+            state.locations[index] = promoted = Contents(location.label, new)
+            state.keys = {*state.keys - {location.key}, promoted.key}
+            start[index + len(state.variables)] = new.copy()
+
+
+def _with_grown_items(value: Any, ends: Sequence[Any]) -> Any:
+    """Return a list or dict with traced lists in place of those that grow in it."""
+    if type(value) not in (list, dict) or any(type(end) is not type(value) for end in ends):
+        return value
+    if type(value) is dict:
+        if any(end.keys() != value.keys() for end in ends):
+            return value
+        items = {k: _grown_item(item, [end[k] for end in ends]) for k, item in value.items()}
+        return value if all(items[k] is item for k, item in value.items()) else items
+    if any(len(end) != len(value) for end in ends):
+        return value
+    rows = [_grown_item(*row) for row in zip(value, zip(*ends, strict=True), strict=True)]
+    return value if all(map(operator.is_, rows, value)) else rows
+
+
+def _grown_item(item: Any, ends: Sequence[Any]) -> Any:
+    if not may_grow(item):
+        return _with_grown_items(item, ends)
+    traced = [end for end in ends if isinstance(end, TensorList)]
+    others = [end for end in (item, *ends) if type(end) is type(item)]
+    if len(traced) + len(others) != len(ends) + 1:
+        return item
+    if not traced and len({*map(len, others)}) == 1:
+        return _with_grown_items(item, ends)
+    longest = max(others, key=len)
+    examples = [traced[0].example()] if traced else longest
+    if not all(map(is_item, (*longest, *examples))):
+        return item
+    kind = TensorDeque if isinstance(item, deque) else TensorList
+    return kind.of(item, examples)
+
+
+def _lists_in(label: str, container: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what a container holds, with its label, and what the lists and dicts in it hold."""
+    if type(container) not in (list, dict, deque):
+        return
+    items = container.items() if type(container) is dict else enumerate(container)
+    for key, item in items:
+        if may_grow(item) or isinstance(item, TensorList):
+            yield f"{label}[{key!r}]", item
+        yield from _lists_in(f"{label}[{key!r}]", item)
 
 
 def may_grow(container: Any) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
-from wend.base import trees
+from wend.base import refusals, trees
+from wend.base.context_values import scoped
 from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.trace.recording.arguments import is_array_leaf
@@ -18,7 +21,29 @@ from wend.trace.state.text_choice import (
     selected,
 )
 
+T = TypeVar("T")
+
 NUMBER_TEXTS = "number the texts, and print them by a tuple: LOW, HIGH = 0, 1."
+
+
+# The texts that a trace has appended to lists of which items were read before
+_later_texts: ContextVar[list[Any] | None] = ContextVar("wend_later_texts", default=None)
+
+
+def allow_later_texts(trace: Callable[[], T]) -> T:
+    """Return what a trace returns; one that appends texts too late is made with them at first."""
+    if _later_texts.get() is not None:  # the trace of a caller is made again, if need be
+        return trace()
+    texts: list[Any] = []
+    with scoped(_later_texts, texts):
+        while True:
+            count = len(texts)
+            try:
+                return trace()
+            except Exception as error:
+                if len(texts) == count or not refusals.is_refusal(error):
+                    raise
+                refusals.forget(error)
 
 
 class Vocabulary:
@@ -30,7 +55,7 @@ class Vocabulary:
     """
 
     def __init__(self) -> None:
-        self.texts: list[Any] = []
+        self.texts: list[Any] = [*(_later_texts.get() or ())]
         self.is_read = False
 
     def number_of(self, text: Any, *, is_searched: bool = False) -> Any:
@@ -52,6 +77,8 @@ class Vocabulary:
         if self.is_read and is_searched:
             return -1
         if self.is_read:
+            if (later := _later_texts.get()) is not None:
+                later.append(text)
             raise StructureError(
                 explain(
                     f"{text!r:.40} is appended{at(user_source())} to a list of texts, of which an "

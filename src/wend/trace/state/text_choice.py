@@ -107,7 +107,7 @@ class TextChoice(ShownChoice):
     def equals(self, other: Any) -> Any:
         """Return `self == other`."""
         if isinstance(other, TextChoice):
-            options = _united([self, other])
+            options = united([self, other])
             left, right = (chosen(x, options).index for x in (self, other))
             is_equal = ew.equal(left, right)
             return is_equal.as_weak() if isinstance(is_equal, Tracer) else bool(is_equal)
@@ -381,7 +381,7 @@ def is_text(x: Any) -> bool:
     return x is not None and is_option(x)
 
 
-def _united(values: Sequence[Any]) -> tuple[Any, ...]:
+def united(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return the options of several values, those of the first at first.
 
     Raises:
@@ -428,7 +428,7 @@ def selected(index: Any, values: Sequence[Any]) -> Any:
     ):
         return first
     if all(is_option(x) or isinstance(x, TextChoice) for x in values):
-        options = _united(values)
+        options = united(values)
         numbers = [chosen(x, options).index for x in values]
         is_same = all(type(x) is int and x == k for k, x in enumerate(numbers))
         return TextChoice(index if is_same else selected(index, numbers), options)
@@ -496,12 +496,12 @@ def with_choices(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
         is_same = all(texts) and all(type(x) is type(values[0]) and x == values[0] for x in values)
         if all(x is None for x in values) or is_same:
             return [*values]
-        options = _united(values)
-        united = []
+        options = united(values)
+        choices_of_all = []
         for value, scope in zip(values, scopes, strict=True):
             with scope():
-                united.append(chosen(value, options))
-        return united
+                choices_of_all.append(chosen(value, options))
+        return choices_of_all
     kinds = {type(x) for x in values}
     if len(kinds) != 1 or not kinds <= {tuple, list, dict} or not all(map(holds_options, values)):
         return [*values]
@@ -517,7 +517,7 @@ def _with_choices_inside(values: Sequence[Any], scopes: Sequence[Scope]) -> list
     columns = []
     for column in zip(*([item for _, item in pairs] for pairs in items), strict=True):
         if all(is_text(x) for x in column):
-            options = _united(column)
+            options = united(column)
             columns.append([chosen(x, options) for x in column])
         else:
             columns.append(with_choices(column, scopes))
