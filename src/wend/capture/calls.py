@@ -91,8 +91,8 @@ from wend.trace.aliasing.referrers import is_node
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, without_stale_memory
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current, is_traced_now
+from wend.trace.state.passed_texts import known_texts, mapped_call, takes_texts
 from wend.trace.state.templates import Text
-from wend.trace.state.text_choice import known_texts, mapped_call, takes_texts
 
 
 def call(fun: Any) -> Any:

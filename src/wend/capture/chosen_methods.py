@@ -22,7 +22,8 @@ from wend.capture.state.state import State
 from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
 from wend.trace.recording.recording import current
-from wend.trace.state.text_choice import DICTS, MOST_OPTIONS, TextChoice
+from wend.trace.state.chosen_keys import DICTS
+from wend.trace.state.text_choice import MOST_OPTIONS, TextChoice
 
 _Options = Sequence[tuple[Any, Any]]
 

@@ -27,7 +27,8 @@ from wend.trace.aliasing import listed_containers
 from wend.trace.aliasing.may_alias import may_alias
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
-from wend.trace.state.text_choice import is_choice, known_key
+from wend.trace.state.chosen_keys import known_key
+from wend.trace.state.text_choice import is_choice
 
 _SEARCH = "a comparison or key"
 # Containers whose comparisons look at the identity of what they hold

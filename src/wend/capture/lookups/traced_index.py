@@ -26,14 +26,7 @@ from wend.trace.recording.arguments import (
     leaf_type_with_flags,
 )
 from wend.trace.recording.recording import Recording, current
-from wend.trace.state.text_choice import (
-    TextChoice,
-    chosen,
-    is_choice,
-    is_option,
-    is_text,
-    united,
-)
+from wend.trace.state.text_choice import TextChoice, chosen, is_choice, is_option, is_text, united
 from wend.trace.state.variable import Variable
 
 # Whether Python would run an enclosing loop that cannot be recorded as one node: the indices that

@@ -27,8 +27,9 @@ from wend.numpy import elementwise as ew
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_int64
 from wend.trace.recording.recording import current
+from wend.trace.state.chosen_keys import DICTS
 from wend.trace.state.raised_errors import raise_in_run
-from wend.trace.state.text_choice import DICTS, TextChoice, either
+from wend.trace.state.text_choice import TextChoice, either
 
 T = TypeVar("T")
 

@@ -46,7 +46,8 @@ from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
 from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.state.creation import is_new
-from wend.trace.state.text_choice import chosen, is_choice, is_text, with_choices
+from wend.trace.state.merged_texts import with_choices
+from wend.trace.state.text_choice import chosen, is_choice, is_text
 from wend.trace.state.variable import Variable
 
 Arm = Callable[[], Any]

@@ -18,7 +18,7 @@ from wend.numpy import shaping
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import leaf_type
 from wend.trace.recording.recording import Recording
-from wend.trace.state.text_choice import holds_choice, with_choices
+from wend.trace.state.merged_texts import holds_choice, with_choices
 
 
 class FirstTrip(StagedIf):

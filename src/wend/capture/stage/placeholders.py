@@ -15,7 +15,7 @@ from wend.capture.state.state import is_carried
 from wend.ir.types import ListType, TensorType, Type
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording
-from wend.trace.state.text_choice import holds_choice, with_choices
+from wend.trace.state.merged_texts import holds_choice, with_choices
 
 
 def placeholders(like: Any) -> Any:

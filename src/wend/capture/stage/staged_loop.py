@@ -53,7 +53,7 @@ from wend.trace.recording.recording import Recording
 from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.state.creation import is_new
-from wend.trace.state.text_choice import is_other_choice, with_choices
+from wend.trace.state.merged_texts import is_other_choice, with_choices
 
 Thunk = Callable[[], Any]
 

@@ -52,13 +52,8 @@ from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
 from wend.trace.state import templates
-from wend.trace.state.text_choice import (
-    MOST_OPTIONS,
-    TextChoice,
-    at_choice,
-    either,
-    has_choice,
-)
+from wend.trace.state.chosen_keys import at_choice, has_choice
+from wend.trace.state.text_choice import MOST_OPTIONS, TextChoice, either
 
 
 def positions(key: Any) -> Any:

@@ -14,7 +14,8 @@ from wend.capture.state.state import Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.state.creation import is_new
-from wend.trace.state.text_choice import TextChoice, holds_choice, may_become_choices
+from wend.trace.state.merged_texts import holds_choice, may_become_choices
+from wend.trace.state.text_choice import TextChoice
 
 
 class OptionalCarryError(StructureError):

@@ -21,7 +21,7 @@ from wend.capture.heap.user_operators import has_operators
 from wend.capture.lookups.traced_keys import is_traced_key, item_or, key_to_read, key_to_store
 from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.state.text_choice import DICTS, at_choice, has_choice, store_at_choice
+from wend.trace.state.chosen_keys import DICTS, at_choice, has_choice, store_at_choice
 
 _Operator = Callable[[Any, Any], Any]
 

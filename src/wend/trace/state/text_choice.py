@@ -10,10 +10,8 @@ from __future__ import annotations
 import functools
 import operator
 import types
-from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from enum import Enum, EnumType
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ from wend.numpy import elementwise as ew
 from wend.ops.effects import spec_of_texts
 from wend.trace.arrays.shown_text import ShownChoice, ShownField, ShownText
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.recording.arguments import is_array_leaf, is_int64
+from wend.trace.recording.arguments import is_int64
 from wend.trace.recording.recording import current
 from wend.trace.state.effects import raise_if
 
@@ -258,44 +256,6 @@ def _joint(one: TextChoice, other: TextChoice) -> TextChoice:
     return TextChoice(index.as_weak() if isinstance(index, Tracer) else index, options)
 
 
-DICTS = frozenset({dict, OrderedDict, defaultdict, Counter})
-
-
-def has_choice(key: Any) -> bool:
-    """Return whether a key is a choice, or a tuple with some."""
-    return type(key) is TextChoice or (
-        type(key) is tuple and any(type(part) is TextChoice for part in key)
-    )
-
-
-def at_choice(owner: Any, item_at: Callable[[Any], Any], key: Any) -> Any:
-    """Return the item at a key that is a choice, or a tuple with some."""
-    if hasattr(type(owner), "__missing__") and type(owner) is not Counter:
-        # Reading a key that is missing may insert it
-        has_all = type(key) is TextChoice and all(option in owner for option in key.options)
-        key = key if has_all else known_key(key)
-    if type(key) is TextChoice and _has_own_lookup(owner):
-        return key.by_branches(item_at)
-    if type(key) is TextChoice:
-        return key.mapped(item_at)
-    return mapped(lambda *parts: item_at(parts), *key) if type(key) is tuple else item_at(key)
-
-
-def _has_own_lookup(owner: Any) -> bool:
-    """Return whether a function of Python looks up items, which may have effects."""
-    lookup = getattr(type(owner), "__getitem__", None)
-    return isinstance(lookup, types.FunctionType) and not isinstance(owner, EnumType)
-
-
-def store_at_choice(owner: dict[Any, Any], key: Any, value: Any) -> None:
-    """Run `owner[key] = value` of a dict that has an item for each option."""
-    if type(key) is not TextChoice or any(option not in owner for option in key.options):
-        owner[known_key(key)] = value
-        return
-    for option in key.options:
-        owner[option] = either(key.is_at(option), value, owner[option])
-
-
 def either(test: Any, value: Any, other: Any) -> Any:
     """Return one of two values by a test, which may be traced."""
     if value is other or test is True:
@@ -306,60 +266,6 @@ def either(test: Any, value: Any, other: Any) -> Any:
         result = ew.where(test, value, other)
         return result.as_weak() if isinstance(result, Tracer) else result
     return if_value(test, lambda: value, lambda: other)
-
-
-def known_key(key: Any) -> Any:
-    """Return a key with texts in place of the choices, as this trace is for."""
-    if type(key) is tuple:
-        return tuple(map(known_key, key))
-    if not isinstance(key, TextChoice):
-        return key
-    items = ", ".join(f"{option!r}: 0" for option in key.options[:3])
-    return key.decided(
-        "a key of a dict is needed", f"give the dict an item for each text before: {{{items}}}."
-    )
-
-
-def mapped_call(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function without effects, for each text that a choice among the arguments may be.
-
-    The methods of an Enum's members may have effects: they run for the member of the run only.
-    """
-    if len(args) == 1 and isinstance(args[0], TextChoice) and args[0].has_own_text():
-        return args[0].by_branches(functools.partial(fun, **kwargs))
-    return mapped(functools.partial(fun, **kwargs), *args)
-
-
-def known_texts(fun: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Return the arguments of a function that is not captured, which needs texts themselves.
-
-    Raises:
-        ConcreteValueError: only the run knows one.
-    """
-    is_exception = isinstance(fun, type) and issubclass(fun, BaseException)
-    owner = getattr(fun, "__self__", None)
-    if is_exception or isinstance(owner, (list, deque, dict, set, BaseException)):
-        return args, kwargs  # which only keep it
-    use = f"the text that {getattr(fun, '__name__', fun)!s:.40} gets is needed"
-    known = [x.decided(use) if isinstance(x, TextChoice) else x for x in args]
-    options = {k: x.decided(use) if isinstance(x, TextChoice) else x for k, x in kwargs.items()}
-    return tuple(known), options
-
-
-def takes_texts(fun: Any) -> bool:
-    """Return whether a function may be called for each text that an argument may be."""
-    if any(fun is other for other in _BUILTINS):
-        return True
-    if not isinstance(fun, types.BuiltinMethodType):
-        return False
-    owner = fun.__self__
-    is_of_dict = type(owner) in DICTS and fun.__name__ in _READERS
-    return is_of_dict or (type(owner) is str and fun.__name__ not in _FORMATTERS)
-
-
-_BUILTINS = (len, str, int, float, bool, ord, repr, hash)
-_READERS = ("get", "__getitem__", "__contains__")
-_FORMATTERS = ("format", "format_map", "join", "__mod__", "__format__")
 
 
 def _has_plain_text(error: Exception) -> bool:
@@ -477,83 +383,9 @@ def _selected_by_branches(index: Any, arms: Sequence[Callable[[], Any]], start: 
     return if_value(ew.equal(index, start), arms[start], others)
 
 
-# Values of several paths
-Scope = Callable[[], AbstractContextManager[Any]]
-
-
-def with_choices(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
-    """Return the values of several paths with choices in place of texts.
-
-    Texts become choices if they differ, and in containers of one structure, too, which hold
-    nothing but arrays and numbers then. Other values remain.
-
-    Args:
-        values: what the paths leave.
-        scopes: for each value, what it is computed in.
-    """
-    texts, choices = [[*map(part, values)] for part in (is_option, is_choice)]
-    if all(map(operator.or_, texts, choices)):
-        is_same = all(texts) and all(type(x) is type(values[0]) and x == values[0] for x in values)
-        if all(x is None for x in values) or is_same:
-            return [*values]
-        options = united(values)
-        choices_of_all = []
-        for value, scope in zip(values, scopes, strict=True):
-            with scope():
-                choices_of_all.append(chosen(value, options))
-        return choices_of_all
-    kinds = {type(x) for x in values}
-    if len(kinds) != 1 or not kinds <= {tuple, list, dict} or not all(map(holds_options, values)):
-        return [*values]
-    return _with_choices_inside(values, scopes)
-
-
-def _with_choices_inside(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
-    kind = type(values[0])
-    items = [[*x.items()] if kind is dict else [*enumerate(x)] for x in values]
-    keys = [[key for key, _ in pairs] for pairs in items]
-    if any(other != keys[0] for other in keys):
-        return [*values]
-    columns = []
-    for column in zip(*([item for _, item in pairs] for pairs in items), strict=True):
-        if all(is_text(x) for x in column):
-            options = united(column)
-            columns.append([chosen(x, options) for x in column])
-        else:
-            columns.append(with_choices(column, scopes))
-    rows = [*zip(*columns, strict=True)]
-    return [dict(zip(keys[0], row, strict=True)) if kind is dict else kind(row) for row in rows]
-
-
 def is_choice(x: Any) -> bool:
     """Return whether a value is a choice of texts."""
     return type(x) is TextChoice
-
-
-def holds_choice(x: Any) -> bool:
-    """Return whether a choice is among the leaves of a value."""
-    return any(map(is_choice, trees.flatten(x, is_choice)[0]))
-
-
-def holds_options(x: Any) -> bool:
-    """Return whether a text or a choice is among the leaves of a value."""
-    leaves, _ = trees.flatten(x, is_choice)
-    return any(is_choice(leaf) or is_text(leaf) for leaf in leaves)
-
-
-def is_other_choice(x: Any, other: Any) -> bool:
-    """Return whether a value has choices where another has texts or choices of fewer."""
-    return holds_options(x) and trees.flatten(x)[1] != trees.flatten(other)[1]
-
-
-def may_become_choices(values: Sequence[Any]) -> bool:
-    """Return whether values are graph values with choices in place of their texts."""
-    if all(is_choice(x) or is_option(x) for x in values):
-        return any(map(holds_options, values))
-    if len({*map(type, values)}) > 1 or not all(map(holds_options, values)):
-        return False
-    leaves = [leaf for x in values for leaf in trees.flatten(x, is_choice)[0]]
-    return all(is_choice(x) or is_option(x) or is_array_leaf(x) for x in leaves)
 
 
 # As parts of values that graphs carry, and of results
