@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wend
-from wend.base.errors import StructureError
+from wend.base.errors import ConcreteValueError, StructureError
 
 XS = np.array([0.3, -1.2, 2.5, 0.7, 1.9, -0.4, 0.8, 1.1])
 
@@ -164,3 +164,19 @@ def test_an_enumerate_that_is_named_is_not_taken_twice() -> None:
 
     with pytest.raises(StructureError, match="gives its items once"):
         taken(XS, 0.5)
+
+
+def test_python_runs_at_most_64_trips_of_a_loop_that_is_not_recorded() -> None:
+    def unlike(x, n):
+        rows = [np.ones(k + 1) for k in range(n)]
+        for i in wend.unroll(range(n)) if n == 66 else range(n):
+            x = x + rows[i].sum()
+        return x
+
+    function = wend.function(unlike, static_argnames="n")
+    assert function(1.0, 64) == 1.0 + 64 * 65 / 2
+    assert function(1.0, 66) == 1.0 + 66 * 67 / 2  # the cure
+    with pytest.raises(ConcreteValueError) as caught:
+        function(1.0, 65)
+    assert "test_loops.py:" in str(caught.value)
+    assert any("the loop has 65 trips; wend.unroll(" in note for note in caught.value.__notes__)
