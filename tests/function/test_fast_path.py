@@ -14,7 +14,7 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.traces import at_trace
 from wend.base import trees
-from wend.base.errors import NotFiniteError
+from wend.base.errors import NotFiniteError, VariableError
 
 SHIFT = 1.0
 
@@ -342,3 +342,97 @@ def test_settings_that_affect_compilation_have_fast_paths_of_their_own() -> None
         for _ in range(3):
             with pytest.raises(NotFiniteError):
                 h(-x)
+
+
+# Variables as arguments
+CALLS = 12  # the first ones do not enter compiled code directly
+
+
+def test_variables_that_are_arguments():
+    read = wend.function(lambda v, x: v * x, backend="native")
+    v, w = wend.Variable(2.0), wend.Variable(3.0)
+    for k in range(CALLS):
+        v.assign(float(k))
+        assert (read(v, 2.0), read(w, 2.0)) == (2.0 * k, 6.0)
+        assert read(np.float64(5.0), 2.0) == 10.0  # another trace
+        assert read(wend.Variable(np.ones(2)), 2.0).tolist() == [2.0, 2.0]
+        assert read(wend.Variable(7), 2.0) == 14.0
+
+
+def test_variables_that_are_arguments_are_assigned():
+    add = wend.function(lambda v, x: v.assign(v + x), backend="native")
+    v, w = wend.Variable(0.0), wend.Variable(np.zeros(3))
+    for k in range(1, CALLS):
+        add(v, 1.0)
+        add(w, np.arange(3.0))
+        assert v.value == k
+        assert w.value.tolist() == [0.0, k, 2.0 * k]
+
+
+def test_one_variable_passed_twice():
+    def move(v, w, x):
+        v.assign(v - x)
+        w.assign(w + x)
+        return v + w
+
+    run = wend.function(move, backend="native")
+    for _ in range(CALLS):
+        v, w = wend.Variable(10.0), wend.Variable(1.0)
+        assert run(v, w, 4.0) == 11.0
+        assert (v.value, w.value) == (6.0, 5.0)
+        assert run(v, v, 4.0) == 12.0
+        assert v.value == 6.0
+
+
+def test_trees_of_variables():
+    def step(params, x):
+        params["w"].assign(params["w"] - 0.5 * x)
+        return (params["w"] * x).sum() + params["b"][0]
+
+    plain = {"w": wend.Variable(np.ones(3)), "b": [wend.Variable(1.0)]}
+    params = {"w": wend.Variable(np.ones(3)), "b": [wend.Variable(1.0)]}
+    run = wend.function(step, backend="native")
+    for k in range(CALLS):
+        x = np.arange(3.0) + k
+        assert run(params, x) == step(plain, x)
+        assert params["w"].value.tolist() == plain["w"].value.tolist()
+
+
+def test_a_variable_is_an_argument_and_captured():
+    v = wend.Variable(1.0)
+
+    def add(w, x):
+        w.assign(w + x)
+        return w + v
+
+    run = wend.function(add, backend="native")
+    for k in range(1, CALLS):
+        w = wend.Variable(10.0)
+        assert run(w, float(k)) == 11.0 + k
+        with pytest.raises(VariableError, match="which also uses it"):
+            run(v, 1.0)
+        assert v.value == 1.0
+
+
+def test_gradients_with_respect_to_variables():
+    gradient = wend.grad(lambda p, x: (p["w"] * x).sum() ** 2)
+    w = wend.Variable(np.ones(2))
+    for k in range(1, CALLS):
+        assert gradient({"w": w}, float(k))["w"].tolist() == [4.0 * k * k, 4.0 * k * k]
+
+
+def test_calls_with_variables_enter_compiled_code(monkeypatch):
+    v, w = wend.Variable(0.0), wend.Variable(np.ones(2))
+    calls = [
+        (native(lambda x: v.assign_add(x)), 1.0),
+        (native(lambda v, x: v * x), w, 2.0),
+        (native(lambda v, x: v.assign(v + x)), w, 2.0),
+        (native(lambda p, x: p["w"] * x + p["b"]), {"w": w, "b": v}, 2.0),
+    ]
+    for call, *args in calls:
+        for _ in range(CALLS):
+            call(*args)
+    runs = count_runs(monkeypatch)
+    for call, *args in calls:
+        call(*args)
+    assert runs == []

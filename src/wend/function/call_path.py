@@ -364,8 +364,9 @@ def _leaf_plan(
     if function.input_signature is not None:
         return None
     if not kwargs:
-        if _is_flat(arguments, args, self_count):
-            return None
+        has_variables = any(x.variable is not None for x in arguments.types)
+        if _is_flat(arguments, args, self_count) and not has_variables:
+            return None  # they are found by shape
         plan = _direct_plan(arguments, args, self_count)
         if plan is not None:
             return plan

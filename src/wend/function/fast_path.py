@@ -30,9 +30,10 @@ from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten
 from wend.eager.dispatch import recorder
 from wend.ir.op import Effect
 from wend.runtime.partial_writes import attach_contents, take_contents
-from wend.runtime.storage import Storage
+from wend.runtime.storage import Storage, StorageOwner, bind_variables
 from wend.trace.aliasing.passed_containers import PassedContainers
 from wend.trace.control.returned_containers import unflatten_compiled
+from wend.trace.recording.arguments import LeafType
 
 if TYPE_CHECKING:
     from wend.function.cache import Trace
@@ -236,9 +237,12 @@ def _build_fast_path(
     """Return the fast path of a trace; None if each call needs some work in Python."""
     concrete = trace.concrete
     traced = concrete.traced
-    has_python_work = traced.passed or traced.pending or traced.has_passed_containers
+    has_python_work = traced.pending or traced.has_passed_containers
     has_effects = traced.has_world and Effect.WORLD in traced.graph.effects()
     if has_python_work or has_effects or not traced.is_closed():
+        return None
+    passed = _passed_variables(traced, plan, concrete.input_types)
+    if passed is None:
         return None
     defaults = iter(plan.defaults)
     operands: list[CallOperand] = [
@@ -276,6 +280,8 @@ def _build_fast_path(
     call = fast_call.call
     if variables:
         call = _with_variables(call, variables)
+    if passed:
+        call = _with_passed_variables(call, passed)
     if traced.written:
         call = _with_writes(call, traced, [k for k in plan.positions if k is not None])
     if tree.is_leaf() and traced.written:
@@ -300,6 +306,51 @@ def _compared(plan: LeafPlan) -> tuple[CallStatic, ...]:
         for k, (value, key) in plan.static.items()
         if (match := match_of(value, key)) is not None
     )
+
+
+def _passed_variables(
+    traced: Traced, plan: LeafPlan, types: Sequence[LeafType]
+) -> Mapping[int, Storage | None] | None:
+    """Return the positions of arguments that are variables, with their storages in the trace.
+
+    It is None where a call has to find out which variables are one.
+    """
+    numbers = [x.variable for x in types if x.variable is not None]
+    is_captured = any(isinstance(x, Storage) for x in traced.captured)
+    if len({*numbers}) < len(numbers) or (traced.passed and is_captured):
+        return None
+    storages = {k: storage for storage, k in traced.passed}
+    return {
+        position: storages.get(k)
+        for k, (position, x) in enumerate(zip(plan.positions, types, strict=True))
+        if x.variable is not None and position is not None
+    }
+
+
+def _with_passed_variables(
+    call: Callable[..., Any], passed: Mapping[int, Storage | None]
+) -> Callable[..., Any]:
+    """Return a callable that takes variables in the place of their values."""
+    bound = {storage: k for k, storage in passed.items() if storage is not None}
+
+    def call_with_passed_variables(*args: Any) -> Any:
+        variables = [args[k] for k in passed]
+        if not all(isinstance(x, StorageOwner) for x in variables):
+            return FALLBACK
+        if len(variables) > 1 and len({*map(id, variables)}) < len(variables):
+            return FALLBACK
+        values = [*args]
+        try:
+            for k in passed:
+                values[k] = args[k].concrete
+        except VariableError:
+            return FALLBACK
+        if not bound:
+            return call(*values)
+        with bind_variables({storage: args[k] for storage, k in bound.items()}):
+            return call(*values)
+
+    return call_with_passed_variables
 
 
 def _with_variables(call: Callable[..., Any], storages: Sequence[Storage]) -> Callable[..., Any]:
