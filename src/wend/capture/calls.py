@@ -89,7 +89,6 @@ from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged, any_staged
 from wend.trace.aliasing.referrers import is_node
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt_result, without_stale_memory
-from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current, is_traced_now
 from wend.trace.state.passed_texts import known_texts, mapped_call, takes_texts
 from wend.trace.state.templates import Text
@@ -391,8 +390,8 @@ def _resolve_callee(fun: Any) -> Any:
         arguments, keywords = entered_parts(fun.args), entered_parts(fun.keywords)
         return functools.partial(call(fun.func), *arguments, **keywords)
     owner = stored_attribute(fun, "__self__")
-    if stored_attribute(fun, "__name__", "") == "sort" and isinstance(owner, (list, TensorList)):
-        return functools.partial(_sort, fun)
+    if grown_lists.is_sort(fun, owner):
+        return functools.partial(_call_higher_order, grown_lists.sort, "sort", owner)
     return captured(fun)
 
 
@@ -433,13 +432,6 @@ def _call_higher_order(fun: Any, name: str, /, *args: Any, **kwargs: Any) -> Any
         if callable(kwargs[keyword]):
             kwargs[keyword] = call(kwargs[keyword])
     return fun(*args, **kwargs)
-
-
-def _sort(method: Any, /, **options: Any) -> None:
-    if isinstance(method.__self__, list):
-        method.__self__[:] = call(sorted)(method.__self__, **options)
-    else:
-        _call_higher_order(grown_lists.sort, "sort", method.__self__, **options)
 
 
 def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
 from wend.base.source import Source, at, is_wend_file
 from wend.capture.builtins import grown_lists
-from wend.capture.builtins.library import heap_functions
+from wend.capture.builtins.library import bisection, heap_functions
 from wend.capture.builtins.world import check_callback, check_effects
 from wend.capture.guards.active import operand_reads
 from wend.capture.guards.guards import (
@@ -44,6 +44,7 @@ from wend.capture.rewrite.scope import Enclosing, mangled
 from wend.capture.rewrite.statements import rewrite_function, rewrite_generator
 from wend.capture.rewrite.syntax import THUNK, definition, fill_positions
 from wend.capture.source import FunctionNode, function_node
+from wend.capture.stage import operators
 from wend.capture.syntax.names import PREFIX, RUNTIME
 from wend.capture.uncaptured import (
     MARKED,
@@ -120,16 +121,19 @@ def captured(fun: Any) -> Any:
     return _rebind(fun, conversion.code)
 
 
-# Library code that is captured: heaps, and loops over keys; comparisons that
+# Library code that is captured: heaps, and loops over keys or items; comparisons that
 # `functools.total_ordering` adds to a class and operators that a mixin of NumPy adds, which call
 # methods of the user's
-_CAPTURED_CODES = (heap_functions.CODES | grown_lists.CODES).union(
-    method.__code__
-    for method in (
-        *(m for methods in getattr(functools, "_convert", {}).values() for _, m in methods),
-        *vars(np.lib.mixins.NDArrayOperatorsMixin).values(),
-    )
-    if isinstance(method, types.FunctionType)
+_CAPTURED_CODES = frozenset().union(
+    *(module.CODES for module in (bisection, heap_functions, grown_lists, operators)),
+    [
+        method.__code__
+        for method in (
+            *(m for methods in getattr(functools, "_convert", {}).values() for _, m in methods),
+            *vars(np.lib.mixins.NDArrayOperatorsMixin).values(),
+        )
+        if isinstance(method, types.FunctionType)
+    ],
 )
 
 

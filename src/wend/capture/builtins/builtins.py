@@ -42,6 +42,7 @@ from wend.numpy.operands import dtype_of
 from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.arrays.attributes import class_of, example_of, not_iterable, unsized
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
+from wend.trace.arrays.shown_text import ShownText
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import TensorDeque, TensorList
 from wend.trace.recording.arguments import common_value, is_zero_dim
@@ -80,7 +81,7 @@ def type_of(x: Any) -> type:
         return kinds.pop() if len(kinds) == 1 else type(x.decided("its type is needed"))
     if not isinstance(x, Staged):
         read_class_of(x)
-        return _STANDS_FOR.get(type(x), type(x))
+        return str if isinstance(x, ShownText) else _STANDS_FOR.get(type(x), type(x))
     return type_of(x.decided("a type is needed")) if isinstance(x, OptionalValue) else class_of(x)
 
 

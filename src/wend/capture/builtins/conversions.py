@@ -26,6 +26,7 @@ from wend.trace.arrays.provenance import static_advice, with_sources
 from wend.trace.arrays.tracer import TracedNumber, Tracer
 
 _INT_END = 2.0**63  # the first float above all 64-bit integers
+_ABSENT = object()
 
 
 def as_weak(result: Any) -> Any:
@@ -84,17 +85,19 @@ def to_bool(x: Any) -> Any:
     return as_weak(truth(x))
 
 
-def to_complex(real: Any = 0.0, imag: Any = 0.0) -> Any:
-    """Return `complex(real, imag)`."""
-    real, imag = (
-        as_scalar(x, builtins.complex) if isinstance(x, Staged) else x for x in (real, imag)
-    )
-    if type(imag) is float and imag == 0.0:
+def to_complex(real: Any = 0.0, imag: Any = _ABSENT) -> Any:
+    """Return `complex(real, imag)`: the sign of a zero is that of its part."""
+    real = as_scalar(real, builtins.complex) if isinstance(real, Staged) else real
+    if imag is _ABSENT:
         return as_weak(shaping.astype(real, np.complex128))
-    if "c" in (tensor_type(real).dtype.kind, tensor_type(imag).dtype.kind):
-        return as_weak(real + 1j * imag)
-    parts = (cast(x, np.dtype(np.float64)) for x in (real, imag))
-    return as_weak(apply(elementwise.complex, *parts))
+    imag = as_scalar(imag, builtins.complex) if isinstance(imag, Staged) else imag
+    parts = real, imag
+    if tensor_type(real).dtype.kind == "c":
+        parts = real.real, imag + real.imag
+    if tensor_type(imag).dtype.kind == "c":
+        parts = parts[0] - imag.imag, parts[1].real
+    numbers = (cast(x, np.dtype(np.float64)) for x in parts)
+    return as_weak(apply(elementwise.complex, *numbers))
 
 
 def round(x: Any, ndigits: Any = None) -> Any:

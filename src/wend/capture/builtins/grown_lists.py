@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -37,9 +38,19 @@ def sorted_list(grown: TensorList, key: Key, *, reverse: bool) -> TensorList:
     return grown.part(orders.order_by(columns, reverse=reverse))
 
 
-def sort(grown: TensorList, *, key: Key = None, reverse: bool = False) -> None:
-    """Put the items in order."""
-    grown.become(sorted_list(grown, key, reverse=reverse))
+def is_sort(method: Any, owner: Any) -> bool:
+    """Return whether a method is `list.sort`, and not what a subclass has in its place."""
+    is_of_list = isinstance(owner, list) and isinstance(method, types.BuiltinMethodType)
+    return (is_of_list or isinstance(owner, TensorList)) and method.__name__ == "sort"
+
+
+def sort(items: Any, **options: Any) -> None:
+    """Put the items of a list in order."""
+    if isinstance(items, TensorList):
+        items.become(sorted_list(items, options.get("key"), reverse=options.get("reverse", False)))
+        return
+    own_items = [*list.__iter__(items)]  # past what a subclass defines
+    list.__setitem__(items, slice(None), operands.call(sorted)(own_items, **options))
 
 
 def extreme_item(name: str, grown: TensorList, key: Key, default: dict[str, Any]) -> Any:

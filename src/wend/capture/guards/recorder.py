@@ -325,7 +325,13 @@ class GuardRecorder(ReadLog):
                     self.enter(member, f"{label}.{name}")
         elif is_users_class(type(value)):
             self.observe(type(value), type(value).__name__)
-        self.unseen.watch(value if issubclass(type(value), type) else type(value))
+        cls = value if issubclass(type(value), type) else type(value)
+        self.unseen.watch(cls)
+        if isinstance(getattr(cls, "__hash__", None), types.FunctionType):
+            for name in "__hash__", "__eq__":  # dicts and sets ask its objects
+                held = static_attribute(cls, name)
+                label = f"{cls.__name__}.{name}"
+                self._note(AttributeRead, cls, name, IdentitySnapshot(held), label)
         operators = special_methods(type(value))
         if is_of_library(type(value)):
             self.read_all(value)  # its methods run without being observed

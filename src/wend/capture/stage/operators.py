@@ -143,6 +143,26 @@ def _may_come_from_outside(x: Any) -> bool:
 _EQ_CONTAINERS = (list, tuple, set, frozenset, dict, range, deque)
 
 
+# The user's code may give the items: this is captured
+def _is_item(container: Any, item: Any, are_equal: Any) -> bool:
+    """Return whether an iterable object has an item; what follows that is not asked for."""
+    for element in container:  # noqa: SIM110 - the loop ends at the item
+        if are_equal(element, item):
+            return True
+    return False
+
+
+CODES = frozenset({_is_item.__code__})
+
+
+def _own_items(container: Any) -> Any:
+    """Return what a container looks among, or None: its items, whatever an `__iter__` says."""
+    kind = next((kind for kind in _EQ_CONTAINERS if isinstance(container, kind)), None)
+    if kind is None or type(container) is kind:
+        return None if kind is None else container
+    return [*kind.__iter__(container)]
+
+
 def contains(container: Any, item: Any) -> Any:
     """Return `item in container`."""
     if isinstance(container, TracedRange):
@@ -163,18 +183,20 @@ def contains(container: Any, item: Any) -> Any:
     if isinstance(method, types.FunctionType) and not is_library(method.__code__.co_filename):
         is_match = operands.call_method(container, "__contains__", item)
         return _as_bool(truth(is_match)) if isinstance(is_match, Staged) else bool(is_match)
-    if any_phis() and is_one_of(container if isinstance(container, _EQ_CONTAINERS) else (), item):
+    is_iterated = any(operands.is_users(container, name) for name in ("__iter__", "__getitem__"))
+    items = _own_items(container)
+    if items is None and is_iterated:
+        return operands.call(_is_item)(container, item, are_equal)
+    if any_phis() and is_one_of(() if items is None else items, item):
         return True
-    if isinstance(container, (list, tuple, deque)) and asks_users([item, *container]):
-        return _as_bool(index_of(item, container, 0, len(container)) >= 0)
-    if not isinstance(container, _EQ_CONTAINERS) or not (
-        holds_staged(item) or any(map(holds_staged, container))
-    ):
+    if isinstance(container, (list, tuple, deque)) and asks_users([item, *items]):
+        return _as_bool(index_of(item, items, 0, len(items)) >= 0)
+    if items is None or not (holds_staged(item) or any(map(holds_staged, items))):
         if isinstance(item, ShownText):
             raise item.looked_at()
         return item in one_shot_iterators.consume(container)
     result: Any = False
-    for element in container:
+    for element in items:
         is_match = are_equal(element, item)
         if isinstance(is_match, Staged):
             result = is_match if result is False else ew.logical_or(result, is_match)

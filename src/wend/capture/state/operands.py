@@ -110,7 +110,11 @@ def position(key: Any) -> Any:
         return slice(*map(position, (key.start, key.stop, key.step)))
     if type(key) in _PLAIN_KINDS:
         return key
-    return operator.index(ask(key, "__index__")) if defines(key, "__index__") else key
+    if not defines(key, "__index__"):
+        return key
+    if isinstance(key, int):  # is one, whatever its `__index__` returns
+        return int.__index__(key)
+    return operator.index(ask(key, "__index__"))
 
 
 def get_item(owner: Any, key: Any) -> Any:

@@ -33,8 +33,9 @@ MUTATORS = frozenset(
         *("appendleft", "extendleft", "popleft"),
     }
 )
-# Functions, of `heapq`, that change the list that is their first argument.
+# Functions, of `heapq` and `bisect`, that change the list that is their first argument.
 CHANGERS = frozenset({"heapify", "heappush", "heappop", "heapreplace", "heappushpop"})
+CHANGERS |= {"insort", "insort_left", "insort_right"}
 # Runtime functions for `x[k] = v` and the like, each with the position of what it mutates.
 SETTERS = {
     "set_item": 1,

@@ -62,7 +62,9 @@ def _binary(
     def run(x: Any, y: Any) -> Any:
         if not (_is_scalar(x) and _is_scalar(y)):
             return _with_weakness(function(x, y), False)
-        operands = (x, y) if of_bools else (_as_number(x), _as_number(y))
+        operands = _exact(x), _exact(y)
+        if not of_bools:
+            operands = _as_number(operands[0]), _as_number(operands[1])
         try:
             return _with_weakness(of_numbers(*operands), True)
         except TypeError:
@@ -228,6 +230,14 @@ def _check_product(x: Any, other: Sequence[Any]) -> None:
         )
     )
     raise refusal(marked(error, x))
+
+
+def _exact(x: Any) -> Any:
+    """Return an operand as Python's operators take it: they do not ask a subclass's `__float__`."""
+    if isinstance(x, Operators) or type(x) in PYTHON_SCALARS:
+        return x
+    kind = next(kind for kind in (int, float, complex) if isinstance(x, kind))
+    return kind.__pos__(x)
 
 
 def _as_number(x: Any) -> Any:

@@ -113,6 +113,10 @@ class ShownText(str):
                 raise self.looked_at()
             yield field
 
+    @property  # type: ignore[misc]  # a text does not say that it names traced values
+    def __class__(self) -> Any:
+        return str
+
     def __bool__(self) -> bool:
         return True  # a text of numbers is never empty
 

@@ -570,6 +570,9 @@ class TracedNumber(Tracer):
         return self
 
 
+for _name, _method in (vars(Methods) | vars(InPlaceMethods)).items():
+    if hasattr(_method, "__qualname__"):
+        _method.__qualname__ = _name  # which the error for wrong arguments names
 for _name in {*vars(Tracer), *vars(Methods), *vars(InPlaceMethods)} - KEPT_BY_NUMBERS:
     if not _name.startswith("_") or _name in {"__array_namespace__", "__dlpack__"}:
         setattr(TracedNumber, _name, _Missing(_name))

@@ -13,10 +13,12 @@ import numpy as np
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.conversions import as_weak
+from wend.capture.state import operands
 from wend.eager.dispatch import any_staged
 from wend.eager.promotion import is_weak, tensor_type
 from wend.numpy import creating, reducing
 from wend.numpy import elementwise as ew
+from wend.trace.control.tensor_list import TensorList
 
 # Whether a number belongs after an item
 Test = Callable[[Any, Any], Any]
@@ -34,6 +36,10 @@ def _staged(function: Callable[..., Any], belongs_after: Test) -> Callable[..., 
                     cure="take the part of the list, or the keys, before.",
                 )
             )
+        if isinstance(a, (list, tuple)) and not a:
+            return 0
+        if isinstance(a, TensorList):
+            return operands.call(_search)(a, x, belongs_after)
         tests = _tests(a, x, belongs_after)
         # In a sorted list the position is a count of items.
         return as_weak(reducing.sum(tests) if _is_sorted(a) else _searched(tests))
@@ -84,7 +90,33 @@ def _is_not_below(item: Any, x: Any) -> Any:
     return ew.logical_not(x < item)
 
 
-STAGED = {
-    bisect.bisect_left: _staged(bisect.bisect_left, _is_above),
-    bisect.bisect_right: _staged(bisect.bisect_right, _is_not_below),  # also called `bisect`
+def _inserting(search: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `insort` for a list or a number that is traced, by its search for the position."""
+
+    def run(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> None:
+        operands.call(a.insert)(search(a, x, lo, hi, key=key), x)
+
+    return run
+
+
+def _search(items: Any, x: Any, belongs_after: Test) -> Any:
+    """Return a position in a list whose length only the run knows: a loop of the run."""
+    low, high = 0, len(items)
+    while low < high:
+        middle = (low + high) // 2
+        if belongs_after(items[middle], x):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+_left = _staged(bisect.bisect_left, _is_above)
+_right = _staged(bisect.bisect_right, _is_not_below)
+STAGED: dict[Callable[..., Any], Callable[..., Any]] = {
+    bisect.bisect_left: _left,
+    bisect.bisect_right: _right,  # also called `bisect`
+    bisect.insort_left: _inserting(_left),
+    bisect.insort_right: _inserting(_right),  # also called `insort`
 }
+CODES = frozenset({_search.__code__})
