@@ -112,15 +112,16 @@ def test_forward_assigns():
     assert v == 3.0
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native", "dataflow"])
 @pytest.mark.parametrize("number", [2.0, -2.0], ids=["reached", "not reached"])
-def test_backward_gives_cotangents_of_captures(number):
+def test_backward_gives_cotangents_of_captures(number, backend):
     """Arrays, variables and integers of outside, and a branch that does not read them."""
     v, w, n = wend.Variable(3.0), np.array([1.0, 2.0]), np.array([4, 5])
 
     def fun(x):
         return wend.cond(x > 0, lambda: np.sum(x * v * w * n), lambda: x)
 
-    concrete = wend.function(fun).get_concrete_function(F64)
+    concrete = wend.function(fun, backend=backend).get_concrete_function(F64)
     _, run = concrete.forward(number)
     dx, *others = concrete.backward(run, 1.0, captures=True)
     names = ["v" if x is v else "w" if x is w else "n" for x in concrete.captured_inputs]

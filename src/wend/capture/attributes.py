@@ -31,7 +31,7 @@ from wend.capture.guards.outside import (
 )
 from wend.capture.guards.reads import class_attribute
 from wend.capture.heap import locations
-from wend.capture.heap.locations import write_log
+from wend.capture.heap.locations import has_custom_setter, write_log
 from wend.capture.heap.places import instance_dict
 from wend.capture.libraries import is_library
 from wend.capture.replacements import is_plain_function, replacement_of
@@ -386,6 +386,13 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
         what = f"`{type(owner).__name__}.{name}`{at(user_source())} takes numbers of Python only."
         cure = "set it before the call; or do what depends on it in wend.py_function(…)."
         raise refusal(UnsupportedError(explain(what, cure=cure))) from error
+
+
+def set_again(owner: Any, name: str) -> None:
+    """Run `owner.name = owner.name`: only what code of the user's does then is seen."""
+    hook = class_attribute(type(owner), "__setattr__")
+    if hook is not vars(object)["__setattr__"] or has_custom_setter(owner, name):
+        set_attribute(attribute(owner, name), owner, name)
 
 
 def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], Any]) -> None:

@@ -20,6 +20,7 @@ from wend.capture.attributes import (
     change_attribute,
     method,
     peek,
+    set_again,
     set_attribute,
 )
 from wend.capture.builtins import strings
@@ -254,6 +255,7 @@ vars(RUNTIME_FUNCTIONS).update(
     watch_finally=watch_finally,
     begin_finally=begin_finally,
     returned=evaluate,
+    set_again=set_again,
     set_attribute=set_attribute,
     set_item=set_item,
     store_item=store_item,

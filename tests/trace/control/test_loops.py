@@ -423,9 +423,10 @@ def test_a_failing_kernel_names_the_line(kind, body, start):
     assert any(f"test_loops.py:{number}" in note for number in lines), note
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native", "dataflow"])
 @pytest.mark.parametrize("parallel", [None, 1, 5, 10])
-def test_explain_says_where_a_hint_has_an_effect(parallel):
-    @wend.function
+def test_explain_says_where_a_hint_has_an_effect(parallel, backend):
+    @wend.function(backend=backend)
     def fun(x):
         return wend.while_loop(
             lambda v: v < 100.0, lambda v: v * 2.0, x, parallel_iterations=parallel

@@ -12,7 +12,7 @@ from tests.helpers.golden import Golden
 
 import wend
 import wend.numpy as wnp
-from wend.base.errors import VariableError
+from wend.base.errors import SideEffectError, StructureError, VariableError
 
 
 class Scale:
@@ -269,9 +269,17 @@ def test_made_in_a_part(kind):
 
 
 class Lazily:
-    """Makes a variable at its first call, in the ways that people test for that."""
+    """Makes variables at its first call, in the ways that people test for that."""
 
     v = None
+
+    def __init__(self):
+        self.layers, self.params = [], {}
+
+    def variables(self):
+        named = [self.v, getattr(self, "w", None)]
+        of_memo = [v for (owner, _), v in MEMO.items() if owner is self]
+        return [v for v in (*named, *self.params.values(), *self.layers, *of_memo) if v is not None]
 
     def of_none(self, x, initial):
         if self.v is None:
@@ -284,6 +292,42 @@ class Lazily:
             self.w = wend.Variable(initial, name="lazy")
         self.w.assign_add(1.0)
         return x * self.w
+
+    def of_choice(self, x, initial):
+        self.v = wend.Variable(initial, name="lazy") if self.v is None else self.v
+        self.v.assign_add(1.0)
+        return x * self.v
+
+    def of_key(self, x, initial):
+        if "w" not in self.params:
+            self.params["w"] = wend.Variable(initial, name="lazy")
+        self.params["w"].assign_add(1.0)
+        return x * self.params["w"]
+
+    def of_getattr(self, x, initial):
+        w = getattr(self, "w", None)
+        if w is None:
+            w = self.w = wend.Variable(initial, name="lazy")
+        w.assign_add(1.0)
+        return x * w
+
+    def of_memo(self, x, initial):
+        for key in ("a", "b"):
+            if (self, key) not in MEMO:
+                MEMO[self, key] = wend.Variable(initial, name="lazy")
+            MEMO[self, key].assign_add(1.0)
+            x = x * MEMO[self, key]
+        return x
+
+    def of_list(self, x, initial):
+        if not self.layers:
+            for _ in range(2):
+                self.layers.append(wend.Variable(initial, name="lazy"))
+        self.layers[0].assign_add(1.0)
+        return x * self.layers[0] + self.layers[1]
+
+
+MEMO = {}
 
 
 def in_for(step, x, n, initial):
@@ -312,20 +356,73 @@ def in_branch(step, x, n, initial):
     return x
 
 
-@pytest.mark.parametrize("program", [in_for, in_while, in_nested_loops, in_branch])
-@pytest.mark.parametrize("method", ["of_none", "of_hasattr"])
-def test_first_reached_in_plain_control_flow(program, method):
+PROGRAMS = [in_for, in_while, in_nested_loops, in_branch]
+WAYS = [name for name in vars(Lazily) if name.startswith("of_")]
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_first_reached_in_plain_control_flow(program, way, backend):
     """They are made when the function is traced, and then as if they had been there before."""
     one, other = Lazily(), Lazily()
-    traced = wend.function(lambda x, n: program(getattr(one, method), x, n, lambda x: 2.0))
-    for x, n in [(1.0, 2), (3.0, 1), (1.0, 3)]:
-        plain = program(getattr(other, method), x, n, lambda x: 2.0)
-        assert traced(x, n) == np.float64(plain)
-    name = "v" if method == "of_none" else "w"
-    assert getattr(one, name).value == getattr(other, name).value
-    depends = wend.function(lambda x, n: program(getattr(Lazily(), method), x, n, lambda x: 2 * x))
+    traced = wend.function(lambda x, n: program(getattr(one, way), x, n, lambda x: 2.0))
+    with wend.config(backend=backend):
+        for x, n in [(1.0, 2.0), (3.0, 1.0), (1.0, 3.0), (5.0, 0.0)]:
+            n = n if program in (in_while, in_branch) else int(n)
+            plain = program(getattr(other, way), x, n, lambda x: 2.0)
+            assert traced(x, n) == np.float64(plain)
+    assert [v.value for v in one.variables()] == [v.value for v in other.variables()]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("way", ["of_none", "of_hasattr"])
+def test_made_in_each_trip(program, way):
+    depends = wend.function(lambda x, n: program(getattr(Lazily(), way), x, n, lambda x: 2 * x))
     with pytest.raises(wend.WendError, match="lazy"):
         depends(1.0, 2)
+
+
+def test_appended_in_each_trip():
+    held = []
+
+    def fun(x):
+        i = 0.0
+        while i < x:
+            held.append(wend.Variable(2.0))
+            i = i + 1.0
+        return i
+
+    with pytest.raises(StructureError, match=r"each trip makes a Variable, .* to `held`"):
+        wend.function(fun)(3.0)
+
+
+def test_setting_one_again_runs_the_code_of_the_user():
+    """`self.v = … if self.v is None else self.v` sets it at each call, which a setter sees."""
+
+    class Counted:
+        held = None
+
+        def __init__(self):
+            self.count = wend.Variable(0.0)
+
+        @property
+        def v(self):
+            return self.held
+
+        @v.setter
+        def v(self, value):
+            self.held = value
+            self.count.assign_add(1.0)
+
+        def step(self, x):
+            self.v = 2.0 if self.v is None else self.v
+            return x * self.v
+
+    fun = wend.function(lambda x, one: one.step(x))
+    with pytest.raises(SideEffectError, match=r"is changed at .*, and outlives the call"):
+        fun(1.0, Counted())
 
 
 def test_none_becomes_a_variable_that_was_there_before_on_a_path_of_its_own():

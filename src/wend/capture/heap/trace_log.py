@@ -206,6 +206,9 @@ def refusal(writes: Sequence[_LoggedWrite], name: str) -> SideEffectError:
             "let the class of the exception set it: class OwnError(ValueError), with an __init__ "
             "that takes the value."
         )
+    elif isinstance(place.read(), Variable):
+        what = f"{subject} is set to a Variable{where}, and outlives the call"
+        cure = "make it once: if self.v is None: self.v = wend.Variable(…)."
     else:
         what = f"{subject} is changed{where}, and outlives the call"
         cure = (

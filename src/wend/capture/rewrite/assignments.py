@@ -3,6 +3,7 @@
 a[0], b[1] = f()             ->   t = f(); (t1, t2) = t; a[0] = t1; b[1] = t2
 (a if t else b).append(x)    ->   if t: a.append(x)  else: b.append(x)
 x[k] = v, x[k] += v, x += v  ->   calls of `set_item`, `set_item_in_place`, `in_place`
+self.v = f() if self.v is None else self.v   ->   if self.v is None: self.v = f()
 """
 
 from __future__ import annotations
@@ -171,3 +172,52 @@ def key_expression(key: ast.expr) -> ast.expr:
             ast.Tuple([key_expression(item) for item in key.elts], ast.Load()), key
         )
     return key
+
+
+# Attributes that are given a first value: `self.v = make() if self.v is None else self.v` becomes
+# `if self.v is None: self.v = make()`, which sets none that has one.
+def sets_first_values(kinds: Kinds) -> bool:
+    """Return whether a function has such assignments."""
+    return any(_first_value(assign) for assign in kinds.get(ast.Assign, ()))
+
+
+def set_first_values(node: ast.FunctionDef) -> ast.FunctionDef:
+    """Rewrite the assignments to attributes that keep a value which is not None."""
+    new = ast.FunctionDef(**dict(ast.iter_fields(node)))
+    ast.copy_location(new, node)
+    new.body = _SetFirstValues().all_of(node.body)
+    return new
+
+
+class _SetFirstValues(StatementTransformer):
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        first = _first_value(node)
+        if first is None:
+            return node
+        target, value = node.targets[0], node.value
+        assert isinstance(target, ast.Attribute) and isinstance(value, ast.IfExp)
+        again = runtime("set_again", cloned(target.value), ast.Constant(target.attr))
+        arms: list[ast.stmt] = [ast.Assign([target], first), ast.Expr(again)]
+        if value.body is not first:
+            arms.reverse()
+        new = ast.If(value.test, arms[:1], arms[1:])
+        return ast.fix_missing_locations(ast.copy_location(new, node))
+
+
+def _first_value(node: ast.Assign) -> ast.expr | None:
+    """Return what an attribute is set to if it is None, where it keeps its value otherwise."""
+    (target, *others), value = node.targets, node.value
+    if others or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+        return None
+    match value:
+        case ast.IfExp(ast.Compare(tested, [ast.Is()], [ast.Constant(None)]), first, again):
+            pass
+        case ast.IfExp(ast.Compare(tested, [ast.IsNot()], [ast.Constant(None)]), again, first):
+            pass
+        case _:
+            return None
+    return first if all(_is_of_target(x, target) for x in (tested, again)) else None
+
+
+def _is_of_target(node: ast.expr, target: ast.Attribute) -> bool:
+    return isinstance(node, ast.Attribute) and ast.unparse(node) == ast.unparse(target)

@@ -16,7 +16,12 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from wend.capture.rewrite.assignments import rewrite_assignments, split_targets
+from wend.capture.rewrite.assignments import (
+    rewrite_assignments,
+    set_first_values,
+    sets_first_values,
+    split_targets,
+)
 from wend.capture.rewrite.branches import balance_elif_chains
 from wend.capture.rewrite.expressions import Expressions, strip_annotations
 from wend.capture.rewrite.handlers import Handlers
@@ -155,7 +160,10 @@ def _rewrite(node: ast.FunctionDef, counter: list[int], enclosing: Enclosing) ->
     node = balance_elif_chains(node)
     if any(isinstance(inner, ast.AnnAssign) and _is_parenthesized(inner) for inner in walk(node)):
         node = _WithoutParenthesized().visit(node)
-    kinds = by_kind(sink_changes(node, counter))
+    node = sink_changes(node, counter)
+    if sets_first_values(kinds := by_kind(node)):
+        node = set_first_values(node)
+        kinds = by_kind(node)
     node = split_targets(expand_binding_chains(node, counter, kinds), kinds)
     return _FunctionRewriter(
         rewrite_assignments(node, kinds), kinds, counter, enclosing

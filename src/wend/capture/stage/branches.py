@@ -28,6 +28,7 @@ from wend.capture.state import unbound
 from wend.capture.state.differences import cure_of, described, keys_of, return_cure
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
+from wend.capture.state.new_variables import start_with_new_variables
 from wend.capture.state.optional_value import merged_optional, merges_options, narrowed
 from wend.capture.state.paths import check_recursion, decided
 from wend.capture.state.state import Discovery, State, is_carried, is_same
@@ -45,7 +46,6 @@ from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
 from wend.trace.recording.run_errors import refuse_escaping_errors
-from wend.trace.state.creation import is_new
 from wend.trace.state.merged_texts import with_choices
 from wend.trace.state.text_choice import chosen, is_choice, is_text
 from wend.trace.state.variable import Variable
@@ -205,6 +205,9 @@ class StagedIf:
                 ends[index] = end
                 discovered += changed
             values = [ends[index].values for index in (0, 1)]
+            if start_with_new_variables(self.state, self.start, *values):
+                self.entry = self.start
+                continue
             if len(values[0]) == len(values[1]) and promote_grown_lists(
                 self.state, self.where, self.start, *values
             ):
@@ -299,10 +302,6 @@ class StagedIf:
             is_decided = name.startswith(PREFIX) and pair[0] is pair[1]  # a flag of wend's own
             if is_decided or (isinstance(pair[0], Variable) and pair[0] is pair[1]):
                 results[k] = pair[0]
-                continue
-            new = next(filter(is_new, pair), None)
-            if new is not None and (self.start[k] is None or self.start[k] is UNBOUND):
-                results[k] = new  # it is made once, when the function is traced
                 continue
             merged_pair = self._merge_pair(name, self._by_attributes(k, pair))
             if merged_pair is not None:

@@ -32,6 +32,10 @@ from wend.capture.stage.truth import truth
 from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.merged_instances import copied, is_mergeable
+from wend.capture.state.new_variables import (
+    check_trip_appends_none,
+    start_with_new_variables,
+)
 from wend.capture.state.not_carried import (
     OptionalCarryError,
     check_not_carried,
@@ -52,7 +56,6 @@ from wend.trace.recording.arguments import LeafType, leaf_type_with_flags
 from wend.trace.recording.recording import Recording
 from wend.trace.recording.regions import add_mutated_refs, inner_loops_keep, join_loop
 from wend.trace.recording.run_errors import refuse_escaping_errors
-from wend.trace.state.creation import is_new
 from wend.trace.state.merged_texts import is_other_choice, with_choices
 
 Thunk = Callable[[], Any]
@@ -144,7 +147,9 @@ class StagedLoop:
             if discovery.needs_retrace(discovered) or self._add_slots():
                 self._extend_carry()
                 continue
-            changed = self._keep_new_variables(ends) or self._carry_none(ends)
+            check_trip_appends_none(self.where, self.state.names, self.entry, ends)
+            changed = start_with_new_variables(self.state, self.entry, ends)
+            changed = changed or self._carry_none(ends)
             changed = changed or self._carry_instances(ends)
             if changed or promote_grown_lists(self.state, self.where, self.entry, self.entry, ends):
                 discovery.may_retrace = True  # a path that was not traced may change more
@@ -164,21 +169,6 @@ class StagedLoop:
                 continue
             if ends[k] is not UNBOUND or unbound_attributes.is_maybe_bound(location):
                 unbound_attributes.check_first_bound(location, self.where)
-
-    def _keep_new_variables(self, ends: Sequence[Any]) -> bool:
-        """Start the loop with the variables that an iteration made in place of None.
-
-        They are made once, when the function is traced; return whether there are any.
-        """
-        created = [
-            k
-            for k, (start, end) in enumerate(zip(self.entry, ends, strict=True))
-            if (start is None or start is UNBOUND) and is_new(end)
-        ]
-        for k in created:
-            self.entry[k] = ends[k]
-        self.state.objects.update(created)
-        return bool(created)
 
     def _carry_none(self, ends: Sequence[Any]) -> bool:
         """Carry what is None at times with a flag; return whether there is any that had none."""
