@@ -7,6 +7,7 @@ import pytest
 
 import wend
 from wend.base.errors import ConcreteValueError, StructureError
+from wend.capture.stage.loops import StagingAttempt
 
 XS = np.array([0.3, -1.2, 2.5, 0.7, 1.9, -0.4, 0.8, 1.1])
 
@@ -180,3 +181,31 @@ def test_python_runs_at_most_64_trips_of_a_loop_that_is_not_recorded() -> None:
         function(1.0, 65)
     assert "test_loops.py:" in str(caught.value)
     assert any("the loop has 65 trips; wend.unroll(" in note for note in caught.value.__notes__)
+
+
+def test_copies_of_a_body_end_where_they_recorded_too_much(monkeypatch) -> None:
+    trips = []
+
+    def counted(self):
+        trips.append(1)
+        check(self)
+
+    check = StagingAttempt.check_copies
+    monkeypatch.setattr(StagingAttempt, "check_copies", counted)
+
+    def cube(x, n):
+        rows = [np.ones(k + 1) for k in range(n)]
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    x = x * 0.5 + rows[i].sum() * rows[j].sum() - rows[k].sum()
+        return x
+
+    function = wend.function(cube, static_argnames="n", backend="numpy")
+    assert function(1.0, 6) == cube(1.0, 6)
+    del trips[:]
+    with pytest.raises(ConcreteValueError) as caught:
+        function(1.0, 60)
+    assert "test_loops.py:" in str(caught.value)
+    assert any("recorded 10,000 operations; wend.unroll(" in x for x in caught.value.__notes__)
+    assert len(trips) < 30_000  # of 216,000, and those of attempts to record the loops

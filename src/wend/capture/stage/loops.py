@@ -30,7 +30,7 @@ from wend.capture.stage.iterables import (
 )
 from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
-from wend.capture.stage.truth import as_test, is_traced
+from wend.capture.stage.truth import as_test, is_traced, truth_error
 from wend.capture.state import made_objects, one_shot_iterators, unbound, unsure_iterators
 from wend.capture.state.not_carried import OptionalCarryError, TextCarryError
 from wend.capture.state.optional_value import in_loop
@@ -48,6 +48,9 @@ from wend.trace.recording.run_errors import escaped
 # A loop whose first trips differ is recorded with so many of them peeled off, at most: the second
 # for what depends on the trip before (`if k > 0: total = total + x - previous`).
 MAX_PEELED_TRIPS = 2
+# Python runs the trips of a loop that cannot be one node until they have recorded more nodes than
+# this, some seconds of tracing and compiling; those of loops in it count as well.
+MAX_UNROLLED_NODES = 10_000
 
 Thunk = Callable[[], Any]
 
@@ -94,6 +97,7 @@ def while_(condition: Thunk, body: Thunk, state: State, always: bool) -> None:
             return
         with write_log(attempt.log), in_loop():
             body()
+        attempt.check_copies()
         trips += 1
         is_staged = attempt.carries_traced() or attempt.has_recorded()
         if trips == MAX_UNROLLED_TRIPS and attempt.changes_sizes:
@@ -102,16 +106,6 @@ def while_(condition: Thunk, body: Thunk, state: State, always: bool) -> None:
             return
         with write_log(attempt.log):
             predicate = test()
-
-
-def truth_error(predicate: Any) -> Exception:
-    """Return the error for the traced test of a loop that could not be staged."""
-    try:
-        with refusals.tentative():
-            bool(predicate)
-    except ConcreteValueError as error:
-        return error
-    raise AssertionError
 
 
 def for_(
@@ -240,6 +234,7 @@ class _IndexedFor:
     def _run_body(self, item: Any) -> None:
         with write_log(self.attempt.log), in_loop():
             self.body(item)
+        self.attempt.check_copies()
 
     def _try_staging(self) -> bool:
         attempt = self.attempt
@@ -457,6 +452,16 @@ class StagingAttempt:
             reason = reason.partition(", but its value is not known")[0].removesuffix(".")
             text = f"{self.where} is not one node, Python ran its {trips} trips: {reason}"
             self.outer.notes[text] = None
+
+    def check_copies(self) -> None:
+        """Raise the failure once the trips that Python has run recorded too much."""
+        if self.failure is None or len(self.outer.b.nodes) - self._start_count < MAX_UNROLLED_NODES:
+            return
+        self.failure.add_note(
+            f"Python has run trips of the {self.where}: they recorded {MAX_UNROLLED_NODES:,} "
+            "operations; wend.unroll(...) around what it iterates over lets it go on"
+        )
+        raise refusals.noted_again(self.failure)
 
     def try_stage_from_start(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
         """Record the loop with its first iterations, or continue from the current state."""

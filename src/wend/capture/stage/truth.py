@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ShapeError, explain
+from wend.base import refusals
+from wend.base.errors import ConcreteValueError, ShapeError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.capture.libraries import is_library
@@ -95,3 +96,13 @@ def _ambiguous(x: Any) -> Exception:
         error.add_note(explain(f"{needed}.", cure=cure))
         return error
     raise AssertionError("NumPy has taken an array for a truth value")
+
+
+def truth_error(predicate: Any) -> Exception:
+    """Return the error for the traced test of a loop that could not be staged."""
+    try:
+        with refusals.tentative():
+            bool(predicate)
+    except ConcreteValueError as error:
+        return error
+    raise AssertionError
