@@ -58,8 +58,9 @@ def executable(
     options, chosen, graph = settings(), choose(backend), lazy.graph
     _check_tapes(backend, graph)
     _check_shardings(backend, graph)
-    # Machine code calls Python for each store.
-    sunk = sink_stores(graph) if isinstance(chosen, LazyCompiler) else None
+    # Machine code calls Python for each store. Where numbers are checked, any node may end a run.
+    sinks = isinstance(chosen, LazyCompiler) and not options.nans
+    sunk = sink_stores(graph) if sinks else None
     if sunk is not None:
         lazy = LazyOptimized(sunk.graph, lazy.passes)
         recorded = None if recorded is None else strip_stores(recorded)

@@ -498,3 +498,27 @@ def test_a_warning_names_the_setting_where_jax_computes_in_32_bits() -> None:
         "assert len(told) == 1 and 'jax_enable_x64' in str(told[0].message), told\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_backward_gives_cotangents_of_captures() -> None:
+    v, w = wend.Variable(3.0), np.array([1.0, 2.0])
+    fun = wend.function(lambda x: np.sum(x * v * w), backend="jax")
+    concrete = fun.get_concrete_function(2.0)
+    _, run = concrete.forward(2.0)
+    dx, *others = concrete.backward(run, 1.0, captures=True)
+    cts = dict(zip(map(id, concrete.captured_inputs), others, strict=True))
+    assert float(dx) == 9.0
+    assert float(cts[id(v)]) == 6.0
+    np.testing.assert_array_equal(cts[id(w)], [6.0, 6.0])
+
+
+@pytest.mark.parametrize("parallel", [5, 10])
+def test_explain_says_where_a_hint_has_an_effect(parallel: int) -> None:
+    @wend.function(backend="jax")
+    def fun(x: Any) -> Any:
+        return wend.while_loop(
+            lambda v: v < 100.0, lambda v: v * 2.0, x, parallel_iterations=parallel
+        )
+
+    assert float(fun(1.0)) == 128.0
+    assert f"parallel_iterations={parallel} of while_loop" in str(fun.explain())
