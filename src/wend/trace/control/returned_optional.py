@@ -23,6 +23,8 @@ def _rebuilt(_: None, parts: Any) -> Any:
     value, is_none = parts
     if isinstance(is_none, Staged):
         return optional_value(value, is_none)
+    if type(is_none) is int:
+        return ReturnedOptional(value, is_none)  # a part of a structure
     return None if is_none else value
 
 
