@@ -126,6 +126,15 @@ def before_a_check(s, x):
     return x
 
 
+def before_a_loop_with_a_check(s, x):
+    s.a.assign(x)
+    y = 0.0
+    for k in range(3):
+        y = y + s.b[int(x) + k - 1]
+    s.n.assign(s.n + 1)
+    return y
+
+
 def before_a_print(s, x):
     s.a.assign(x)
     print(x)
@@ -147,7 +156,13 @@ SUNK = [
     perhaps_none,
     a_text,
 ]
-IN_ORDER = [before_a_loop, in_a_loop, before_a_check, before_a_print]
+IN_ORDER = [
+    before_a_loop,
+    in_a_loop,
+    before_a_check,
+    before_a_loop_with_a_check,
+    before_a_print,
+]
 
 
 @pytest.mark.parametrize("fun", SUNK, ids=lambda f: f.__name__)
@@ -183,21 +198,51 @@ def values(state: State) -> list:
     return [x.value.tolist() for x in (state.a, state.b, state.n)]
 
 
+def as_state(variables) -> State:
+    state = State.__new__(State)
+    state.a, state.b, state.n = variables
+    return state
+
+
 @pytest.mark.parametrize("fun", SUNK + IN_ORDER, ids=lambda f: f.__name__)
-def test_calls_leave_what_plain_python_leaves(fun, capsys):
+@pytest.mark.parametrize("is_passed", [False, True], ids=["captured", "passed"])
+def test_calls_leave_what_plain_python_leaves(fun, is_passed):
     """Many calls, for the first ones do not enter compiled code directly."""
     plain, compiled = State(), State()
-    run = wend.function(lambda x: fun(compiled, x), backend="native")
+    if is_passed:
+        of_passed = wend.function(lambda a, b, n, x: fun(as_state((a, b, n)), x), backend="native")
+        run = lambda x: of_passed(compiled.a, compiled.b, compiled.n, x)  # noqa: E731
+    else:
+        run = wend.function(lambda x: fun(compiled, x), backend="native")
     for x in [3.0, 1.0, 2.5, 3.5, -1.0, 0.5] * 4:
         outcomes = []
         for call in (lambda x: fun(plain, x), run):
             try:
-                result = call(x)
-                outcomes.append(str(wend.tree.map(plain_value, result)))
-            except AssertionError as error:
-                outcomes.append(str(error))
+                outcomes.append(str(wend.tree.map(plain_value, call(x))))
+            except (AssertionError, IndexError) as error:
+                outcomes.append(type(error))
         assert outcomes[0] == outcomes[1]
         assert values(plain) == values(compiled)
+
+
+def test_arguments_written_in_place_do_not_hide_a_loop_that_may_fail():
+    state = State()
+
+    def fill(y, x):
+        state.n.assign(state.n + 1)
+        for k in range(3):
+            y[k] = state.b[int(x) + k - 1]
+        state.n.assign(state.n + 1)
+
+    run = wend.function(fill, backend="native")
+    for k in range(1, 13):
+        y = np.zeros(3)
+        run(y, 1.0)
+        assert y.tolist() == [0.0, 1.0, 2.0]
+        with pytest.raises(IndexError):
+            run(y, 2.0)
+        assert state.n.value == 3 * k
+        assert y.tolist() == [1.0, 2.0, 2.0]
 
 
 def test_a_second_gradient_goes_through_what_is_stored():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from wend.ir.dataflow import region_flow
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.control import while_
-from wend.ops.frame_states import needs_state_before
+from wend.ops.frame_states import may_fail
 from wend.ops.state import store
 from wend.passes.strip_stores import strip_stores
 from wend.runtime.storage import Storage
@@ -50,13 +50,19 @@ def _last_values(graph: Graph) -> Mapping[Storage, Value] | None:
     """Return the last value of each variable that is assigned; None if runs may end after one."""
     last_values: dict[Storage, Value] = {}
     for node in graph.nodes:
-        if last_values and needs_state_before(node):
+        if last_values and _may_end(node):
             return None
         stored = _stored_by(node)
         if stored is None:
             return None
         last_values.update(stored)
     return last_values
+
+
+def _may_end(node: Node) -> bool:
+    """Return whether a run may end in a node: by an error, or interrupted between two trips."""
+    loops = node.op is while_ or any(while_ in region.ops for region in node.regions)
+    return loops or may_fail(node)
 
 
 def _stored_by(node: Node) -> Mapping[Storage, Value] | None:
