@@ -313,7 +313,7 @@ def _passed_variables(
 ) -> Mapping[int, Storage | None] | None:
     """Return the positions of arguments that are variables, with their storages in the trace.
 
-    It is None where a call has to find out which variables are one.
+    None if Python has to tell whether two of them, or one and a captured one, are the same.
     """
     numbers = [x.variable for x in types if x.variable is not None]
     is_captured = any(isinstance(x, Storage) for x in traced.captured)

@@ -1,8 +1,8 @@
 """Assignments to variables, moved from a graph to the end of its run.
 
-A run that cannot end between the first assignment and its last node shows nothing of their order:
-the new values are among its results, and the caller stores them. What is left is a graph without
-effects, which calls without Python may run.
+Where a run cannot end between the first assignment and its last node, nobody sees when variables
+change: the new values are among the results, and the caller stores them. The graph that is left has
+no effects, so calls may enter its code without Python.
 """
 
 from __future__ import annotations

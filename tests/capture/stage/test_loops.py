@@ -207,5 +207,5 @@ def test_copies_of_a_body_end_where_they_recorded_too_much(monkeypatch) -> None:
     with pytest.raises(ConcreteValueError) as caught:
         function(1.0, 60)
     assert "test_loops.py:" in str(caught.value)
-    assert any("recorded 10,000 operations; wend.unroll(" in x for x in caught.value.__notes__)
+    assert any("have recorded 10,000 operations; wend.unroll(" in x for x in caught.value.__notes__)
     assert len(trips) < 30_000  # of 216,000, and those of attempts to record the loops

@@ -454,12 +454,13 @@ class StagingAttempt:
             self.outer.notes[text] = None
 
     def check_copies(self) -> None:
-        """Raise the failure once the trips that Python has run recorded too much."""
+        """Raise the failure once the trips that Python runs have recorded too many nodes."""
         if self.failure is None or len(self.outer.b.nodes) - self._start_count < MAX_UNROLLED_NODES:
             return
         self.failure.add_note(
-            f"Python has run trips of the {self.where}: they recorded {MAX_UNROLLED_NODES:,} "
-            "operations; wend.unroll(...) around what it iterates over lets it go on"
+            f"Python runs the trips of the {self.where}, which have recorded "
+            f"{MAX_UNROLLED_NODES:,} operations; wend.unroll(...) around what it iterates over "
+            "lifts the limit"
         )
         raise refusals.noted_again(self.failure)
 

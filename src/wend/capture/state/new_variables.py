@@ -1,4 +1,4 @@
-"""Variables that a loop or branch creates: they are there from its start.
+"""Variables that a loop or branch creates, which it then starts with.
 
 A variable is created once, when the function is traced, and the trace that creates it is dropped.
 """
