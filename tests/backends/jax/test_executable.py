@@ -522,3 +522,22 @@ def test_explain_says_where_a_hint_has_an_effect(parallel: int) -> None:
 
     assert float(fun(1.0)) == 128.0
     assert f"parallel_iterations={parallel} of while_loop" in str(fun.explain())
+
+
+def test_a_residual_that_is_an_earlier_value_of_a_variable() -> None:
+    v = wend.Variable(1.0)
+
+    def fun(x: Any) -> Any:
+        v.assign(x * x)
+        y = np.sin(v.value)
+        if x > 0.0:
+            v.assign(v + 1.0)
+        return y * x
+
+    concrete = wend.function(fun, backend="jax").get_concrete_function(0.5)
+    for x, left in (0.5, 1.25), (-0.5, 0.25):
+        _, run = concrete.forward(x)
+        assert float(v.value) == left
+        expected = np.sin(x * x) + 2.0 * x * x * np.cos(x * x)
+        np.testing.assert_allclose(concrete.backward(run, 1.0)[0], expected)
+        assert float(v.value) == left
