@@ -25,6 +25,7 @@ from bench.workload import (
 )
 
 SAMPLE = 0.02  # seconds that a sample lasts at least
+MAX_GROWTH = 10  # times as many calls at most as in the sample before
 QUICK = 0.1  # seconds of a call that may be made once more, to fill caches before a sample
 KEEP_PROGRAMS = ("wend", "wend-jax")  # peers that are measured with a cache on disk
 WARM, FIRST = (VALUE, GRADIENT), (FIRST_VALUE, FIRST_GRADIENT)
@@ -94,13 +95,29 @@ class Seat:
             figure.note = remote.ask("make", measure=measure, small=self.plan.small)["note"]
             first = remote.ask("call", small=self.plan.small)
             self.judge(figure, first["answer"])
-            quick = first["seconds"] < QUICK
-            seconds = remote.ask("time", calls=1, warm=quick)["seconds"]
+            seconds = self.calibrate(remote, figure, quick=first["seconds"] < QUICK)
             if seconds >= QUICK:
                 figure.samples.append(seconds)
-            figure.calls = max(1, math.ceil(SAMPLE / max(seconds, 1e-9)))
             affordable = int(self.plan.budget / max(seconds * figure.calls, 1e-9))
             self.rounds[measure] = max(1, min(self.plan.runs, affordable))
+
+    def calibrate(self, remote: Remote, figure: Figure, quick: bool) -> float:
+        """Find how many calls a sample needs, and return the seconds that one of them takes.
+
+        Each number of calls is timed twice: what a peer compiles after some calls is no part of it.
+        """
+        figure.calls = 1
+        while True:
+            turns = 2 if quick else 1
+            seconds: float = min(
+                remote.ask("time", calls=figure.calls, warm=quick)["seconds"] for _ in range(turns)
+            )
+            if seconds >= SAMPLE:
+                return seconds / figure.calls
+            figure.calls = min(
+                max(2 * figure.calls, math.ceil(SAMPLE * figure.calls / max(seconds, 1e-9))),
+                MAX_GROWTH * figure.calls,
+            )
 
     def sample(self, remote: Remote, measure: str) -> None:
         """Take one more sample, where the peer does this and the budget allows."""

@@ -174,6 +174,22 @@ def test_histogram(x: np.ndarray, density: bool) -> None:
 
 @few
 @given(
+    places=st.lists(st.integers(-2, 26), min_size=1, max_size=20),
+    bins=st.integers(1, 9),
+    limits=st.sampled_from([None, (0.0, 1.2), (0.1, 0.7), (-1, 3)]),
+    dtype=st.sampled_from(["f8", "f4", "f2", "i8", "u1"]),
+)
+def test_histogram_of_numbers_at_edges(
+    places: list[int], bins: int, limits: tuple[float, float] | None, dtype: str
+) -> None:
+    """A quotient that rounds to the next bin is put right by the edges, as in NumPy."""
+    x = (np.array(places) * 0.1 * (10 if dtype in ("i8", "u1") else 1)).astype(dtype)
+    check(lambda m, x: m.histogram(x, bins, limits), x)
+    check(lambda m, x: m.histogram(x, bins, limits, weights=x)[0], x)
+
+
+@few
+@given(
     x=drawn(FLOATS),
     fp=drawn(["f8", "f4", "i4", "c16"], shape=(4,)),
     left=st.sampled_from([None, 0.5]),

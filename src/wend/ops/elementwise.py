@@ -426,6 +426,7 @@ real = elementwise(
     derivative=Linear(lambda b, n, ct, i: b.complex(ct, b.zeros_like(ct))),
     result=real_of,
     view_of=0,
+    cost=0.05,
 )
 imag = elementwise(
     "imag",
@@ -434,9 +435,10 @@ imag = elementwise(
     derivative=Linear(lambda b, n, ct, i: b.complex(b.zeros_like(ct), b.neg(ct))),
     result=real_of,
     view_of=0,
+    cost=0.05,
 )
 conj = elementwise(
-    "conj", np.conjugate, COMPLEXES, derivative=Linear(lambda b, n, ct, i: b.conj(ct))
+    "conj", np.conjugate, COMPLEXES, derivative=Linear(lambda b, n, ct, i: b.conj(ct)), cost=0.05
 )
 
 
@@ -452,6 +454,7 @@ complex = elementwise(
     [dtype for dtype in FLOATS if dtype.itemsize >= 4],
     derivative=Linear(lambda b, n, ct, i: b.neg(b.imag(ct)) if i else b.real(ct)),
     result=complex_of,
+    cost=0.05,
 )
 
 
@@ -544,17 +547,19 @@ complex_abs = elementwise(
 )
 
 # The identity, constant to every derivative
-stop_gradient = elementwise("stop_gradient", lambda x: x, ALL)
+stop_gradient = elementwise("stop_gradient", lambda x: x, ALL, cost=0)
 # The first operand, with the derivatives of the second: a formula for the value, another for them.
 # Without differentiation only the first is computed.
-graft = elementwise("graft", lambda x, y: x, FLOATS, [None, lambda b, x, y, z: b.ones_like(z)])
+graft = elementwise(
+    "graft", lambda x, y: x, FLOATS, [None, lambda b, x, y, z: b.ones_like(z)], cost=0
+)
 
 
 def _fmod_divisor(b: Any, x: Any, y: Any, z: Any) -> Any:
     return b.neg(b.emit(trunc, b.div(x, y)))
 
 
-signbit = elementwise("signbit", np.signbit, FLOATS, result=lambda _: BOOL)
+signbit = elementwise("signbit", np.signbit, FLOATS, result=lambda _: BOOL, cost=0.05)
 nextafter = elementwise("nextafter", np.nextafter, FLOATS)
 
 # The remainder with the sign of x

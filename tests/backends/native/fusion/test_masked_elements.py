@@ -141,3 +141,18 @@ def test_updates_look_for_no_positions() -> None:
     slope = wend.grad(lambda x: update(x).sum())
     assert not {"nonzero", "gather", "scatter_set", "scatter_add"} & {*ops_of(slope, x)}
     assert "nonzero" in ops_of(costly, x)  # computed for the selected elements alone
+
+
+def test_updates_of_complex_numbers_look_for_no_positions() -> None:
+    z = np.linspace(-0.2, 0.2, 100) * (1 + 2j)
+
+    def iterate(z: Any, c: Any) -> Any:
+        z = z.copy()
+        near = np.abs(z) < 0.3
+        for _ in range(30):  # many uses of a mask may cost more together than one may
+            z[near] = z[near] ** 2 + c[near]
+        return z
+
+    assert not {"nonzero", "gather", "scatter_set"} & {*ops_of(iterate, z, z)}
+    found = wend.function(iterate, backend="native")(z, 0.3 * z)
+    np.testing.assert_allclose(found, iterate(z, 0.3 * z), rtol=1e-12)

@@ -173,7 +173,7 @@ class _FusionPass:
                 s for s in self._sources(node, iteration_space) if self._group_of.get(s[0]) is group
             ]
             fits = all(group.reads_elementwise(*source) for source in group_sources)
-            if is_lookup(node):
+            if is_lookup(node) and not node.attrs.get("in_bounds"):
                 # Index arrays are checked before any lookup.
                 fits = fits and all(
                     group.can_recompute(v, self._layout_nodes) for v, _ in group_sources

@@ -22,8 +22,9 @@ from wend.passes.lane_maps import is_elementwise
 
 Computes: TypeAlias = Callable[[Node], bool]
 
-# Nanoseconds for an element: beyond it, less work on fewer elements repays selecting them
-_MAX_COST = 4.0
+# Nanoseconds of work on an element for each array that it is selected from, stored to, or summed
+# into: beyond it, less work on fewer elements repays selecting them
+_MAX_COST = 2.0
 # What takes the value of a selected element, and how an array gets it
 _STORES: dict[Op, Callable[[Build, Value, Value], Value]] = {
     updating.scatter_set: lambda b, x, new: new,
@@ -102,11 +103,16 @@ class _Selection:
 
     def is_replaced(self) -> bool:
         """Return whether all of it may be computed on whole arrays, and repays that."""
-        nodes = [x for x in self.nodes if x.op not in (indexing.nonzero, indexing.gather)]
-        operations = [x for x in nodes if x not in self.sinks]
-        is_known = all(self._is_known(x) for node in nodes for x in self._inputs(node))
-        cost = sum(node.op.cost for node in operations)
-        return self._is_pure and bool(self.sinks) and is_known and cost <= _MAX_COST
+        nodes = [x for x in self.nodes if x is not self.nonzero]
+        moved = {x for x in nodes if x in self.sinks or x.op is indexing.gather}
+        is_known = all(
+            self._is_known(x)
+            for node in nodes
+            if node.op is not indexing.gather
+            for x in self._inputs(node)
+        )
+        cost = sum(node.op.cost for node in nodes if node not in moved)
+        return self._is_pure and bool(self.sinks) and is_known and cost <= _MAX_COST * len(moved)
 
     def _is_sink(self, node: Node) -> bool:
         if node.op.reads_shape:
@@ -163,13 +169,20 @@ class _Selection:
         if node.op in _STORES:
             into = operands[0]
             stored = _STORES[node.op](b, into, whole(node.operands[1], operands[1]))
-            return (b.select(self.mask, stored, into),)
+            return (_choose(b, self.mask, stored, into),)
         inputs = [whole(old, x) for old, x in zip(node.operands, operands, strict=True)]
         if node not in self.sinks:
             return (b.emit(node.op, *inputs, **node.attrs),)
         assert node.op.identity is not None
-        x = b.select(self.mask, inputs[0], b.full_like(inputs[0], node.op.identity))
+        x = _choose(b, self.mask, inputs[0], b.full_like(inputs[0], node.op.identity))
         return (b.emit(node.op, x, axes=axes, keepdims=False),)
+
+
+def _choose(b: Build, mask: Value, x: Value, y: Value) -> Value:
+    """Select elements, complex ones by their parts: nests have no choice between pairs."""
+    if x.tensor.dtype.kind != "c":
+        return b.select(mask, x, y)
+    return b.complex(*(b.select(mask, part(x), part(y)) for part in (b.real, b.imag)))
 
 
 def _is_complex(node: Node) -> bool:
