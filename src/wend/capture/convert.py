@@ -23,6 +23,7 @@ from wend.capture.attributes import (
     set_again,
     set_attribute,
 )
+from wend.capture.builtins import builtins as standard
 from wend.capture.builtins import strings
 from wend.capture.calls import call, derive_from
 from wend.capture.chosen_methods import call_at, call_at_default, call_of_item
@@ -276,6 +277,7 @@ vars(RUNTIME_FUNCTIONS).update(
 )
 operands.call, operands.not_, operands.remainder = call, not_, strings.remainder
 ufuncs.ask, foreign_operands.as_array = ask_ufuncs, array_of
+foreign_operands.operate, foreign_operands.truth_of = operands.operate, standard.to_bool
 operands.numbers, optional_value.compare = optional_value.numbers, compare
 returned_optional.optional_value = optional_value.OptionalValue
 text_choice.if_value, text_choice.decide = choose_value, decided_truth

@@ -23,17 +23,23 @@ from wend.base.errors import UnsupportedError, explain
 from wend.base.instances import stored_attribute
 from wend.base.source import at, is_wend_file, user_source
 from wend.capture.builtins import builtins as standard
-from wend.capture.builtins import eigenvalues, math_module, namespaces, strings
+from wend.capture.builtins import (
+    eigenvalues,
+    math_module,
+    namespaces,
+    sequence_methods,
+    strings,
+)
 from wend.capture.builtins.attributes import number_method
 from wend.capture.builtins.builtins import has_staged_items
 from wend.capture.builtins.conversions import as_weak
 from wend.capture.builtins.library import bisection, heaps
 from wend.capture.builtins.library.statistics_module import statistics_function
-from wend.capture.builtins.sequence_methods import sequence_method
 from wend.capture.builtins.streams import print_in_run
 from wend.capture.builtins.world import replacement_of_call
 from wend.capture.stage.iterables import GridPositions, TracedRange, ZippedIterable, reversed_range
-from wend.capture.stage.operators import check_filter, contains, is_, is_not, not_
+from wend.capture.stage.operators import check_filter, compare, contains, is_, is_not, not_
+from wend.capture.state import operands
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak
 from wend.ir.dtypes import SHORT_NAMES
@@ -306,7 +312,11 @@ _REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 _REPLACEMENTS |= {dtype.type: _scalar_type(dtype.type) for dtype in SHORT_NAMES}
 _REPLACEMENTS |= strings.REPLACED | namespaces.REPLACEMENTS | eigenvalues.REPLACED
-_REPLACEMENTS |= heaps.REPLACED
+_REPLACEMENTS |= heaps.REPLACED | sequence_methods.REPLACED | operands.BY_FUNCTION
+_REPLACEMENTS |= {
+    operate: lambda left, right, name=name: compare(left, name, right)
+    for name, (_, _, _, operate) in operands.COMPARISONS.items()
+}
 _REPLACEMENTS |= {original: _filtering(original) for original in _FILTERS}
 _REPLACEMENTS |= {
     builtins.all: _all,
@@ -378,7 +388,8 @@ def replacement_of(fun: Any) -> Any:
     replacement = (
         replacement
         or strings.text_method(fun)
-        or sequence_method(fun)
+        or sequence_methods.sequence_method(fun)
+        or sequence_methods.unbound_method(fun)
         or number_method(fun)
         or statistics_function(fun)
         or replacement_of_call(fun)

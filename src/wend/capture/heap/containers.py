@@ -34,6 +34,15 @@ def is_container(value: Any) -> bool:
     return isinstance(value, (*CONTAINER_TYPES, TensorList))
 
 
+def base_of(container: Any) -> Any:
+    """Return the class of Python that a container derives from; its own class if there is none.
+
+    Its methods run no code of the user's.
+    """
+    bases = (OrderedDict, dict, list, deque, set)
+    return next((base for base in bases if isinstance(container, base)), type(container))
+
+
 def outermost_containers(value: Any) -> Iterator[Any]:
     """Yield a value if it is a container; of a tuple, the containers that it holds."""
     if isinstance(value, tuple):
@@ -79,11 +88,12 @@ def contents(container: Any) -> Any:
     if isinstance(container, BUFFERS):
         return restorable_bytes(container)
     if isinstance(container, OrderedDict):
-        return OrderedDict((key, copy_containers(item)) for key, item in container.items())
+        pairs = OrderedDict.items(container)
+        return OrderedDict((key, copy_containers(item)) for key, item in pairs)
     if isinstance(container, dict):
         return {key: copy_containers(item) for key, item in dict.items(container)}
     if isinstance(container, (list, deque)):
-        return [copy_containers(item) for item in container]
+        return [copy_containers(item) for item in base_of(container).__iter__(container)]
     return copy_containers(container)
 
 
@@ -104,7 +114,7 @@ def direct_containers(container: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(container, dict):
         items = dict.items(container)
     elif isinstance(container, (list, deque)):
-        items = enumerate(container)
+        items = enumerate(base_of(container).__iter__(container))
     for key, item in items:
         yield from _keyed_containers(key, item)
 
@@ -155,34 +165,30 @@ def assign_contents(container: Any, value: Any, nested: NestedContainers | None 
     elif isinstance(container, BUFFERS):
         assign_bytes(container, value)
     elif isinstance(container, set):
-        container.clear()
-        container.update(value)
+        set.clear(container)
+        set.update(container, value)
     elif isinstance(container, dict):
         _fill_dict(container, value, nested)
     else:
-        previous = [*container, *[None] * (len(value) - len(container))]
+        kind = base_of(container)
+        previous = [*kind.__iter__(container)]
+        previous += [None] * (len(value) - len(previous))
         pairs = zip(previous, value, strict=False)
         new_items = [
             _merge_item(nested, k, current, item) for k, (current, item) in enumerate(pairs)
         ]
-        if isinstance(container, deque):
-            container.clear()
-            container.extend(new_items)
-        else:
-            list.__setitem__(container, slice(None), new_items)
+        kind.clear(container)
+        kind.extend(container, new_items)
 
 
 def assign_items(container: Any, items: list[tuple[Any, Any]]) -> None:
     """Give a list, deque or dict these very items, with their keys."""
+    kind = base_of(container)
+    kind.clear(container)
     if isinstance(container, dict):
-        kind = OrderedDict if isinstance(container, OrderedDict) else dict
-        kind.clear(container)
         kind.update(container, items)
-    elif isinstance(container, deque):
-        container.clear()
-        container.extend(value for _, value in items)
     else:
-        list.__setitem__(container, slice(None), [value for _, value in items])
+        kind.extend(container, [value for _, value in items])
 
 
 def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], nested: NestedContainers) -> None:
@@ -190,7 +196,7 @@ def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], nested: NestedC
         key: _merge_item(nested, key, dict.get(container, key), item) for key, item in value.items()
     }
     # Subclasses override these methods: a Counter's `update` counts.
-    kind = OrderedDict if isinstance(container, OrderedDict) else dict
+    kind = base_of(container)
     kind.clear(container)
     kind.update(container, merged)
 

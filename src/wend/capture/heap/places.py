@@ -12,7 +12,6 @@ import sys
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections import OrderedDict, deque
 from collections.abc import Hashable
 from types import MemberDescriptorType, ModuleType
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wend.capture.heap.buffers import BUFFERS, assign_bytes, restorable_bytes
+from wend.capture.heap.containers import base_of
 from wend.trace.aliasing.referrers import is_node
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 
@@ -131,32 +131,32 @@ class ItemsPlace(Place):
 
     def read(self) -> Any:
         owner = self.container
-        if isinstance(owner, dict):
-            kind = OrderedDict if isinstance(owner, OrderedDict) else dict
+        if isinstance(owner, BUFFERS):
+            return restorable_bytes(owner)
+        kind = base_of(owner)
+        if issubclass(kind, dict):
             return [x for pair in kind.items(owner) for x in pair]
-        return restorable_bytes(owner) if isinstance(owner, BUFFERS) else [*owner]
+        return [*kind.__iter__(owner)]
 
     def adds_to(self, old: Any) -> bool:
         owner = self.container
         if isinstance(owner, dict):
             pairs = zip(old[::2], old[1::2], strict=True)
             return all(dict.get(owner, key, ABSENT) is value for key, value in pairs)
-        return isinstance(owner, set) and owner.issuperset(old)
+        return isinstance(owner, set) and set.issuperset(owner, old)
 
     def write(self, value: Any) -> None:
         owner = self.container
-        if isinstance(owner, dict):
-            kind = OrderedDict if isinstance(owner, OrderedDict) else dict
-            kind.clear(owner)
+        if isinstance(owner, BUFFERS):
+            assign_bytes(owner, value)
+            return
+        kind = base_of(owner)
+        kind.clear(owner)
+        if issubclass(kind, dict):
             for name, item in zip(value[::2], value[1::2], strict=True):
                 kind.__setitem__(owner, name, item)
-        elif isinstance(owner, BUFFERS):
-            assign_bytes(owner, value)
-        elif isinstance(owner, list):
-            list.__setitem__(owner, slice(None), value)
         else:
-            owner.clear()
-            (owner.extend if isinstance(owner, deque) else owner.update)(value)
+            (kind.update if issubclass(kind, set) else kind.extend)(owner, value)
 
     def holds(self, old: Any) -> bool:
         now = self.read()

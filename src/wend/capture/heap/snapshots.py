@@ -242,11 +242,9 @@ def _text(value: Any, depth: int = 0) -> str:
         return _describe(value)
     if not value:
         return repr(value)
-    shown_items = itertools.islice(value, _MAX_SHOWN_ITEMS)
+    shown_items = itertools.islice(value.items() if kind is dict else value, _MAX_SHOWN_ITEMS)
     if kind is dict:
-        shown = ", ".join(
-            f"{_text(k, depth + 1)}: {_text(value[k], depth + 1)}" for k in shown_items
-        )
+        shown = ", ".join(f"{_text(k, depth + 1)}: {_text(x, depth + 1)}" for k, x in shown_items)
         return f"{{{shown}}}"
     shown = ", ".join(_text(item, depth + 1) for item in shown_items)
     if kind is tuple:

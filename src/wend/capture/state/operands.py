@@ -174,6 +174,22 @@ RUNTIME_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+# By the functions of `operator` that run them
+BY_FUNCTION: dict[_Operator, _Operator] = {
+    getattr(operator, f"__{method}__"): functools.partial(binary, name)
+    for name, (method, _, _) in BINARY.items()
+}
+BY_FUNCTION |= {
+    getattr(operator, f"__i{method}__"): functools.partial(in_place, name)
+    for name, (method, _, _) in BINARY.items()
+}
+
+
+def operate(operation: _Operator, left: Any, right: Any) -> Any:
+    """Return what a function of `operator`, or `divmod`, gives by the methods of the operands."""
+    return call(operation)(left, right)
+
+
 def _binary(left: Any, name: str, right: Any, suffix: str) -> Any:
     method, symbol, _ = BINARY[name]
     kind, other_kind = type(left), type(right)

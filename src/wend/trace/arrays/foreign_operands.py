@@ -39,8 +39,10 @@ def asks_ufuncs(other: Any) -> bool:
     return has_own_ufuncs(other) and type(other).__array_ufunc__ is not None
 
 
-# Returns the array that an object stands for; a higher layer sets it
+# Higher layers set these: the array that an object stands for, an operator, `bool`
 as_array: Callable[[Any], Any] = np.asarray
+operate: Callable[..., Any] = lambda operation, x, y: operation(x, y)  # noqa: E731
+truth_of: Callable[[Any], Any] = bool
 
 
 def is_taken_as_array(x: Any, other: Any) -> bool:
@@ -130,6 +132,21 @@ def raise_as_numpy(
     result = operation(*((example, other) if is_left else (other, example)))
     if isinstance(result, (np.ndarray, np.generic)):
         raise _array_of_objects(x, kind)
+
+
+def computes_by_items(x: Any, other: Any, name: str) -> bool:
+    """Return whether NumPy computes with a scalar's Python number and an object.
+
+    It does so with what it takes as an array of objects, unless the object takes precedence.
+
+    Args:
+        x: an array, or a NumPy scalar.
+        other: an object that is neither an array nor a number, and that `check_object` let pass.
+        name: the operator's method in the object's class that Python asks.
+    """
+    kind = type(other)
+    takes_precedence = hasattr(kind, "__array_ufunc__") or _takes_precedence(x, other)
+    return x.type.shape == () and not takes_precedence and is_in_python(kind, name)
 
 
 def is_in_python(kind: type, name: str) -> bool:

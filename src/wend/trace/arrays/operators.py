@@ -28,6 +28,7 @@ from wend.trace.arrays.foreign_operands import (
     asks_ufuncs,
     check_number,
     check_object,
+    computes_by_items,
     has_own_equality,
     is_in_python,
     is_taken_as_array,
@@ -72,7 +73,7 @@ def _binary(
                 _raise_as_python(_operator(name), x, y)
             raise
 
-    def forward(self: Operators, other: Any) -> Any:
+    def forward(self: Any, other: Any) -> Any:
         if isinstance(other, SEQUENCES):
             if function is ew.multiply and (count := decided_integer(self)) is not None:
                 return operator.mul(other, count)
@@ -97,9 +98,14 @@ def _binary(
             elif class_of(self) is np.ndarray and not has_own_equality(other):
                 elements = creating.full_like(self, function is ew.not_equal, bool)
                 return elements if self.type.shape != () else scalar(elements)
+            if not is_matmul and computes_by_items(self, other, reflected_name):
+                result = foreign_operands.operate(_operator(name), self.item(), other)
+                return _truth_of_array(result) if name in _MIRRORED and self.zero_dim else result
+            if function in _EQUALITIES and isinstance(other, (str, bytes)):
+                return np.bool_(function is ew.not_equal)
         return NotImplemented
 
-    def reflected(self: Operators, other: Any) -> Any:
+    def reflected(self: Any, other: Any) -> Any:
         if isinstance(other, SEQUENCES):
             if function is ew.multiply and (count := decided_integer(self)) is not None:
                 return operator.mul(other, count)
@@ -117,6 +123,9 @@ def _binary(
                 return run(foreign_operands.as_array(other), self)
             check_object(self, other, None)
             raise_as_numpy(self, other, _operator(name), f"__{name}__", is_left=False)
+            is_matmul = function is contracting.matmul
+            if not is_matmul and computes_by_items(self, other, f"__{name}__"):
+                return foreign_operands.operate(_operator(name), other, self.item())
         return NotImplemented
 
     return forward, reflected
@@ -182,6 +191,11 @@ _UFUNCS: dict[Callable[..., Any], np.ufunc] = {
     ew.not_equal: np.not_equal,
 }
 _EQUALITIES = (ew.equal, ew.not_equal)
+
+
+def _truth_of_array(result: Any) -> Any:
+    """Return the truth of what a comparison of an array without axes gives, as NumPy's scalar."""
+    return scalar(creating.asarray(foreign_operands.truth_of(result), bool))
 
 
 def _raise_as_python(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> None:
