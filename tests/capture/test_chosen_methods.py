@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wend
+from wend.base.errors import StructureError
 from wend.testing import check_grads
 
 POINTS = np.array([0.3, -1.2, 2.0, 0.7])
@@ -62,3 +63,50 @@ def test_many_lists_are_one_trace() -> None:
     assert function.trace_count <= 2
     with pytest.raises(IndexError, match="list index out of range"):
         function(np.array([4.0]))
+
+
+@pytest.mark.parametrize("count", [5, 200])
+def test_lists_in_a_tuple_grow(count: int) -> None:
+    def halves(xs: Any) -> Any:
+        parts: Any = [], []
+        for x in xs:
+            if x < 2.5:
+                parts[0].append(x)
+            else:
+                parts[1].append(2.0 * x)
+        low, high = parts
+        return parts, [len(low), len(high)]
+
+    def chosen(xs: Any) -> Any:
+        parts: Any = [], []
+        for x in xs:
+            parts[0 if x < 2.5 else 1].append(x)
+        return parts
+
+    xs = np.arange(float(count))
+    assert wend.function(chosen)(xs[:5]) == chosen(xs[:5])
+    assert wend.function(halves)(xs) == halves(xs)
+
+
+def test_lists_in_a_tuple_of_the_caller_grow() -> None:
+    def small(xs: Any, parts: Any) -> Any:
+        for x in xs:
+            if x < 2.5:
+                parts[1][0].append(x)
+        return parts
+
+    lists: Any = ([], ([], []))
+    assert wend.function(small)(np.arange(200.0), lists) == lists == ([], ([0.0, 1.0, 2.0], []))
+
+
+def test_another_name_of_the_tuple_is_refused() -> None:
+    def program(xs: Any) -> Any:
+        parts: Any = [], []
+        same = [parts]
+        for x in xs:
+            if x < 2.5:
+                parts[0].append(x)
+        return parts, same
+
+    with pytest.raises(StructureError, match="`same` of program holds the list `parts`"):
+        wend.function(program)(np.arange(200.0))

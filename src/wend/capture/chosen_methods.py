@@ -12,7 +12,7 @@ from typing import Any
 
 from wend.capture.attributes import method
 from wend.capture.calls import call
-from wend.capture.heap.containers import is_container
+from wend.capture.heap.containers import is_container, outermost_containers
 from wend.capture.heap.locations import Contents
 from wend.capture.lookups.traced_index import known_position
 from wend.capture.lookups.traced_keys import is_traced_key, key_to_read, key_to_store
@@ -63,7 +63,7 @@ def _call_at(
     if not others:
         return of_this()
     state = State()
-    state.extend([Contents(label, owner)])
+    state.extend([Contents(label, container) for container in outermost_containers(owner)])
     of_others = functools.partial(_call_at, owner, others, name, label, *args, **kwargs)
     return if_value(test, of_this, of_others, state)
 

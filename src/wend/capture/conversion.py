@@ -20,7 +20,7 @@ import numpy as np
 from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
 from wend.base.source import Source, at, is_wend_file
-from wend.capture.builtins import grown_lists
+from wend.capture.builtins import grown_lists, sequence_draws
 from wend.capture.builtins.library import bisection, heap_functions
 from wend.capture.builtins.world import check_callback, check_effects
 from wend.capture.guards.active import operand_reads
@@ -125,7 +125,10 @@ def captured(fun: Any) -> Any:
 # `functools.total_ordering` adds to a class and operators that a mixin of NumPy adds, which call
 # methods of the user's
 _CAPTURED_CODES = frozenset().union(
-    *(module.CODES for module in (bisection, heap_functions, grown_lists, operators)),
+    *(
+        module.CODES
+        for module in (bisection, heap_functions, grown_lists, operators, sequence_draws)
+    ),
     [
         method.__code__
         for method in (

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import wend
+from wend.base.errors import SideEffectError
 
 NEW = np.random.default_rng(0)
 OLD = np.random.RandomState(0)
@@ -215,14 +216,18 @@ def test_errors_of_a_run_are_numpys() -> None:
 def test_what_cannot_be_recorded_is_refused() -> None:
     items = [1.0, 2.0]
     for call, says in (
-        (lambda x: NEW.shuffle(items), "x = rng.permutation"),
+        (lambda x: NEW.shuffle({0: x}), "x = rng.permutation"),
         (lambda x: NEW.bytes(3), "Generator.bytes"),
         (lambda x: OLD.get_state(), "RandomState.get_state"),
         (lambda x: NEW.choice(["a", "b"]), "which are no numbers"),
-        (lambda x: PYTHON.shuffle(items), "Random.shuffle"),
+        (lambda x: PYTHON.shuffle({0: x}), "Random.shuffle"),
     ):
         with pytest.raises(NotImplementedError, match=says):
             wend.function(call)(1.0)
+    for generator in NEW, PYTHON:
+        with pytest.raises(SideEffectError, match="is changed at"):
+            wend.function(lambda x, generator=generator: generator.shuffle(items))(1.0)
+    assert items == [1.0, 2.0]
 
 
 def _drawn_in_a_for(x):

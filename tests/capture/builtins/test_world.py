@@ -24,7 +24,7 @@ RANDOM = random.Random(0)
 
 
 def shuffled(x):
-    items = [1, 2, 3]
+    items = bytearray(b"abc")
     random.shuffle(items)
     return x + items[0]
 

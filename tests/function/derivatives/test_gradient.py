@@ -12,6 +12,18 @@ from wend.base.errors import NotDifferentiableError
 
 
 # argnums
+@pytest.mark.parametrize("options", [{}, {"eager": True}])
+def test_a_list_that_is_passed_twice_has_two_gradients(options):
+    def loss(v, w, m):
+        return sum(a * b * b for a, b in zip(v, w, strict=True)) + m["a"][0]
+
+    xs = [2.0, 3.0]
+    with wend.config(**options):
+        gradients = wend.grad(loss, argnums=(0, 1))(xs, xs, {"a": xs})
+    assert gradients == ([4.0, 9.0], [8.0, 18.0])
+    assert xs == [2.0, 3.0]
+
+
 def test_argnums():
     def fun(x, y, z):
         return x * y * y * wnp.sum(z)

@@ -19,6 +19,7 @@ from wend.base import trees
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.refused_calls import DRAW, Call, refusing
+from wend.capture.builtins.sequence_draws import OF_SEQUENCES, shuffle, takes
 from wend.capture.state.made_objects import companion_of, is_made, note_made
 from wend.capture.state.one_shot_iterators import current_region
 from wend.eager.dispatch import Staged, any_staged
@@ -193,15 +194,15 @@ def of_method(generator: Any, name: str) -> Call | None:
 
     if "random" in sys.modules and isinstance(generator, sys.modules["random"].Random):
         if name == "seed":
-            return lambda *args: _run(shown, method, args, {}, None)
+            return lambda *args: run_draw(shown, method, args, {}, None)
         if name in _OF_PYTHON:
             return lambda *args, **kwargs: _number(shown, method, args, kwargs, _OF_PYTHON[name])
-        return refusing(shown, DRAW)
+        return _of_sequence(shown, name, method)
     numpy_random = sys.modules["numpy.random"]
     if not isinstance(generator, (numpy_random.Generator, numpy_random.RandomState)):
         return refusing(shown, DRAW)
     if name == "seed":
-        return lambda *args, **kwargs: _run(shown, method, args, kwargs, None)
+        return lambda *args, **kwargs: run_draw(shown, method, args, kwargs, None)
     draw = _Draw(type(generator), name, method)
     of_name: dict[str, Call] = {
         **dict.fromkeys(("rand", "randn"), draw.of_dims),
@@ -215,11 +216,34 @@ def of_method(generator: Any, name: str) -> Call | None:
     return of_name.get(name) or refusing(shown, DRAW)
 
 
+def _of_sequence(shown: str, name: str, method: Call) -> Call:
+    """Return a draw from a sequence, by `random`."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if name not in OF_SEQUENCES or not takes(name, args):
+            return refusing(shown, DRAW)(*args, **kwargs)
+        return OF_SEQUENCES[name](method, partial(_positions, shown), *args, **kwargs)
+
+    return run
+
+
+def _positions(
+    shown: str, draw: Call, inputs: Sequence[Any], sizes: Sequence[Any], errors: Any
+) -> Any:
+    """Draw positions in a sequence."""
+
+    def run(*inputs: Any) -> Any:
+        return np.asarray(draw(*inputs), INT64)
+
+    result = TensorType(INT64, tuple(map(dim_of_size, sizes)))
+    return run_draw(shown, run, inputs, {}, result, errors=errors)
+
+
 def of_function(name: str) -> Call | None:
     """Return what captured code calls in place of a function of `numpy.random`, or None."""
     numpy_random: Any = sys.modules["numpy.random"]
     if name == "seed":
-        return lambda *args, **kwargs: _run(
+        return lambda *args, **kwargs: run_draw(
             f"numpy.random.{name}", numpy_random.seed, args, kwargs, None
         )
     if name not in _ALIASES:
@@ -227,7 +251,7 @@ def of_function(name: str) -> Call | None:
     return of_method(numpy_random.random_sample.__self__, _ALIASES[name])
 
 
-def _run(
+def run_draw(
     shown: str,
     method: Callable[..., Any],
     args: Sequence[Any],
@@ -252,18 +276,19 @@ def _run(
 
 def _number(shown: str, method: Any, args: Any, kwargs: Any, dtype: str) -> Any:
     errors = (ValueError,) if any_staged((*args, *kwargs.values())) else ()
-    result = _run(shown, method, args, kwargs, TensorType(np.dtype(dtype), ()), errors=errors)
+    result = run_draw(shown, method, args, kwargs, TensorType(np.dtype(dtype), ()), errors=errors)
     return result.as_weak()
 
 
-def _sizes(size: Any) -> tuple[Any, ...]:
+def sizes_of(size: Any) -> tuple[Any, ...]:
     """Return the sizes that `size=` has."""
     if isinstance(size, (tuple, list, np.ndarray)):
         return tuple(size)
     return (size,)
 
 
-def _shape_of(x: Any) -> Shape | None:
+def shape_of(x: Any) -> Shape | None:
+    """Return the shape of a parameter."""
     return tensor_type(creating.asarray(x) if isinstance(x, (list, tuple)) else x).shape
 
 
@@ -310,7 +335,7 @@ class _Draw:
         weak: bool = False,
     ) -> Any:
         errors = self._errors(bound)
-        array = _run(self._shown, self._method, args, kwargs, result, errors=errors)
+        array = run_draw(self._shown, self._method, args, kwargs, result, errors=errors)
         return array.as_weak() if weak else array
 
     def _errors(self, bound: Mapping[str, Any]) -> tuple[type[Exception], ...]:
@@ -329,7 +354,7 @@ class _Draw:
         """Draw an array of some sizes."""
         shape = tuple(map(dim_of_size, dims))
         result = TensorType(np.dtype(float), shape)
-        array = _run(self._shown, self._method, dims, {}, result)
+        array = run_draw(self._shown, self._method, dims, {}, result)
         return array if shape else array.as_weak()
 
     def numbers(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -347,9 +372,9 @@ class _Draw:
         options = {name: bound[name] for name in ("dtype", "endpoint", "method") if name in bound}
         size = bound.get("size")
         if size is None:
-            shape = common_shape([_shape_of(x) for x in parameters]) if parameters else ()
+            shape = common_shape([shape_of(x) for x in parameters]) if parameters else ()
         else:
-            shape = tuple(map(dim_of_size, _sizes(size)))
+            shape = tuple(map(dim_of_size, sizes_of(size)))
         if size is None and shape == ():
             example = self._fresh()(**examples, **options)
         else:
@@ -362,14 +387,14 @@ class _Draw:
         """Draw vectors."""
         names, vector = _VECTORS[self._name]
         bound = self._bind(names, args, kwargs)
-        shape = _shape_of(bound[vector])
+        shape = shape_of(bound[vector])
         dtype = np.dtype(float) if self._name in ("dirichlet", "multivariate_normal") else INT64
         if shape is None or not shape:
             return self._fresh()(*args, **kwargs)  # NumPy's error
         if bound.get("size") is not None:
-            outer: Shape | None = tuple(map(dim_of_size, _sizes(bound["size"])))
+            outer: Shape | None = tuple(map(dim_of_size, sizes_of(bound["size"])))
         elif self._name == "multinomial":
-            outer = common_shape([_shape_of(bound["n"]), shape[:-1]])
+            outer = common_shape([shape_of(bound["n"]), shape[:-1]])
         else:
             outer = ()
         assert outer is not None
@@ -381,8 +406,8 @@ class _Draw:
         items, size = bound["a"], bound.get("size")
         if isinstance(items, (list, tuple)) and not any_staged(items):
             self._check_items(np.asarray(items))
-        outer = () if size is None else tuple(map(dim_of_size, _sizes(size)))
-        shape = _shape_of(items)
+        outer = () if size is None else tuple(map(dim_of_size, sizes_of(size)))
+        shape = shape_of(items)
         if not shape:
             is_weak = type(self._fresh()(1)) is int and size is None
             return self._emit(args, kwargs, bound, TensorType(INT64, outer), weak=is_weak)
@@ -398,13 +423,16 @@ class _Draw:
         if out is not None:
             return put_into(out, self.permutation(**bound))
         x = bound["x"]
-        if _shape_of(x) == ():
+        if shape_of(x) == ():
             return self._emit(args, kwargs, bound, TensorType(INT64, (dim_of_size(x),)))
         x = creating.asarray(x)
         return self._emit(args, kwargs, bound, tensor_type(x))
 
     def shuffle(self, x: Any, **kwargs: Any) -> None:
-        """Permute the rows of an array in place."""
+        """Permute the rows of an array, or the items of a list, in place."""
+        if takes("shuffle", (x,)):
+            shuffle(self._method, partial(_positions, self._shown), x)
+            return
         if type(x) is np.ndarray or not isinstance(x, (np.ndarray, Staged)):
             raise UnsupportedError(
                 explain(
@@ -420,4 +448,4 @@ class _Draw:
             return x
 
         array: Any = x
-        array[...] = _run(self._shown, shuffled, (x,), kwargs, tensor_type(x))
+        array[...] = run_draw(self._shown, shuffled, (x,), kwargs, tensor_type(x))

@@ -153,9 +153,8 @@ def may_grow(container: Any) -> bool:
 def _check_binding(state: State, start: Sequence[Any], k: int) -> None:
     location = state.locations[k - len(state.variables)]
     assert isinstance(location, Contents)
-    for value in start:
-        if isinstance(value, Reference) and value.container is location.container:
-            return
+    if any(_with_replaced(value, location.container, None) is not value for value in start):
+        return
     raise StructureError(
         explain(
             f"`{location.label}` grows in a loop or branch that is recorded, through a function "
@@ -182,7 +181,22 @@ def _promote(
     state.locations[index] = promoted_location
     state.keys = {*state.keys - {location.key}, promoted_location.key}
     start[k] = ref.copy()
-    for j, value in enumerate(start):
-        if isinstance(value, Reference) and value.container is location.container:
-            start[j] = Reference(ref)
+    start[:] = [_with_replaced(value, location.container, ref) for value in start]
     return location, ref
+
+
+def _with_replaced(value: Any, old: Any, new: Any) -> Any:
+    """Return a reference to a container, or to a tuple that holds it, with another in its place."""
+    if not isinstance(value, Reference):
+        return value
+    replaced = _replaced_in(value.container, old, new)
+    return value if replaced is value.container else Reference(replaced)
+
+
+def _replaced_in(container: Any, old: Any, new: Any) -> Any:
+    if container is old:
+        return new
+    if type(container) is not tuple:
+        return container
+    items = [_replaced_in(item, old, new) for item in container]
+    return container if all(map(operator.is_, items, container)) else tuple(items)

@@ -142,17 +142,21 @@ class Arguments:
     def call(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """Call a function with `arrays` in place of the traced leaves.
 
+        A list that is passed twice is two, since each has a derivative of its own.
+
         Raises:
             StructureError: it changes a list or dict of its arguments in place.
         """
-        leaves, args, kwargs = self._rebuilt(arrays)
+        leaves, (args, kwargs) = self._rebuilt(arrays)
         result = call_with(fun, args, kwargs)
         self._check_unchanged(leaves, (args, kwargs))
         return with_nodes(result, lambda x: any(x is leaf for leaf in leaves))
 
     def call_for_caller(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """Call a function in a trace whose results change lists and dicts of the caller, too."""
-        leaves, args, kwargs = self._rebuilt(arrays)
+        leaves, (args, kwargs) = self._rebuilt(arrays)
+        if self.aliases:
+            args, kwargs = unified((args, kwargs), self.aliases, leaves)
         passed, recording = PassedContainers(args, kwargs, leaves), current()
         if recording is not None and passed.containers:
             recording.containers = ContainerStates(passed)
@@ -165,15 +169,12 @@ class Arguments:
             return reached.integer
         return with_changes(passed, result, is_returned_whole)
 
-    def _rebuilt(self, arrays: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:
+    def _rebuilt(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
         """Return the leaves with `arrays` in place of the traced ones, and (args, kwargs)."""
         leaves = list(self.leaves)
         for k, array in zip(self.traced_positions, arrays, strict=True):
             leaves[k] = array
-        args, kwargs = trees.unflatten(self.treedef, leaves)
-        if self.aliases:
-            args, kwargs = unified((args, kwargs), self.aliases, leaves)
-        return leaves, args, kwargs
+        return leaves, trees.unflatten(self.treedef, leaves)
 
     def _check_unchanged(self, leaves: Sequence[Any], passed: Any) -> None:
         """Refuse in-place changes of lists and dicts, which the caller would not see."""

@@ -37,7 +37,7 @@ def _changing(original: Call, function: Call) -> Call:
             return original(*args)  # Python's error
         call = operands.call(function)
         with scoped(python_may_run, False):  # a loop over positions is recorded once for all
-            if type(heap) is not list or len(heap) < _MIN_LISTED or not _are_alike([*heap, *item]):
+            if type(heap) is not list or len(heap) < MIN_LISTED or not are_alike([*heap, *item]):
                 return call(*args)
             listed = TensorList.of(heap, heap[-1:])
             result = call(listed, *item)
@@ -52,10 +52,10 @@ def _changing(original: Call, function: Call) -> Call:
 _GROWTH: Mapping[Call, int] = {heapq.heappush: 1, heapq.heappop: -1}
 # In a list that the trace knows, a move to a traced position is a choice for each item. That is
 # less than a loop only for few.
-_MIN_LISTED = 6
+MIN_LISTED = 6
 
 
-def _are_alike(items: Sequence[Any]) -> bool:
+def are_alike(items: Sequence[Any]) -> bool:
     """Return whether items are numbers, or tuples of numbers, of the same types."""
     if not all(map(is_carried, items)):
         return False

@@ -14,6 +14,7 @@ from wend.base import trees
 from wend.base.errors import UnsupportedError, explain
 from wend.base.refusals import refusal
 from wend.base.source import at, user_source
+from wend.capture.builtins.scipy import draws
 from wend.capture.builtins.scipy.filters import convolve, correlate, takes_filter
 from wend.capture.builtins.scipy.matrices import (
     MATRICES,
@@ -54,6 +55,8 @@ def of_scipy(fun: Any, module: str, name: str) -> Call | None:
         return maker_of_rotations(fun, name)
     package = ".".join(module.split(".")[:2])
     public = _PUBLIC.get(package, package)
+    if draws.draws(package, name):
+        return draws.unless_seeded(fun, f"{package}.{name}")
     functions = _FUNCTIONS.get(package)
     if functions is None or name not in functions:
         return None
@@ -67,7 +70,7 @@ def of_distribution(distribution: Any, name: str) -> Call | None:
     for public, methods in _DISTRIBUTIONS.items():
         if name in methods and distribution is getattr(stats, public, None):
             return _of_traced(getattr(distribution, name), methods[name])
-    return None
+    return draws.of_method(distribution, name)
 
 
 def _of_traced(fun: Call, ours: Call) -> Call:
