@@ -15,6 +15,7 @@ import wend.numpy as wnp
 from tests.helpers.traces import at_trace
 from wend.base import trees
 from wend.base.errors import NotFiniteError, VariableError
+from wend.function.fast_path import FastPaths
 
 SHIFT = 1.0
 
@@ -436,3 +437,42 @@ def test_calls_with_variables_enter_compiled_code(monkeypatch):
     for call, *args in calls:
         call(*args)
     assert runs == []
+
+
+def test_containers_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code is entered directly; lists that are one are none of two."""
+
+    def step(a: list[float], state: dict[str, Any], b: list[float]) -> Any:
+        a[0] += b[0]
+        state["n"] = state["n"] + 1
+        return a, state["n"]
+
+    fun = native(step)
+    a, state = [1.0, 2.0], {"n": 0, "name": "s"}
+    for _ in range(12):
+        fun(a, state, [1.0])
+    runs = count_runs(monkeypatch)
+    for k in range(20):
+        result, n = fun(a, b=[2.0], state=state) if k % 2 else fun(a, state, [2.0])
+        assert result is a
+        assert n == state["n"] == 13 + k
+        assert type(a[0]) is float
+    assert a == [1.0 + 12 + 40, 2.0]
+    assert len(runs) < 12  # those before the call with names has code of its own
+    both = [3.0]
+    assert fun(both, state, both)[0] is both
+    assert both == [6.0]
+
+
+@pytest.mark.filterwarnings("ignore:.* was traced")
+def test_lists_of_many_lengths_compile_few_fast_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = []
+    install = FastPaths.install
+    monkeypatch.setattr(
+        FastPaths, "install", lambda *args: (installed.append(args), install(*args))[1]
+    )
+    fun = native(lambda x: sum(x))
+    for k in range(400):
+        x = [1.0] * (1 + k % 20)
+        assert fun(x) == len(x)
+    assert 8 < len(installed) < 80

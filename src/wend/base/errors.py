@@ -238,6 +238,13 @@ def explain(what: str, *details: str | None, cure: str | None = None) -> str:
     return without_marks("\n".join(lines))
 
 
+# For arrays that are not traced, which traced values would change
+CURE_OF_OUTSIDE = (
+    "pass it as an argument, in a dataclass if it is an attribute; keep it in a wend.Variable; or "
+    "change a copy: x = x.copy() before."
+)
+
+
 def listed(items: Iterable[object]) -> str:
     """`a, b and c`, for messages."""
     words = [str(item) for item in items]

@@ -19,7 +19,9 @@ Flatten = Callable[[Any], "tuple[Any, ...] | None"]
 Check = Callable[[Any], bool]
 
 
-def compile_flatten(numbered: Any, checks: Mapping[int, Check] | None = None) -> Flatten | None:
+def compile_flatten(
+    numbered: Any, checks: Mapping[int, Check] | None = None, *, with_containers: bool = False
+) -> Flatten | None:
     """Return a function from a pytree to its leaves, in the order of their numbers.
 
     The function returns None for a pytree of another structure, which includes the order and the
@@ -28,6 +30,8 @@ def compile_flatten(numbered: Any, checks: Mapping[int, Check] | None = None) ->
     Args:
         numbered: a pytree of the structure, with numbers from 0 for leaves.
         checks: tell for some leaves whether they are as expected; others are not checked.
+        with_containers: whether the function returns the lists, dicts and instances of the pytree,
+            too: `(leaves, containers)`, each from outside and the left.
 
     Example:
         >>> from wend.base.pytree_codegen import compile_flatten
@@ -43,8 +47,11 @@ def compile_flatten(numbered: Any, checks: Mapping[int, Check] | None = None) ->
     for k, check in (checks or {}).items():
         plan.lines.append(f"if not {plan.name_of(check)}({plan.leaves[k]}): return None")
     leaves = "".join(f"{plan.leaves[k]}, " for k in range(len(plan.leaves)))
+    result = f"({leaves})"
+    if with_containers:
+        result = f"{result}, [{', '.join(plan.containers)}]"
     # Unpacking raises where there are more, or fewer; a slot, where it is empty.
-    lines = ["try:", *[f" {line}" for line in plan.lines], f" return ({leaves})"]
+    lines = ["try:", *[f" {line}" for line in plan.lines], f" return {result}"]
     flatten: Flatten = plan.function(
         [*lines, "except (ValueError, AttributeError):", " return None"]
     )
@@ -89,6 +96,7 @@ class _CodeBuilder:
         self._converted = converted or {}
         self.lines: list[str] = []
         self.leaves: dict[int, str] = {}
+        self.containers: list[str] = []  # the names of lists, dicts and instances
         self._scope: dict[str, Any] = {
             "have_keys": _have_keys,
             "attribute": object.__getattribute__,
@@ -113,6 +121,8 @@ class _CodeBuilder:
             self.lines.append(f"if {name} is not None: return None")
             return True
         kind = type(tree)
+        if not isinstance(tree, tuple):
+            self.containers.append(name)
         if is_unregistered(tree):
             return self._emit_flatten_instance(name, tree)
         is_named = _is_plain_namedtuple(kind)

@@ -20,10 +20,15 @@ from wend.capture.state.paths import deciding_test
 from wend.eager.dispatch import recorder
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
-from wend.function.fast_path import FastPath, LeafPlan
+from wend.function.fast_path import ContainerPlan, FastPath, LeafPlan
 from wend.function.signature.defaults import EqualCall, default_checks, equal_calls
 from wend.function.signature.signature import unmarked
-from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.aliasing.containers import aliases_of, containers_in, whole
+from wend.trace.aliasing.passed_containers import (
+    CallerContainers,
+    PassedContainers,
+    caller_containers,
+)
 from wend.trace.failed_traces import take_arguments, take_recorded
 from wend.trace.recording.recording import Recording, current
 
@@ -94,7 +99,7 @@ def _call_by_shape(function: Function, args: Sequence[Any], kwargs: dict[str, An
     if trace is None:
         return _call_traced(function, args, kwargs)
     backend = function.backend or settings().backend
-    if backend not in trace.slow_backends:
+    if function._cache.repays_fast_path(trace, backend):
         plan = LeafPlan(range(self_count, len(args)), len(args))
         function._cache.install_fast_path(trace, plan, backend)
     try:
@@ -142,18 +147,14 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
             del failure
         return result
     concrete, recording = trace.concrete.for_call(), current()
-    if concrete.traced.has_passed_containers:
-        return _call_with_containers(function, concrete, arguments, args, kwargs)
     caller = _caller_of(function, concrete.traced, arguments, args, kwargs)
     if recording is not None:
-        passed = None if caller is None else caller()
-        arrays = arguments.arrays
-        return concrete.traced.call_in(recording, arrays, function.backend, caller=passed)
+        return _call_in(function, concrete.traced, arguments, recording, caller)
     self_count = 1 if function.signature.is_method else 0
     if not kwargs and _is_flat(arguments, args, self_count):
         function._cache.remember_by_shape(args[self_count:], trace)
     backend = function.backend or settings().backend
-    if trace.is_used and backend not in trace.slow_backends:
+    if function._cache.repays_fast_path(trace, backend):
         plan = _leaf_plan(function, args, kwargs, arguments)
         if plan is not None:
             function._cache.install_fast_path(trace, plan, backend)
@@ -215,7 +216,7 @@ def _call_equal(
 ) -> Any:
     """Run the trace of an equal call, in which other arguments are omitted."""
     backend = function.backend or settings().backend
-    if trace.is_used and backend not in trace.slow_backends:
+    if function._cache.repays_fast_path(trace, backend):
         compared = equal.compared(bound)
         plan = _leaf_plan(function, args, kwargs, compared)
         if plan is None and _is_flat(compared, args, int(function.signature.is_method)):
@@ -265,10 +266,10 @@ def _call_on_path(
             raise
 
     def run(trace: Trace) -> Any:
-        concrete = trace.concrete.for_call()
-        if concrete.traced.has_passed_containers:
-            return _call_with_containers(function, concrete, arguments, args, kwargs)
+        concrete, recording = trace.concrete.for_call(), current()
         caller = _caller_of(function, concrete.traced, arguments, args, kwargs)
+        if recording is not None and concrete.traced.has_passed_containers:
+            return _call_in(function, concrete.traced, arguments, recording, caller)
         return concrete.run(function.backend or settings().backend, arguments.arrays, caller)
 
     try:
@@ -276,21 +277,6 @@ def _call_on_path(
     except Exception as error:
         error.__traceback__ = user_traceback(error.__traceback__)
         raise
-
-
-def _call_with_containers(
-    function: Function,
-    concrete: ConcreteFunction,
-    arguments: Arguments,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-) -> Any:
-    """Run a trace, or record a call of it, which changes or returns containers of the caller."""
-    caller, recording = _caller_of(function, concrete.traced, arguments, args, kwargs), current()
-    assert caller is not None
-    if recording is None:
-        return concrete.run(function.backend or settings().backend, arguments.arrays, caller)
-    return _call_in(function, concrete.traced, arguments, recording, caller())
 
 
 def _caller_of(
@@ -316,14 +302,15 @@ def _call_in(
     traced: Traced,
     arguments: Arguments,
     recording: Recording,
-    caller: PassedContainers,
+    caller: Callable[[], PassedContainers] | None,
 ) -> Any:
-    """Record a call of a trace that changes or returns containers of the caller."""
-    if traced.changes_containers:
-        for container in caller.containers:
+    """Record a call of a trace, which may change or return containers of the caller."""
+    passed = None if caller is None else caller()
+    if passed is not None and traced.changes_containers:
+        for container in passed.containers:
             read = _reader(container)
             log_write_contents(read, f"an argument of {function.name}.", is_nested=False)
-    return traced.call_in(recording, arguments.arrays, function.backend, caller=caller)
+    return traced.call_in(recording, arguments.arrays, function.backend, caller=passed)
 
 
 def _reader(container: Any) -> Callable[[], Any]:
@@ -344,10 +331,7 @@ def _run_recorded(
     arguments = take_arguments(error) or arguments  # those of a trace for values of integers
     caller = _caller_of(function, traced, arguments, args, kwargs)
     if recording is not None:
-        if caller is None:
-            traced.call_in(recording, arguments.arrays, function.backend)
-        else:
-            _call_in(function, traced, arguments, recording, caller())
+        _call_in(function, traced, arguments, recording, caller)
         return
     concrete = ConcreteFunction(
         function.name, traced, arguments, function._binding, function.backend
@@ -378,13 +362,31 @@ def _leaf_plan(
     keys = arguments.keys_by_position()
     checks = {positions[k]: (leaves[positions[k]], keys[k]) for k in [*keys][self_count:]}
 
-    def caller(args: Sequence[Any], kwargs: dict[str, Any]) -> PassedContainers:
+    def caller(args: Sequence[Any], kwargs: dict[str, Any]) -> CallerContainers:
         bound = signature.bound_leaves(args, kwargs)
         args, kwargs, _ = signature.canonical(args, kwargs)
-        return PassedContainers(args, kwargs, bound)
+        return caller_containers(args, kwargs, bound)
 
     traced_positions = [positions[k] for k in arguments.traced_positions]
-    return LeafPlan(traced_positions, len(leaves), tree, checks, caller)
+    order = _container_order((args, kwargs), signature.canonical(args, kwargs)[:2], arguments)
+    containers = None if order is None else ContainerPlan(order, positions)
+    return LeafPlan(traced_positions, len(leaves), tree, checks, caller, containers)
+
+
+def _container_order(call: Any, canonical: Any, arguments: Arguments) -> Sequence[int] | None:
+    """Return where the containers of a canonical call are among those of the call.
+
+    None if one of them is there twice.
+    """
+    args, kwargs = canonical
+    if aliases_of(args, kwargs, arguments.leaves):
+        return None
+    places = {id(x): k for k, x in enumerate(containers_in(call, whole(arguments.leaves)))}
+    # That of the keyword arguments, which is no other's, may be another dict.
+    names = id(call[1])
+    return [
+        places.get(id(x), places[names]) for x in containers_in(canonical, whole(arguments.leaves))
+    ]
 
 
 def _direct_plan(arguments: Arguments, args: Sequence[Any], self_count: int) -> LeafPlan | None:

@@ -22,7 +22,7 @@ from wend.ir.types import is_differentiable
 from wend.ops.effects import host_action
 from wend.ops.hosting import HOST_CALLS
 from wend.passes.pipeline import CANONICALIZE, run_passes
-from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.aliasing.passed_containers import CallerContainers
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.variable import Variable
@@ -264,7 +264,7 @@ class ConcreteFunction:
         self,
         backend: str,
         arrays: Sequence[Any],
-        caller: Callable[[], PassedContainers] | None = None,
+        caller: Callable[[], CallerContainers] | None = None,
     ) -> Any:
         """Run on the array leaves of the arguments; see `Traced.run`."""
         execute, boundary, _ = self.compiled.entry(backend)

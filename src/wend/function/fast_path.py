@@ -31,7 +31,7 @@ from wend.eager.dispatch import recorder
 from wend.ir.op import Effect
 from wend.runtime.partial_writes import attach_contents, take_contents
 from wend.runtime.storage import Storage, StorageOwner, bind_variables
-from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.aliasing.passed_containers import CallerContainers
 from wend.trace.control.returned_containers import unflatten_compiled
 from wend.trace.recording.arguments import LeafType
 
@@ -40,8 +40,29 @@ if TYPE_CHECKING:
     from wend.trace.traced import Traced
 
 _MAX_FAST_PATHS = 8  # they are tried one after another, so many would slow down every miss
-Caller = Callable[[Sequence[Any], dict[str, Any]], PassedContainers]
+Caller = Callable[[Sequence[Any], dict[str, Any]], CallerContainers]
 _NOT_RECORDED = Guard(recorder, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPlan:
+    """How the containers of a call map to those of a trace, each of which is another one.
+
+    Attributes:
+        positions: for each container of the trace, the index of that of the call.
+        leaves: for each leaf of the trace, the index of that of the call.
+    """
+
+    positions: Sequence[int]
+    leaves: Sequence[int]
+
+    def of(self, leaves: Sequence[Any], containers: Sequence[Any]) -> CallerContainers | None:
+        """Return the containers of a call; None if one is there twice."""
+        if len({*map(id, containers)}) < len(containers):
+            return None
+        return CallerContainers(
+            [containers[k] for k in self.positions], [leaves[k] for k in self.leaves]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +76,8 @@ class LeafPlan:
         tree: the structure of (args, kwargs); None if the arguments are the leaves.
         static: the arguments or leaves that are part of the trace's key, with their keys, by index.
             Compiled code can compare them if they are arguments.
-        caller: returns the lists and dicts among (args, kwargs).
+        caller: returns the containers among (args, kwargs).
+        containers: how to find them among those of (args, kwargs); None if one is there twice.
         defaults: the numbers that the call leaves out, in order.
         checks: hold while these are the defaults.
     """
@@ -65,6 +87,7 @@ class LeafPlan:
     tree: trees.TreeDef | None = None
     static: Mapping[int, tuple[Any, Hashable]] = field(default_factory=dict)
     caller: Caller | None = None
+    containers: ContainerPlan | None = None
     defaults: Sequence[Any] = ()
     checks: Sequence[GuardCheck] = ()
 
@@ -82,7 +105,8 @@ class FastPath:
         settings: the settings under which it serves calls.
         checks: checks besides the guards of the trace.
         direct_call: the callable that `call_or` has built.
-        caller: returns the lists and dicts among (args, kwargs).
+        caller: returns the containers among (args, kwargs).
+        containers: how to find them if they change, or are part of the result; else None.
     """
 
     trace: Trace
@@ -94,6 +118,7 @@ class FastPath:
     checks: Sequence[GuardCheck] = ()
     direct_call: Callable[..., Any] | None = None
     caller: Caller | None = None
+    containers: ContainerPlan | None = None
 
     def write_containers(
         self, error: BaseException, args: Sequence[Any], kwargs: dict[str, Any]
@@ -102,6 +127,10 @@ class FastPath:
         traced = self.trace.concrete.traced
         if self.caller is not None and traced.states:
             traced.write_containers(take_contents(error), self.caller(args, kwargs))
+
+    def rebuild(self, results: Sequence[Any], caller: CallerContainers) -> Any:
+        """Return the result of a call; the containers of its caller change."""
+        return self.trace.concrete.traced.rebuild(results, caller)
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callable for calls: the compiled code itself if possible, else `otherwise`."""
@@ -124,6 +153,9 @@ class FastPaths:
         self.first: FastPath | None = None
         self.failed: Trace | None = None
         self._by_key: dict[Hashable, FastPath] = {}
+        # Each time there are too many, traces have to serve more calls before their next one: what
+        # is compiled for a list of each length that a program comes by would never pay.
+        self._min_requests = 1
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -159,12 +191,18 @@ class FastPaths:
             return FALLBACK
         for fast_path in (*self._by_key.values(),):
             leaves: Sequence[Any] | None = None
+            caller: CallerContainers | None = None
             if fast_path.flatten is not None:
                 leaves = fast_path.flatten((args, kwargs))
             elif not kwargs and fast_path is not first:
                 leaves = args
             if leaves is None:
                 continue
+            if fast_path.containers is not None:
+                leaves, containers = leaves
+                caller = fast_path.containers.of(leaves, containers)
+                if caller is None:
+                    continue
             try:
                 result = self._call(fast_path, leaves)
             except BaseException as error:
@@ -172,7 +210,7 @@ class FastPaths:
                 raise
             if result is not FALLBACK:
                 self.first = fast_path if fast_path.flatten is None else self.first
-                return result
+                return result if caller is None else fast_path.rebuild(result, caller)
         return FALLBACK
 
     def _call(self, fast_path: FastPath, leaves: Sequence[Any]) -> Any:
@@ -181,6 +219,11 @@ class FastPaths:
         except ValueError:
             self.failed = fast_path.trace
             raise
+
+    def repays(self, trace: Trace) -> bool:
+        """Note a call of a trace by way of Python; return whether a fast path is worth making."""
+        trace.slow_calls += 1
+        return trace.slow_calls >= self._min_requests
 
     def install(self, trace: Trace, plan: LeafPlan, backend: str, counter: ctypes.c_int64) -> None:
         """Allow direct calls into the code of a trace, while its guards hold.
@@ -197,7 +240,6 @@ class FastPaths:
         fast_path = self._by_key.get(key)
         if fast_path is None:
             run = trace.concrete.compiled.executable(backend)
-            trace.slow_calls += 1
             if isinstance(run, FastCallable) and not run.repays_fast_calls(trace.slow_calls):
                 return
             fast_path = _build_fast_path(trace, plan, backend, counter)
@@ -206,6 +248,7 @@ class FastPaths:
                 return
             if len(self._by_key) >= _MAX_FAST_PATHS:
                 self.clear()
+                self._min_requests *= 4
             self._by_key[key] = fast_path
         if [*map(_expected_id, fast_path.checks)] != [*map(_expected_id, plan.checks)]:
             fast_path.checks, fast_path.settings = plan.checks, None  # to be set below
@@ -237,7 +280,8 @@ def _build_fast_path(
     """Return the fast path of a trace; None if each call needs some work in Python."""
     concrete = trace.concrete
     traced = concrete.traced
-    has_python_work = traced.pending or traced.has_passed_containers
+    takes_containers = traced.has_passed_containers
+    has_python_work = traced.pending or (takes_containers and plan.containers is None)
     has_effects = traced.has_world and Effect.WORLD in traced.graph.effects()
     if has_python_work or has_effects or not traced.is_closed():
         return None
@@ -284,7 +328,9 @@ def _build_fast_path(
         call = _with_passed_variables(call, passed)
     if traced.written:
         call = _with_writes(call, traced, [k for k in plan.positions if k is not None])
-    if tree.is_leaf() and traced.written:
+    if takes_containers:
+        pass  # `FastPath.rebuild` builds the result
+    elif tree.is_leaf() and traced.written:
         call = _with_structure(call, operator.itemgetter(0))
     elif not tree.is_leaf() and tree != trees.flatten_deep((0,) * tree.num_leaves)[1]:
         call = _with_structure(call, unflatten_compiled(tree))
@@ -293,10 +339,11 @@ def _build_fast_path(
             trace, fast_call, call, is_direct=call is fast_call.call and trace.accepts_zero_one
         )
     checks = {k: check_of(leaf, key) for k, (leaf, key) in plan.static.items()}
-    flatten = compile_flatten(trees.numbered(plan.tree), checks)
-    return (
-        None if flatten is None else FastPath(trace, fast_call, call, flatten, caller=plan.caller)
-    )
+    flatten = compile_flatten(trees.numbered(plan.tree), checks, with_containers=takes_containers)
+    if flatten is None:
+        return None
+    containers = plan.containers if takes_containers else None
+    return FastPath(trace, fast_call, call, flatten, caller=plan.caller, containers=containers)
 
 
 def _compared(plan: LeafPlan) -> tuple[CallStatic, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ShapeError, TypeMismatchError, explain
+from wend.base.errors import CURE_OF_OUTSIDE, ShapeError, TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
@@ -52,8 +52,9 @@ def check_takes(
     if type(out) is np.ndarray or not isinstance(out, (np.ndarray, Staged)):
         raise TypeMismatchError(
             explain(
-                "out= is a concrete array, but the result is traced.",
-                cure="use the result: x = np.add(x, y).",
+                f"an array that is not traced is changed in place{at(user_source())} by a traced "
+                "value.",
+                cure=f"use the result, as in x = np.add(x, y); or {CURE_OF_OUTSIDE}",
             )
         )
     if isinstance(out, Staged):

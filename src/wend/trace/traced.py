@@ -11,6 +11,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import (
+    CURE_OF_OUTSIDE,
     AliasError,
     StructureError,
     TypeMismatchError,
@@ -31,14 +32,14 @@ from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
 from wend.runtime.partial_writes import ELEMENT, take_contents
 from wend.runtime.storage import Storage, bind_variables
 from wend.trace.aliasing.may_alias import may_overlap
-from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.aliasing.passed_containers import CallerContainers, PassedContainers
 from wend.trace.aliasing.rebuilt_containers import (
     ContainerState,
     ResultAndContainers,
     rebuilt,
     restore_all,
 )
-from wend.trace.arrays.concrete_array import CURE_OF_OUTSIDE, ConcreteTracedArray
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.frames import changed_arguments
@@ -160,7 +161,7 @@ class Traced:
         execute: Callable[[Sequence[Any]], Sequence[Any]],
         leaves: Sequence[Any],
         boundary: ArrayBoundary = HOST,
-        caller: Callable[[], PassedContainers] | None = None,
+        caller: Callable[[], CallerContainers] | None = None,
     ) -> Any:
         """Run an executable of the graph on the array leaves of the arguments.
 
@@ -253,7 +254,7 @@ class Traced:
         self,
         leaves: Sequence[Any],
         error: BaseException,
-        caller: PassedContainers | None = None,
+        caller: CallerContainers | None = None,
     ) -> Mapping[int, Any]:
         """Write what a failed run has changed in the arguments before a check failed (D36).
 
@@ -275,7 +276,7 @@ class Traced:
             self._write_back([leaves[k] for k in contents], [*contents.values()])
         return in_containers
 
-    def write_containers(self, contents: Mapping[int, Any], caller: PassedContainers) -> None:
+    def write_containers(self, contents: Mapping[int, Any], caller: CallerContainers) -> None:
         """Write what a failed run has left in lists, dicts and instances of the caller (D36)."""
         # The backend, or an argument that is changed, may hold the memory of an array.
         own = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in contents.items()}
@@ -346,11 +347,11 @@ class Traced:
         receive = boundary.receive
         return [*map(receive, leaves), *world, *map(receive, bindings)]
 
-    def rebuild(self, results: Sequence[Any], caller: PassedContainers | None = None) -> Any:
+    def rebuild(self, results: Sequence[Any], caller: CallerContainers | None = None) -> Any:
         """Return the function's result from the results of the graph."""
         return rebuilt(self.rebuilt_tree, results[: len(self.result_types)], caller)
 
-    def _check_caller(self, caller: PassedContainers | None) -> None:
+    def _check_caller(self, caller: CallerContainers | None) -> None:
         """Refuse a run that changes containers which no caller has passed."""
         if caller is None and self.changes_containers:
             name = self.graph.name

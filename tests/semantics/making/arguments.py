@@ -91,7 +91,7 @@ def a_dict(w: Writer, name: str) -> Values:
 
 def an_object(w: Writer, name: str) -> Values:
     cls = classes.a_class(w)
-    classes.offer(w, cls, name, known=True)
+    classes.offer(w, cls, name, known=not cls.is_tree)
     objects = [n for n in w.facts.get("objects", []) if n[1] is cls]
     if not objects or w.chance(0.5):
         for _ in range(2):

@@ -21,6 +21,7 @@ class Class:
         attributes: the names of its objects' floats, which may be assigned.
         changes: statements that change an object.
         methods: its methods of one float, which give one.
+        is_tree: whether the numbers of an object that is an argument are traced.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Class:
     attributes: list[str]
     changes: list[str]
     methods: list[str]
+    is_tree: bool = False
 
 
 def _members(w: Writer, name: str) -> list[tuple[str, Reads, list[str], list[str]]]:
@@ -184,7 +186,7 @@ def data_class(w: Writer) -> Class:
     w.note("a dataclass")
     w.changes.append(f"{name}.scaled = lambda self, u: u + self.v")
     attributes = [] if "frozen" in frozen else ["v"]
-    return Class(name, f"{name}(#)", reads, attributes, changes, ["scaled"])
+    return Class(name, f"{name}(#)", reads, attributes, changes, ["scaled"], is_tree=True)
 
 
 def derived_class(w: Writer) -> Class:

@@ -16,6 +16,7 @@ import numpy as np
 
 from wend.base import refusals
 from wend.base.errors import (
+    CURE_OF_OUTSIDE,
     ConcreteValueError,
     NestingError,
     StagedRaiseError,
@@ -32,7 +33,6 @@ from wend.capture.state import unbound, unbound_attributes
 from wend.capture.state.optional_value import settle
 from wend.capture.state.paths import keep_deciding_test
 from wend.eager.dispatch import Staged
-from wend.trace.arrays.concrete_array import CURE_OF_OUTSIDE
 from wend.trace.recording.recording import current
 from wend.trace.recording.run_errors import escaped
 from wend.trace.state.raised_errors import carried_errors, is_noted

@@ -15,8 +15,32 @@ from wend.base.context_values import scoped
 from wend.trace.aliasing.containers import containers_in, items_of, whole
 
 
-class PassedContainers:
+class CallerContainers:
     """The containers among the arguments of a call.
+
+    Attributes:
+        containers: the containers, each once.
+        leaves: the leaves of the arguments.
+    """
+
+    def __init__(self, containers: Sequence[Any], leaves: Sequence[Any]) -> None:
+        self.containers, self.leaves = containers, leaves
+
+
+def caller_containers(args: Any, kwargs: Any, leaves: Sequence[Any]) -> CallerContainers:
+    """Return the containers among the arguments of a call.
+
+    Args:
+        args: the positional arguments.
+        kwargs: the keyword arguments.
+        leaves: the leaves of both.
+    """
+    containers = containers_in((args, kwargs), whole(leaves))
+    return CallerContainers([*{id(x): x for x in containers}.values()], leaves)
+
+
+class PassedContainers(CallerContainers):
+    """The containers among the arguments of a function that is traced, which tell how they change.
 
     Args:
         args: the positional arguments.
@@ -24,19 +48,15 @@ class PassedContainers:
         leaves: the leaves of both.
 
     Attributes:
-        containers: the containers, each once.
         numbers: their positions, by id.
         promoted: the traced lists that lists have become, which a recorded loop lets grow, by id.
         is_compared: whether the trace depends on which of them are one.
     """
 
     def __init__(self, args: Any, kwargs: Any, leaves: Sequence[Any]) -> None:
-        containers = containers_in((args, kwargs), whole(leaves))
-        by_id = {id(container): container for container in containers}
-        self.containers = [*by_id.values()]
-        self.numbers = {key: number for number, key in enumerate(by_id)}
+        super().__init__(caller_containers(args, kwargs, leaves).containers, leaves)
+        self.numbers = {id(container): k for k, container in enumerate(self.containers)}
         self._before = [items_of(container) for container in self.containers]
-        self.leaves = leaves
         self.promoted: dict[int, Any] = {}
         self.is_compared = False
 

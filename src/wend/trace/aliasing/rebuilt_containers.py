@@ -21,7 +21,7 @@ from wend.base.lazy.dataclass import dataclass
 from wend.base.pytree_codegen import ReferencedPart
 from wend.base.refusals import refusal
 from wend.trace.aliasing.containers import assign_items, is_container, set_item
-from wend.trace.aliasing.passed_containers import PassedContainers
+from wend.trace.aliasing.passed_containers import CallerContainers
 
 
 class PassedContainer:
@@ -109,14 +109,14 @@ class ContainerState:
         """The numbers of its arrays in frame states; one without arrays has a number, too."""
         return range(self.first, self.first - max(1, len(self.weak)), -1)
 
-    def restore(self, contents: Mapping[int, Any], caller: PassedContainers) -> None:
+    def restore(self, contents: Mapping[int, Any], caller: CallerContainers) -> None:
         """Make the change in the caller's containers, with arrays of a frame state."""
         arrays = [contents[number] for number in self.numbers[: len(self.weak)]]
         rebuilt(self.tree, arrays, caller)
 
 
 def restore_all(
-    states: Sequence[ContainerState], contents: Mapping[int, Any], caller: PassedContainers
+    states: Sequence[ContainerState], contents: Mapping[int, Any], caller: CallerContainers
 ) -> None:
     """Leave in the caller's containers what a frame state holds; later changes stand later."""
     by_number = {state.first: state for state in states}
@@ -125,13 +125,13 @@ def restore_all(
             by_number[number].restore(contents, caller)
 
 
-_caller: ContextVar[PassedContainers | None] = ContextVar("wend_caller_containers", default=None)
+_caller: ContextVar[CallerContainers | None] = ContextVar("wend_caller_containers", default=None)
 # By number: the objects that the result being rebuilt holds several times
 _shared: ContextVar[dict[int, Any] | None] = ContextVar("wend_shared_parts", default=None)
 
 
 def rebuilt(
-    treedef: trees.TreeDef, leaves: Sequence[Any], caller: PassedContainers | None = None
+    treedef: trees.TreeDef, leaves: Sequence[Any], caller: CallerContainers | None = None
 ) -> Any:
     """Return the result of a call; the containers of its caller, if there is one, change."""
     with scoped(_caller, caller), scoped(_shared, {}):

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from wend.base.errors import AliasError, TypeMismatchError, explain
+from wend.base.errors import CURE_OF_OUTSIDE, AliasError, TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, read_all, recorder
 from wend.ir.dtypes import is_supported
@@ -559,12 +559,6 @@ def demote(array: PromotedArray) -> None:
         promotions = root._recording_ref().mutations.promotions
         promotions[:] = [entry for entry in promotions if entry[0] is not root]
         root.become(None)
-
-
-CURE_OF_OUTSIDE = (
-    "pass it as an argument, in a dataclass if it is an attribute; keep it in a wend.Variable; or "
-    "change a copy: x = x.copy() before."
-)
 
 
 def promotion_error(array: Any) -> TypeMismatchError:

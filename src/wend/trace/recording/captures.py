@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError, explain
+from wend.base.errors import CURE_OF_OUTSIDE, TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.ir.dtypes import is_supported, unsupported
 from wend.ir.graph import Graph, Value
@@ -15,7 +15,7 @@ from wend.ir.types import TensorType, Type
 from wend.ops.build import Build
 from wend.runtime.array_boundary import boundary_of, check_no_subclass, to_host
 from wend.trace.arrays.captured_reads import CapturedArrayReads
-from wend.trace.arrays.concrete_array import CURE_OF_OUTSIDE, ConcreteTracedArray
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.recording.frozen_captures import FrozenCaptures
 
 
