@@ -218,11 +218,6 @@ class TraceCache:
         self._calls.in_python += 1
         return valid
 
-    def repays_fast_path(self, trace: Trace, backend: str) -> bool:
-        """Return whether a call of a trace should install a fast path."""
-        is_possible = trace.is_used and backend not in trace.slow_backends
-        return is_possible and self.fast_paths.repays(trace)
-
     def install_fast_path(self, trace: Trace, plan: LeafPlan, backend: str) -> None:
         """Allow direct calls into the code of a trace, whose guards hold."""
         self.fast_paths.install(trace, plan, backend, self._calls.compiled)

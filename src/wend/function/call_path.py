@@ -99,7 +99,7 @@ def _call_by_shape(function: Function, args: Sequence[Any], kwargs: dict[str, An
     if trace is None:
         return _call_traced(function, args, kwargs)
     backend = function.backend or settings().backend
-    if function._cache.repays_fast_path(trace, backend):
+    if function._cache.fast_paths.repays(trace, backend):
         plan = LeafPlan(range(self_count, len(args)), len(args))
         function._cache.install_fast_path(trace, plan, backend)
     try:
@@ -154,7 +154,7 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
     if not kwargs and _is_flat(arguments, args, self_count):
         function._cache.remember_by_shape(args[self_count:], trace)
     backend = function.backend or settings().backend
-    if function._cache.repays_fast_path(trace, backend):
+    if function._cache.fast_paths.repays(trace, backend):
         plan = _leaf_plan(function, args, kwargs, arguments)
         if plan is not None:
             function._cache.install_fast_path(trace, plan, backend)
@@ -216,7 +216,7 @@ def _call_equal(
 ) -> Any:
     """Run the trace of an equal call, in which other arguments are omitted."""
     backend = function.backend or settings().backend
-    if function._cache.repays_fast_path(trace, backend):
+    if function._cache.fast_paths.repays(trace, backend):
         compared = equal.compared(bound)
         plan = _leaf_plan(function, args, kwargs, compared)
         if plan is None and _is_flat(compared, args, int(function.signature.is_method)):

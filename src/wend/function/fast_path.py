@@ -220,8 +220,10 @@ class FastPaths:
             self.failed = fast_path.trace
             raise
 
-    def repays(self, trace: Trace) -> bool:
+    def repays(self, trace: Trace, backend: str) -> bool:
         """Note a call of a trace by way of Python; return whether a fast path is worth making."""
+        if not trace.is_used or backend in trace.slow_backends:
+            return False
         trace.slow_calls += 1
         return trace.slow_calls >= self._min_requests
 
