@@ -14,6 +14,7 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.samples import between
 from tests.helpers.traced import DTYPES, arrays, broadcastable, check, slope
+from wend.base.errors import UnsupportedError
 
 axes = st.integers(-4, 3)
 """Of which some are out of range."""
@@ -156,3 +157,20 @@ def test_sizes_that_only_the_run_tells() -> None:
 )
 def test_gradients(function: Any) -> None:
     slope(function, between(-1, 1, 2, 3))
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+def test_squeeze_of_an_axis_of_a_size_of_the_run(backend):
+    def steps(n, x):
+        y = np.zeros((n + 1, x.size)) + x
+        return y.squeeze(), np.squeeze(x[n:])
+
+    compiled, x = wend.function(steps, backend=backend), np.arange(4.0)
+    for n in (1, 2):
+        np.testing.assert_equal(compiled(n, x), steps(n, x))
+    for n in (0, 3):  # one of the sizes is 1, and NumPy's result has fewer axes
+        with pytest.raises(UnsupportedError, match="finds an axis of size 1"):
+            compiled(n, x)
+    cured = wend.function(steps, backend=backend, static_argnums=0)
+    for n in (0, 3):
+        np.testing.assert_equal(cured(n, x), steps(n, x))

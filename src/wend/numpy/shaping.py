@@ -16,11 +16,12 @@ from wend.base.refusals import refusal
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply, apply_all, recorder
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor_type
-from wend.ir.types import Dim, Shape
+from wend.ir.types import Dim, Shape, symbols
 from wend.numpy.public import implements
 from wend.numpy.ufuncs import copy_if_operand
 from wend.ops import creating
 from wend.ops import shaping as ops
+from wend.ops.effects import error_name
 from wend.ops.shape_errors import SHAPE_ERRORS
 
 
@@ -196,6 +197,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     dims = tensor_type(x).dims
     if axis is None:
         axes: tuple[int, ...] = tuple(k for k, dim in enumerate(dims) if dim == 1)
+        _check_longer_than_one(x)
     else:
         axes = normalize_axis_tuple(axis, len(dims)) if dims or axis not in (0, -1) else ()
     if any(isinstance(dims[k], int) and dims[k] != 1 for k in axes):
@@ -208,6 +210,22 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     sizes = [as_vector(apply(ops.dim_of, x, axis=k)) for k in remaining]
     shape = apply(ops.concat, *sizes, axis=0)
     return apply(ops.reshape, x, shape, shape=tuple(dims[k] for k in remaining))
+
+
+def _check_longer_than_one(x: Any) -> None:
+    """Record that the run refuses an axis of size 1, whose removal would change the rank."""
+    scope: Any = recorder.get()
+    if scope is None:
+        return
+    params = scope.function().b.params
+    of_arguments = {dim for param in params for dim in symbols(param.type)}  # none of them is 1
+    text = explain(
+        f"squeeze(){at(user_source())} finds an axis of size 1, and only the run knows which.",
+        cure="name the axes: squeeze(axis=0); or make static what the size comes from.",
+    )
+    for axis, dim in enumerate(tensor_type(x).dims):
+        if not isinstance(dim, int) and dim not in of_arguments:
+            scope.emit_raise(error_name(UnsupportedError), text, _size(x, axis) == 1, ())
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:

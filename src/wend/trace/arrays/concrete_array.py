@@ -25,6 +25,7 @@ from wend.ir.types import TensorType
 from wend.numpy import parts, ufunc_methods
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
+from wend.trace.arrays.complex_parts import PARTS
 from wend.trace.arrays.in_place_methods import InPlaceMethods, dtype_error
 from wend.trace.arrays.resolve import call_function
 from wend.trace.arrays.tracer import Tracer
@@ -377,7 +378,8 @@ for _name in ("reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal"
     setattr(ConcreteTracedArray, _name, _view_method(_name))
 for _name in MUTATING_METHODS:
     setattr(ConcreteTracedArray, _name, _mutating_method(_name))
-setattr(ConcreteTracedArray, "resize", InPlaceMethods.resize)  # noqa: B010
+for _name, _own in (("resize", InPlaceMethods.resize), *PARTS.items()):
+    setattr(ConcreteTracedArray, _name, _own)
 
 
 class PromotedArray(Staged, ConcreteTracedArray):
@@ -431,12 +433,10 @@ class PromotedArray(Staged, ConcreteTracedArray):
         return call_function(function, args, kwargs)
 
 
-_OWN_ATTRIBUTES = frozenset(
-    {
-        *("read", "leaked", "type", "weak", "root", "become", "promote", "must_trace", "note_read"),
-        *("rollback", "identity"),
-    }
-)
+_OWN_ATTRIBUTES = {
+    *("read", "leaked", "type", "weak", "root", "become", "promote", "must_trace", "note_read"),
+    *("rollback", "identity"),
+}
 
 
 def _ref_method(name: str) -> Any:

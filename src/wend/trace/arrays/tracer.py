@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import refusals
-from wend.base.errors import ConcreteValueError, LeakedValueError, TypeMismatchError, explain
+from wend.base.errors import ConcreteValueError, LeakedValueError, explain
 from wend.base.source import at, is_users_file, user_frame, user_source
 from wend.eager.dispatch import Recorder, recorder
 from wend.ir.dtypes import SHORT_NAMES
@@ -396,8 +396,9 @@ class Tracer(Operators, Methods, InPlaceMethods):
     @real.setter
     def real(self, value: Any) -> None:
         if self.dtype.kind == "c":
-            raise self._part_error("real")
-        self[...] = value
+            self.real[...] = value
+        else:
+            self[...] = value
 
     @property
     def imag(self) -> Any:
@@ -412,18 +413,9 @@ class Tracer(Operators, Methods, InPlaceMethods):
     @imag.setter
     def imag(self, value: Any) -> None:
         if self.dtype.kind == "c":
-            raise self._part_error("imag")
+            self.imag[...] = value
+            return
         raise TypeError("array does not have imaginary part to set")
-
-    def _part_error(self, name: str) -> Exception:
-        return refusals.refusal(
-            TypeMismatchError(
-                explain(
-                    f"`.{name}` of {self!r} is assigned{at(user_source())}, and is not traced.",
-                    cure="assign the whole: z[...] = real + 1j * imag.",
-                )
-            )
-        )
 
     @property
     def itemsize(self) -> int:

@@ -1,4 +1,7 @@
-"""Views of whole arrays in another order or shape; a write to one is a write to the array."""
+"""Views of whole arrays in another order or shape, or of their real or imaginary parts.
+
+A write to one is a write to the array.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from wend.eager.dispatch import apply
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.numpy.shaping import reshape, shape, transpose
-from wend.ops import shaping
+from wend.ops import elementwise, shaping
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,10 @@ class ViewTransform:
         """Return the array that has this view."""
         if self.op is shaping.transpose:
             return transpose(view, np.argsort(self.attrs["perm"]))
+        if self.op is elementwise.real:
+            return apply(elementwise.complex, view, apply(elementwise.imag, whole))
+        if self.op is elementwise.imag:
+            return apply(elementwise.complex, apply(elementwise.real, whole), view)
         return reshape(view, shape(whole))
 
 
@@ -47,7 +54,7 @@ def view_transform_of(node: Node, *, is_view: bool = False) -> ViewTransform | N
         node: a node of the graph.
         is_view: whether NumPy is known to have returned a view.
     """
-    if node.op is shaping.transpose:
+    if node.op in (shaping.transpose, elementwise.real, elementwise.imag):
         return ViewTransform(node.op, node.attrs)
     if node.op is not shaping.reshape or len(node.operands) != 1:
         return None
