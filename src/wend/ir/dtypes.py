@@ -44,7 +44,13 @@ def is_supported(dtype: np.dtype) -> bool:
 
 
 def short(dtype: np.dtype) -> str:
-    """`f64` for float64, and so on."""
+    """Return `f64` for float64, and so on.
+
+    Raises:
+        TypeMismatchError: graphs do not have the dtype.
+    """
+    if dtype not in SHORT_NAMES:
+        raise unsupported(dtype)
     return SHORT_NAMES[dtype]
 
 
@@ -60,8 +66,14 @@ def complex_of(dtype: np.dtype) -> np.dtype:
 
 def unsupported(dtype: np.dtype) -> TypeMismatchError:
     """Return the error for arrays of a dtype that graphs do not have."""
-    what = f"arrays of dtype {dtype} cannot be used in a graph"
-    if dtype.names is None:
-        return TypeMismatchError(what)
-    cure = "keep an array for each field, in a dict or an object with attributes."
-    return TypeMismatchError(explain(f"{what}.", cure=cure))
+    if dtype.names is not None:
+        cure = "keep an array for each field, in a dict or an object with attributes."
+    elif dtype.kind in "mM":
+        cure = "convert it to a number of seconds before: (t - start) / np.timedelta64(1, 's')."
+    elif dtype.kind in "fc":
+        cure = "use float64, or complex128."
+    else:
+        cure = "keep objects and texts in a list or dict."
+    return TypeMismatchError(
+        explain(f"arrays of dtype {dtype} cannot be used in a graph.", cure=cure)
+    )

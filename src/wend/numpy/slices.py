@@ -60,10 +60,9 @@ def is_full_slice(entry: Any) -> bool:
 
 def static_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
     """Return the bounds of a slice without staged bounds."""
+    entry.indices(0)  # Python's errors
     bounds = (entry.start, entry.stop, entry.step)
     start, stop, step = (None if b is None else operator.index(b) for b in bounds)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
     return start, stop, step
 
 
@@ -78,9 +77,7 @@ def narrow_bounds(entry: slice, size: Any) -> tuple[Any, Any, Dim]:
             bound.type.shape != () or bound.type.dtype.kind not in "iu"
         ):
             raise TypeError(f"slice indices must be integers or None, not {bound!r}")
-    step = 1 if entry.step is None else operator.index(entry.step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
+    _, _, step = slice(None, None, entry.step).indices(0)  # Python's errors
     if step > 0:
         start = 0 if entry.start is None else entry.start
         stop = size if entry.stop is None else entry.stop

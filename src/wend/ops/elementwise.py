@@ -23,7 +23,9 @@ from wend.ir.dtypes import (
     NUMERIC,
     REALS,
     complex_of,
+    is_supported,
     real_of,
+    unsupported,
 )
 from wend.ir.graph import Node
 from wend.ir.op import (
@@ -514,6 +516,8 @@ select = Op(
 
 
 def _infer_cast(x: Type, *, dtype: np.dtype) -> TensorType:
+    if not is_supported(dtype):
+        raise unsupported(dtype)
     return tensor_of(x).with_dtype(dtype)
 
 

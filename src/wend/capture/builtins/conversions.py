@@ -102,8 +102,9 @@ def to_complex(real: Any = 0.0, imag: Any = _ABSENT) -> Any:
 
 def round(x: Any, ndigits: Any = None) -> Any:
     """Return `round(x, ndigits)`."""
-    builtins.round(_example(x))  # Python's error, if it has none
-    if isinstance(ndigits, Staged):
+    is_known = not isinstance(ndigits, Staged)
+    builtins.round(_example(x), ndigits if is_known else _example(ndigits))  # Python's error
+    if not is_known:
         error = ConcreteValueError(
             explain(
                 f"round{at(user_source())} needs its number of digits, {ndigits!r}, which is known "
@@ -115,6 +116,7 @@ def round(x: Any, ndigits: Any = None) -> Any:
     if ndigits is None:
         x = as_scalar(x, builtins.round)
         return _integer(ew.rint(x) if tensor_type(x).dtype.kind == "f" else x)
+    ndigits = operator.index(ndigits)
     return rounded(x, ndigits) if is_weak(x) else numbers.round(x, ndigits)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -36,14 +37,19 @@ def with_choices(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
                 choices_of_all.append(chosen(value, options))
         return choices_of_all
     kinds = {type(x) for x in values}
-    if len(kinds) != 1 or not kinds <= {tuple, list, dict} or not all(map(holds_options, values)):
+    is_container = kinds <= _CONTAINERS or all(map(trees.is_namedtuple, kinds))
+    if len(kinds) != 1 or not is_container or not all(map(holds_options, values)):
         return [*values]
     return _with_choices_inside(values, scopes)
 
 
+_CONTAINERS = {tuple, list, dict, OrderedDict}
+
+
 def _with_choices_inside(values: Sequence[Any], scopes: Sequence[Scope]) -> list[Any]:
     kind = type(values[0])
-    items = [[*x.items()] if kind is dict else [*enumerate(x)] for x in values]
+    is_dict = issubclass(kind, dict)
+    items = [[*(x.items() if is_dict else enumerate(x))] for x in values]
     keys = [[key for key, _ in pairs] for pairs in items]
     if any(other != keys[0] for other in keys):
         return [*values]
@@ -55,7 +61,9 @@ def _with_choices_inside(values: Sequence[Any], scopes: Sequence[Scope]) -> list
         else:
             columns.append(with_choices(column, scopes))
     rows = [*zip(*columns, strict=True)]
-    return [dict(zip(keys[0], row, strict=True)) if kind is dict else kind(row) for row in rows]
+    if is_dict:
+        return [kind(zip(keys[0], row, strict=True)) for row in rows]
+    return [*map(kind._make if trees.is_namedtuple(kind) else kind, rows)]
 
 
 def holds_choice(x: Any) -> bool:
