@@ -21,6 +21,7 @@ from tests.fuzz.quick import quickly
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_compiled
 from tests.helpers.own_process import is_alone
+from tests.helpers.roomy_calls import roomy
 from tests.helpers.shares import SAMPLED_SHARE, is_chosen
 from wend.backends.native.backend import NativeBackend
 from wend.backends.native.jit.llvm import engine
@@ -43,13 +44,16 @@ VERIFIED_SHARE = 32
 # tests, and with `make test-long` for all. What emits code is tested with them, and so is bench/.
 QUICK = [
     *("autodiff", "function", "interop", "numpy", "programs", "saving", "semantics", "sequence"),
-    *("tape", "trace", "laws/test_derivatives_at_ties.py", "laws/test_exact_derivatives.py"),
+    *("tape", "trace", "passes", "backends/test_element_errors.py"),
+    *("laws/test_derivatives_at_ties.py", "laws/test_exact_derivatives.py"),
     *("laws/test_exact_derivatives_of_arrays.py", "laws/test_updates_in_loops.py"),
     *("backends/native/expand", "backends/native/scalarize", "backends/native/test_cases.py"),
     *("backends/native/emit", "backends/native/rt", "backends/test_strict.py"),
     "backends/native/run/test_list_buffers.py",
 ]
 OPTIMIZED_SHARE = 8
+
+pytest.Function.runtest = roomy(pytest.Function.runtest)
 
 # A test makes many objects in cycles, among a million that stay: fewer collections.
 gc.set_threshold(20_000, 20, 20)
@@ -146,8 +150,13 @@ def _freeze() -> None:
     gc.freeze()
 
 
+def pytest_collectstart() -> None:
+    gc.disable()  # what is collected stays until the end
+
+
 def pytest_collection_finish() -> None:
     _freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="module")

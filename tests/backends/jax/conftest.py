@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.helpers.quick_xla import quick_xla
+
+__all__ = ["quick_xla"]  # for all tests of this room
 
 jax = pytest.importorskip("jax", reason="the extra wend[jax] is not installed")
 

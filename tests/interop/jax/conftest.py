@@ -7,6 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.helpers.quick_xla import quick_xla
+
+__all__ = ["quick_xla"]  # for all tests of this room
+
 # Read when JAX is imported: eight devices on one processor
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 jax = pytest.importorskip("jax", reason="the extra wend[jax] is not installed")

@@ -139,10 +139,19 @@ class UnseenCalls:
     def _profile(self, frame: types.FrameType, event: str, arg: Any) -> None:
         if self._outer is not None:
             self._outer(frame, event, arg)
+        # Of all calls in a trace few are of watched code: the others return at once
+        if event == "call":
+            caller = frame.f_back
+            if id(frame.f_code) not in self._functions and (
+                caller is None or id(caller.f_code) not in self._functions
+            ):
+                return
+        elif event != "c_call" or id(frame.f_code) not in self._functions:
+            return
         try:
             if event == "call":
                 self._called(frame)
-            elif event == "c_call" and id(frame.f_code) in self._functions:
+            else:
                 self._calls(frame, arg)
         except Exception as error:  # which ends the profile, and loops are tried in two ways
             self._refusal = self._refusal or error
