@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from wend.base import trees
 from wend.base.context_values import scoped
-from wend.base.errors import AliasError, NestingError, explain
+from wend.base.errors import AliasError, explain
 from wend.base.instances import class_with_generated, is_replaceable, is_unregistered
 from wend.base.keys import attributes_of
 from wend.base.source import at, user_source
 from wend.capture.heap.aliases import find_holder
-from wend.capture.heap.containers import CONTAINER_TYPES, NestedContainers, replaced_containers
+from wend.capture.heap.containers import CONTAINER_TYPES
+from wend.capture.heap.nested_replacements import is_created_inside
 from wend.trace.aliasing import listed_containers
 from wend.trace.aliasing.may_alias import may_alias
 from wend.trace.arrays.tracer import Tracer
@@ -34,7 +34,6 @@ _SEARCH = "a comparison or key"
 # Containers whose comparisons look at the identity of what they hold
 _SEARCHED = (list, tuple, dict, set, frozenset, deque)
 Row = Sequence[Any]
-NestedByLocation = Sequence[tuple[Any, NestedContainers]]
 
 
 class _PhiGraph:
@@ -180,7 +179,7 @@ def merge_paths(
                     listed.add_alias(new, source_id)
                 container_sources[1][option_index] = source_id
                 is_outer = source_id in phis.incoming or source_id != id(old)
-                if is_outer or not _is_created_inside(old, outer):
+                if is_outer or not is_created_inside(old, outer):
                     phis.add_alias(new, phis.containers.get(source_id, old), merge)
         sources += result_sources.values()
     siblings = {
@@ -258,40 +257,6 @@ def _siblings_over_trips(
     return known
 
 
-def check_replacements(
-    before: NestedByLocation, after: NestedByLocation, where: str, outer: Recording
-) -> None:
-    """Refuse to replace a nested container in some runs only, if somebody else holds either one.
-
-    `before` and `after` are the nested containers by location around a loop or branch.
-    """
-    for (location, nested_before), (_, nested_after) in zip(before, after, strict=True):
-        for old, new in replaced_containers(nested_before, nested_after):
-            _check_nested(location, old, where, is_shared=_count(old, nested_before) > 1)
-            if not _is_created_inside(new, outer):
-                _check_nested(location, new, where)
-
-
-def _count(container: Any, nested: NestedContainers) -> int:
-    """Return at how many places a container stands among nested ones."""
-    return sum((part is container) + _count(container, inner) for part, inner in nested.values())
-
-
-def _check_nested(location: Any, nested: Any, where: str, *, is_shared: bool = False) -> None:
-    holder = None if nested is None else find_holder(_is_object(nested), location.container)
-    if holder is None and nested is not None and is_shared:
-        holder = f"another place of `{location.label}`"
-    if holder is not None:
-        kind = type(nested).__name__
-        raise AliasError(
-            explain(
-                f"{where}: whether `{location.label}` holds the {kind} that {holder} holds "
-                "is known only at run time: changes to one would show in the other.",
-                cure=f"put a .copy() into `{location.label}`, or take one out of it.",
-            )
-        )
-
-
 def any_mutated(*values: Any) -> bool:
     """Return whether a phi among the containers of some values was mutated."""
     phis = _phis.get()
@@ -330,7 +295,8 @@ def check_mutation(value: Any, label: str = "") -> None:
                 explain(
                     f"{subject} is changed{at(user_source())}, and {may_be}, which is known only "
                     "at run time: in Python both would change.",
-                    cure=f"make it a {kind} of its own: {one} = {_copy_of(container, one)} before.",
+                    cure=f"change it on each path of the test, by the name that it has there; "
+                    f"or make it a {kind} of its own: {one} = {_copy_of(container, one)} before.",
                 )
             )
 
@@ -539,14 +505,6 @@ def _is_one_of(targets: Sequence[Any]) -> Callable[[Any], bool]:
     return lambda value: id(value) in ids
 
 
-def _is_created_inside(container: Any, outer: Recording) -> bool:
-    try:
-        leaves, _ = trees.flatten_deep(container, with_objects=True)
-    except NestingError:
-        return False
-    return any(isinstance(x, Tracer) and not outer.can_lift(x) for x in leaves)
-
-
 def _is_phi(value: Any) -> bool:
     phis = _phis.get()
     return phis is not None and id(value) in phis.containers
@@ -555,6 +513,11 @@ def _is_phi(value: Any) -> bool:
 def _has_identity(value: Any) -> bool:
     """Return whether a value is a container, or an instance that may be replaced."""
     return isinstance(value, CONTAINER_TYPES) or is_replaceable(value)
+
+
+def are_others(value: Any, before: Any) -> bool:
+    """Return whether a container in a value is another object than before, even if equal."""
+    return any(new is not old for new, old in paired_containers(value, before))
 
 
 def paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:

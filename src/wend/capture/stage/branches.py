@@ -14,8 +14,9 @@ from wend.base.errors import StructureError, explain
 from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
-from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
+from wend.capture.heap.containers import copy_containers
 from wend.capture.heap.locations import UNBOUND, Location, evaluate, write_log
+from wend.capture.heap.nested_replacements import check_replacements
 from wend.capture.heap.partial_attributes import AttributeNames
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
@@ -262,7 +263,10 @@ class StagedIf:
             finally:
                 self.state.undo(self.start)
                 changed = discovery.undo(log)
-        container_phis.check_replacements(nested_before, nested_after, self.where, self.outer)
+        held = self.state.held(end.left, self.live_variables)
+        check_replacements(
+            nested_before, nested_after, self.where, self.outer, held, is_undone=True
+        )
         return end, changed
 
     def _record_raise(self, index: int, end: _ArmEnd) -> None:
@@ -288,7 +292,7 @@ class StagedIf:
     def _finish(
         self, regions: Sequence[Recording], returned: list[Any], ends: Sequence[Sequence[Any]]
     ) -> Any:
-        results, pairs, carried = list(self.start), [], []
+        results, pairs, carried, leafless = list(self.start), [], [], []
         for k, name in enumerate(self.state.names):
             pair = [ends[0][k], ends[1][k]]
             if k < len(self.state.variables) and name not in self.live_variables:
@@ -311,6 +315,7 @@ class StagedIf:
                 self.then_returns and k < len(self.state.variables) and pair[1] is UNBOUND
             ):
                 results[k] = pair[0]
+                leafless.append(k)
             else:
                 results[k] = UNBOUND
                 if not isinstance(self.start[k], unbound.MaybeBound):
@@ -323,8 +328,10 @@ class StagedIf:
             results[k] = value
         self.state.restore(results)
         record_merge(*self.joined, self.outer)
-        options = [[*(end.left[k] for k in carried), end.result] for end in self.ends]
-        merge_paths([*values[: len(carried)], values[-1]], options, self.outer)
+        # What holds no arrays is no result of the node, but its identity is known to the run alone
+        merged = [*carried, *leafless]
+        options = [[*(end.left[k] for k in merged), end.result] for end in self.ends]
+        merge_paths([*(results[k] for k in merged), values[-1]], options, self.outer)
         for (raised, leaves), value in zip(alternatives, values[len(carried) :], strict=False):
             flag, *arrays = value
             by_id = dict(zip(leaves, arrays, strict=True))
@@ -370,9 +377,10 @@ class StagedIf:
 
     def _is_rebound(self, k: int) -> bool:
         """Return whether an arm leaves a different container, even if it is equal."""
-        if not isinstance(self.start[k], CONTAINER_TYPES) or self.state.is_contents(k):
+        if self.state.is_contents(k):
             return False
-        return any(end.entered[k] is not end.left[k] for end in self.ends)
+        ends = self.ends
+        return any(container_phis.are_others(end.left[k], end.entered[k]) for end in ends)
 
     def _merge_pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """Return a variable's values at the end of both arms, if they are graph values."""

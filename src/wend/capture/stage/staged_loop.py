@@ -13,7 +13,7 @@ from wend.base.errors import CarryError, StagedRaiseError, StructureError, expla
 from wend.base.memory import Memory
 from wend.base.refusals import refusal
 from wend.capture.heap import container_phis
-from wend.capture.heap.containers import CONTAINER_TYPES
+from wend.capture.heap.containers import copy_containers
 from wend.capture.heap.locations import (
     UNBOUND,
     Attribute,
@@ -22,6 +22,7 @@ from wend.capture.heap.locations import (
     WriteLog,
     write_log,
 )
+from wend.capture.heap.nested_replacements import check_replacements
 from wend.capture.heap.partial_attributes import AttributeNames
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import raises
@@ -172,7 +173,7 @@ class StagedLoop:
 
     def _carry_none(self, ends: Sequence[Any]) -> bool:
         """Carry what is None at times with a flag; return whether there is any that had none."""
-        has_new = False
+        has_new, entry = False, list(self.entry)
         for k, values in enumerate(zip(self.start, self.tested, ends, strict=False)):
             if self.carries_optionals and is_optional(self.state.names[k], values):
                 self.entry[k] = optional_values(values, placeholders)[0]
@@ -181,6 +182,7 @@ class StagedLoop:
                 regions = self.outer, self.before, self.after
                 self.entry[k] = with_choices(values, [region.active for region in regions])[0]
                 has_new = has_new or is_other_choice(self.entry[k], self.start[k])
+        unbound_attributes.enter_region(entry, self.entry)
         return has_new
 
     def _carry_instances(self, ends: Sequence[Any]) -> bool:
@@ -280,9 +282,8 @@ class StagedLoop:
             body()
             if extent.rests:
                 self._close_rests(extent, "body", None)
-        container_phis.check_replacements(
-            nested_before, self.state.nested_containers(), self.where, self.outer
-        )
+        nested, held = self.state.nested_containers(), self.state.held(self.state.get())
+        check_replacements(nested_before, nested, self.where, self.outer, held, is_undone=False)
         self.left_after = self._flagged(self.state.get(), self.after)
         left = self._rebindable(self.left_after)
         for copies in (self.set_before, self.set_after):
@@ -383,10 +384,10 @@ class StagedLoop:
         return bool(newly_bound)
 
     def _flagged(self, values: Sequence[Any], region: Recording) -> list[Any]:
-        return [
-            *map(partial(flagged, region), self.state.names, self.start, values),
-            *values[len(self.start) :],
-        ]
+        count = len(self.start)
+        with_flags = [*map(partial(flagged, region), self.state.names, self.start, values)]
+        unbound_attributes.enter_region(values[:count], with_flags)
+        return [*with_flags, *values[count:]]
 
     def _check_kinds(self, values: Sequence[Any]) -> None:
         """Check that values which cannot be carried do not change."""
@@ -453,6 +454,10 @@ class StagedLoop:
             elif k not in self.forwarded and not self.state.is_same(k, values[k], self.ends[k]):
                 values[k] = UNBOUND
                 self.state.note_unbound(k, f"inside the {self.where}", "before the loop")
+            elif k not in self.forwarded and self._is_rebound(
+                k
+            ):  # only the run knows which of them it is
+                values[k] = copy_containers(values[k])
         for k, value in zip(
             self.forwarded, trees.unflatten(self.forward_tree, tracers), strict=True
         ):
@@ -472,7 +477,7 @@ class StagedLoop:
 
     def _check_containers(self, values: Sequence[Any]) -> None:
         """Record container phis for the results; refuse the mutated ones of unknown identity."""
-        indices = [k for k in self.forwarded if values[k] is not self.start[k]]
+        indices = [k for k in range(len(self.start)) if values[k] is not self.start[k]]
         options = [
             [self._rebindable(row)[k] for k in indices]
             for row in (self.start, self.left_before, self.left_after)
@@ -557,11 +562,15 @@ class StagedLoop:
         param = self.after_params[self.forwarded.index(k)]
         is_same = partial(self.state.is_same, k)
         same = is_same(entered, self.tested[k]) and is_same(param, self.ends[k])
-        has_identity = isinstance(self.start[k], CONTAINER_TYPES) or k in self.state.instances
-        if has_identity and not self.state.is_contents(k):
-            same = same and self.left_before[k] is self.set_before[k]
-            same = same and self.left_after[k] is self.set_after[k]
+        same = same and not self._is_rebound(k)
         return same and not any(map(_is_written, trees.flatten_deep((entered, param))[0]))
+
+    def _is_rebound(self, k: int) -> bool:
+        """Return whether an iteration leaves a different container, even if it is equal."""
+        if self.state.is_contents(k):
+            return False
+        pairs = (self.left_before, self.set_before), (self.left_after, self.set_after)
+        return any(container_phis.are_others(left[k], entered[k]) for left, entered in pairs)
 
     def _is_in_place(self, k: int) -> bool:
         """Return whether a variable holds one array whose elements change."""

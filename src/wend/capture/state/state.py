@@ -254,6 +254,20 @@ class State:
             if isinstance(location, Contents)
         ]
 
+    def held(
+        self, values: Sequence[Any], live: Sequence[str] | None = None
+    ) -> list[tuple[str, Any]]:
+        """Return what the variables that are read later, and the attributes, hold, by name."""
+        return [
+            (name, value)
+            for k, (name, value) in enumerate(zip(self.names, values, strict=False))
+            if not self.is_contents(k)
+            and (
+                k >= len(self.variables)
+                or (name not in self.not_live if live is None else name in live)
+            )
+        ]
+
     def is_contents(self, k: int) -> bool:
         """Return whether an index is that of a container's contents, which keeps its identity."""
         return isinstance(self.location_of(k), Contents)
