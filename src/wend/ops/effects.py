@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from wend.base.errors import TapeLimitError, TypeMismatchError
+from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.ir.dtypes import BOOL
 from wend.ir.graph import Node
@@ -118,6 +119,24 @@ def _kernel_print(token: Any, *values: Any, format: str, file: Any = None, **how
 print_ = Op("print", _infer_print, _kernel_print, no_gradient(), effect=Effect.WORLD)
 
 
+@dataclass(eq=False, slots=True)
+class NumberDraw:
+    """A draw of numbers that a function of NumPy's library makes.
+
+    Attributes:
+        function: its name there.
+        operands: its parameters, and last the address of the bit generator. They are the last
+            operands of the node.
+        is_masked: how a function that draws integers below a bound leaves others out.
+        lock: what those hold who draw from the generator; None if the run has made it.
+    """
+
+    function: str
+    operands: list[Any]
+    is_masked: bool = False
+    lock: Any = None
+
+
 class HostAction(Protocol):
     """A call of Python for its effect, such as a line of a log or the draw of a random number."""
 
@@ -125,6 +144,7 @@ class HostAction(Protocol):
     errors: tuple[type[BaseException], ...]  # that it may raise
     remark: str | None  # what `explain()` says of it, before its line
     only_reads: bool  # whether nobody notices the call: it changes nothing
+    draw: NumberDraw | None  # how native code does the same without Python
 
     def run(self, values: Sequence[Any]) -> Any:
         """Make the call; return an array or a number, or None."""

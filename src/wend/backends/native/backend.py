@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from wend.backends.fastcall import GuardCheck
 from wend.backends.native.jit.llvm import Library, digest_of, engine
@@ -23,6 +24,7 @@ from wend.base.reporting.dump import dump_of
 from wend.base.reporting.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
+from wend.ops.effects import host_action
 from wend.ops.parallel_map import parallel_map
 from wend.passes.pipeline import LazyOptimized, Transform, optimize_in_chunks
 from wend.runtime.array_boundary import HOST, ArrayBoundary
@@ -37,7 +39,7 @@ class NativeBackend(LazyCompiler, ChecksGuards, ChoosesPasses):
     def compile(self, graph: Graph) -> Executable:
         program, library = _compile(graph)
         self._dump(graph, program.text)
-        return _make_executable(graph.name, program, library)
+        return _make_executable(graph, program, library)
 
     def compile_lazy(self, pending: LazyOptimized) -> Executable:
         graph = pending.graph
@@ -50,10 +52,10 @@ class NativeBackend(LazyCompiler, ChecksGuards, ChoosesPasses):
             library = engine().find(digest, [ENTRY], program.constants, checked=_checks_memory())
             if library is not None:
                 tell("found", f"machine code of {graph.name}")
-                return _make_executable(graph.name, program, library)
+                return _make_executable(graph, program, library)
         program, library = _compile(pending.optimized)
         keep_program(key, program, digest_of(program.text))
-        return _make_executable(graph.name, program, library)
+        return _make_executable(graph, program, library)
 
     def guard_checker(self, checks: Sequence[GuardCheck]) -> Callable[[], bool]:
         return guard_checker(checks)
@@ -113,11 +115,12 @@ def _checks_memory() -> bool:
     return settings().verify_memory
 
 
-def _make_executable(name: str, program: Program, library: Library) -> Executable:
+def _make_executable(graph: Graph, program: Program, library: Library) -> Executable:
     """Return the executable of a program, with the wrappers that the settings ask for."""
     if program.is_split:
         threads.start(threads.thread_count())
-    execute: Executable = NativeExecutable(name, program, library)
+    name = graph.name
+    execute: Executable = NativeExecutable(name, program, library, _locks_of(graph))
     if _checks_memory():
         # Imported late: rarely used, like the one below
         from wend.backends.native.run.memory_checks import MemoryChecked
@@ -128,6 +131,15 @@ def _make_executable(name: str, program: Program, library: Library) -> Executabl
 
         execute = ProfiledExecutable(name, execute, program.measures, program.slow_nodes)
     return execute
+
+
+def _locks_of(graph: Graph) -> Sequence[Any]:
+    """Return the locks of the generators from which native code draws, in one order for all."""
+    if host_action not in graph.ops:
+        return ()
+    draws = (x.attrs["action"].draw for x in graph.walk() if x.op is host_action)
+    locks = {id(draw.lock): draw.lock for draw in draws if draw is not None and draw.lock}
+    return [locks[key] for key in sorted(locks)]
 
 
 BACKEND: Backend = NativeBackend()

@@ -18,6 +18,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
+from wend.capture.builtins.numpy_draws import address_of, direct_draw, lock_of
 from wend.capture.builtins.refused_calls import DRAW, Call, refusing
 from wend.capture.builtins.sequence_draws import OF_SEQUENCES, shuffle, takes
 from wend.capture.state.made_objects import companion_of, is_made, note_made
@@ -30,6 +31,7 @@ from wend.numpy import creating
 from wend.numpy.operands import staged
 from wend.numpy.outputs import put_into
 from wend.numpy.shaping import dim_of_size
+from wend.ops.effects import NumberDraw
 from wend.trace.state import effects
 
 # The parameters of distributions of single numbers
@@ -95,6 +97,7 @@ _OF_PYTHON = {
 _ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 
 
+_ADDRESS = TensorType(np.dtype(np.uint64), ())
 MAKERS = frozenset({"default_rng", "RandomState", "Random"})
 
 
@@ -106,16 +109,22 @@ class _RunGenerator:
 
     Args:
         make: makes the generator at the start of a run; None before a draw is left to the run.
+
+    Attributes:
+        address: that of its bit generator, which the run knows.
     """
 
     def __init__(self, make: Callable[..., Any] | None) -> None:
         self.make = make
+        self.address: Any = None
         self._local = threading.local()  # threads may run one trace at a time
 
-    def start(self, *seeds: Any) -> None:
-        """Make the generator in the run."""
-        if self.make is not None:
-            self._local.generator = self.make(*seeds)
+    def start(self, *seeds: Any) -> np.uint64:
+        """Make the generator in the run; return the address of its bit generator."""
+        if self.make is None:
+            return np.uint64(0)
+        self._local.generator = self.make(*seeds)
+        return address_of(self._local.generator)
 
     def get(self) -> Any:
         """Return the generator in the run."""
@@ -152,7 +161,7 @@ def _state_of(holder: Any) -> Any:
 def make_now(make: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return a generator with a seed that is the same in every run."""
     generator, companion = make(*args, **kwargs), _RunGenerator(None)
-    effects.call_in_run(make.__name__, companion.start)
+    companion.address = effects.call_in_run(make.__name__, companion.start, result=_ADDRESS)
     return note_made(generator, companion)
 
 
@@ -165,7 +174,10 @@ def make_in_run(make: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[s
         return make(*args, **kwargs)
 
     companion = _RunGenerator(remake)
-    effects.call_in_run(make.__name__, companion.start, *leaves, errors=(ValueError, TypeError))
+    errors = ValueError, TypeError
+    companion.address = effects.call_in_run(
+        make.__name__, companion.start, *leaves, result=_ADDRESS, errors=errors
+    )
     return note_made(make(0), companion)
 
 
@@ -183,10 +195,9 @@ def of_method(generator: Any, name: str) -> Call | None:
         if is_made(generator):
             return refusing(shown, DRAW)
     elif draws_now(generator):
-        return None
-    else:
-        if companion.make is None:
-            companion.make = partial(copy.deepcopy, copy.deepcopy(generator))
+        return partial(_draw_now, generator, name)
+    elif companion.make is None:
+        companion.make = partial(copy.deepcopy, copy.deepcopy(generator))
 
     def method(*args: Any, **kwargs: Any) -> Any:
         own = generator if companion is None else companion.get()
@@ -203,7 +214,7 @@ def of_method(generator: Any, name: str) -> Call | None:
         return refusing(shown, DRAW)
     if name == "seed":
         return lambda *args, **kwargs: run_draw(shown, method, args, kwargs, None)
-    draw = _Draw(type(generator), name, method)
+    draw = _Draw(generator, name, method)
     of_name: dict[str, Call] = {
         **dict.fromkeys(("rand", "randn"), draw.of_dims),
         **dict.fromkeys(("permutation", "permuted"), draw.permutation),
@@ -214,6 +225,16 @@ def of_method(generator: Any, name: str) -> Call | None:
     if name in _PARAMETERS:
         return draw.numbers
     return of_name.get(name) or refusing(shown, DRAW)
+
+
+def _draw_now(generator: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Draw while the function is traced, unless the run alone knows the parameters."""
+    if not any_staged(trees.flatten((args, kwargs))[0]):
+        return getattr(generator, name)(*args, **kwargs)
+    companion_of(generator).make = partial(copy.deepcopy, copy.deepcopy(generator))
+    method = of_method(generator, name)
+    assert method is not None
+    return method(*args, **kwargs)
 
 
 def _of_sequence(shown: str, name: str, method: Call) -> Call:
@@ -259,6 +280,7 @@ def run_draw(
     result: TensorType | None,
     *,
     errors: tuple[type[Exception], ...] = (),
+    direct: NumberDraw | None = None,
 ) -> Any:
     """Call a method of a generator in the run."""
     leaves, tree = trees.flatten((tuple(args), dict(kwargs)))
@@ -271,7 +293,9 @@ def run_draw(
     if not any_staged(leaves):
         draw, leaves = partial(method, *args, **kwargs), []
     remark = None if result is None else f"draws by {shown}, constant to derivatives,"
-    return effects.call_in_run(shown, draw, *leaves, result=result, errors=errors, remark=remark)
+    return effects.call_in_run(
+        shown, draw, *leaves, result=result, errors=errors, remark=remark, draw=direct
+    )
 
 
 def _number(shown: str, method: Any, args: Any, kwargs: Any, dtype: str) -> Any:
@@ -295,8 +319,9 @@ def shape_of(x: Any) -> Shape | None:
 class _Draw:
     """A method of a generator of NumPy's."""
 
-    def __init__(self, kind: type, name: str, method: Callable[..., Any]) -> None:
-        self._kind, self._name, self._method = kind, name, method
+    def __init__(self, generator: Any, name: str, method: Callable[..., Any]) -> None:
+        self._generator, self._name, self._method = generator, name, method
+        self._kind = kind = type(generator)
         self._shown = f"{kind.__name__}.{name}"
 
     def _bind(self, parameters: str, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -335,8 +360,27 @@ class _Draw:
         weak: bool = False,
     ) -> Any:
         errors = self._errors(bound)
-        array = run_draw(self._shown, self._method, args, kwargs, result, errors=errors)
+        direct = self._direct(bound, result, errors)
+        array = run_draw(
+            self._shown, self._method, args, kwargs, result, errors=errors, direct=direct
+        )
         return array.as_weak() if weak else array
+
+    def _direct(
+        self, bound: Mapping[str, Any], result: TensorType, errors: Sequence[type[Exception]]
+    ) -> NumberDraw | None:
+        """Return how native code draws the same, if it can."""
+        is_valid = not errors or any_staged(trees.flatten(bound)[0])
+        draw = direct_draw(self._generator, self._name, bound, result, is_valid=is_valid)
+        if draw is None:
+            return None
+        companion = companion_of(self._generator)
+        if companion is None:
+            draw.lock = lock_of(self._generator)
+            draw.operands.append(staged(np.array(address_of(self._generator))))
+        else:
+            draw.operands.append(companion.address)
+        return draw
 
     def _errors(self, bound: Mapping[str, Any]) -> tuple[type[Exception], ...]:
         """Return the errors that a draw may raise in the run."""
@@ -354,7 +398,8 @@ class _Draw:
         """Draw an array of some sizes."""
         shape = tuple(map(dim_of_size, dims))
         result = TensorType(np.dtype(float), shape)
-        array = run_draw(self._shown, self._method, dims, {}, result)
+        direct = self._direct({}, result, ())
+        array = run_draw(self._shown, self._method, dims, {}, result, direct=direct)
         return array if shape else array.as_weak()
 
     def numbers(self, /, *args: Any, **kwargs: Any) -> Any:

@@ -118,6 +118,7 @@ class DeferredCall:
         errors: the exceptions that it may raise.
         remark: what `explain()` says of it, before its line.
         only_reads: whether nobody notices the call: it changes nothing.
+        draw: how native code does the same without Python.
     """
 
     def __init__(
@@ -128,11 +129,13 @@ class DeferredCall:
         errors: tuple[type[BaseException], ...] = (),
         remark: str | None = None,
         only_reads: bool = False,
+        draw: ops.NumberDraw | None = None,
     ) -> None:
         self.name, self._function, self.errors, self.remark = name, function, errors, remark
-        self.only_reads = only_reads
+        self.only_reads, self.draw = only_reads, draw
         self.arrays: list[Any] = []
         self._makers = [self._maker(argument) for argument in arguments]
+        self.arrays += [] if draw is None else draw.operands
 
     def __repr__(self) -> str:
         return f"<call of {self.name}>"
@@ -178,6 +181,7 @@ def call_in_run(
     errors: tuple[type[BaseException], ...] = (),
     remark: str | None = None,
     only_reads: bool = False,
+    draw: ops.NumberDraw | None = None,
 ) -> Any:
     """Call Python when the function runs, in order with its other effects.
 
@@ -189,10 +193,11 @@ def call_in_run(
         errors: the exceptions that it may raise, which handlers around it do not catch.
         remark: what `explain()` says of it, before its line.
         only_reads: whether nobody notices the call: it changes nothing.
+        draw: how native code does the same without Python.
     """
     recording = current()
     assert recording is not None
-    action = DeferredCall(name, function, arguments, errors, remark, only_reads)
+    action = DeferredCall(name, function, arguments, errors, remark, only_reads, draw)
     attrs = {"action": action, "result": result}
     results = recording.emit(ops.host_action, action.arrays, attrs)
     return results[0] if results else None

@@ -1,7 +1,8 @@
-"""Random bits by `rt/philox.py`, and quantiles by NumPy's logarithms, which give Python's draws."""
+"""Random bits by `rt/philox.py`, quantiles by NumPy's logarithms, draws by NumPy's functions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,13 +17,14 @@ from wend.backends.native.emit.numpy_loop import (
     loaded_result,
     result_in_memory,
 )
-from wend.backends.native.rt import numpy_loops, philox
+from wend.backends.native.rt import numpy_draws, numpy_loops, philox
 from wend.backends.native.rt.numpy_loops import Loop
-from wend.backends.native.target.value_layout import Registers
+from wend.backends.native.target.kinds import REGISTERS
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import Symbol
-from wend.ops import random
+from wend.ops import effects, random
 
 
 def emit_random_bits(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
@@ -44,6 +46,42 @@ def emit_random_bits(low: Lowering, node: Node, operands: Sequence[Registers]) -
     pointers = ", ".join(f"ptr {array.pointer}" for array in (key, counter, out))
     low.w.do(f"call void @{philox.NAME}({pointers}, i64 {low.arrays.count(out)})")
     return [loaded_result(low, node, 0, out)]
+
+
+def emit_host_action(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit a draw by a function of NumPy's; Python makes other calls."""
+    draw = node.attrs["action"].draw
+    if draw is None or not numpy_draws.is_available(draw.function):
+        return NotImplemented
+    w, result = low.w, node.results[1].tensor
+    dims = [str(dim) for dim in result.dims]
+    count = str(math.prod(map(int, dims)))
+    *parameters, address = operands[-len(draw.operands) :]
+    bits = w.define(f"inttoptr i64 {address[0]} to ptr")
+    types = [REGISTERS[value.tensor.dtype] for value in node.operands[-len(draw.operands) :]]
+    passed = [f"ptr {bits}", *(f"{t} {x}" for t, (x,) in zip(types, parameters, strict=False))]
+    function = numpy_draws.name(draw.function)
+    if draw.function == _BOUNDED:
+        out = result_in_memory(low, node, 1, dims)
+        low.calls.external[function] = f"void @{function}(ptr, i64, i64, i64, i1 zeroext, ptr)"
+        masked = "true" if draw.is_masked else "false"
+        passed += [f"i64 {count}", f"i1 zeroext {masked}", f"ptr {out.pointer}"]
+        w.do(f"call void @{function}({', '.join(passed)})")
+        return [(), loaded_result(low, node, 1, out)]
+    type = REGISTERS[result.dtype]
+    low.calls.external[function] = f"{type} @{function}({', '.join(['ptr', *types[:-1]])})"
+
+    def drawn() -> str:
+        return w.define(f"call {type} @{function}({', '.join(passed)})")
+
+    if is_scalar(node.results[1].type):
+        return [(), (drawn(),)]
+    out = low.new_result(node, dims, 1)
+    w.loop(count, lambda k: low.arrays.store(out, k, drawn()))
+    return [(), low.array_result(node, out, 1)]
+
+
+_BOUNDED = "random_bounded_uint64_fill"  # draws integers below a bound into memory
 
 
 def emit_exponential(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
@@ -97,6 +135,7 @@ def _negate(low: Lowering, array: Array, out: Array) -> None:
 
 
 EMITTERS: Mapping[Op, Emit] = {
+    effects.host_action: emit_host_action,
     random.random_bits: emit_random_bits,
     random.exponential_quantile: emit_exponential,
     random.gumbel_quantile: emit_gumbel,

@@ -19,6 +19,7 @@ from wend.backends.native.fastcall import trampoline
 from wend.backends.native.jit import optimize as optimizing
 from wend.backends.native.jit.optimize import optimize
 from wend.backends.native.rt import (
+    numpy_draws,
     numpy_fft,
     numpy_loops,
     python_callbacks,
@@ -319,6 +320,8 @@ class Engine:
             return python_callbacks.python_function(name)
         if special_functions.is_special_function(name):
             return special_functions.address(name)
+        if numpy_draws.is_draw(name):
+            return numpy_draws.address(name)
         if numpy_fft.is_transform(name):
             return numpy_fft.address(name)
         if numpy_loops.is_loop(name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,20 @@ _MIN_CALLS, _MIN_CALLS_TO_COMPILE = 1, 9
 class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
     """A compiled graph. Any number of threads may call it at once.
 
+    Args:
+        name: the name of the graph.
+        program: its program.
+        library: the machine code.
+        locks: what each call holds.
+
     Attributes:
         host_nodes: the nodes that run as NumPy kernels, because they have no native code.
     """
 
-    def __init__(self, name: str, program: Program, library: Library) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, program: Program, library: Library, locks: Sequence[Any] = ()
+    ) -> None:
+        self.name, self._locks = name, locks
         self._program, self._library = program, library  # the code lives as long as this
         self._enter = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(library.addresses[ENTRY])
         params = [_ParamWriter(field) for field in program.params]
@@ -101,6 +110,14 @@ class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
         return max((workspace.peak() for workspace in self._workspaces.all()), default=0)
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
+        if not self._locks:
+            return self._execute(arguments)
+        with ExitStack() as held:
+            for lock in self._locks:
+                held.enter_context(lock)
+            return self._execute(arguments)
+
+    def _execute(self, arguments: Sequence[Any]) -> list[Any]:
         results = self._call(*arguments)
         return self._run(arguments) if results is FALLBACK else [*results]
 
@@ -150,7 +167,7 @@ class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
         operands = [
             None if isinstance(t, TokenType) else CallArgument(k) for k, t in enumerate(types)
         ]
-        fast = self.fast_call(CallSignature(tuple(operands), len(types), len(self._readers)))
+        fast = self._fast_call(CallSignature(tuple(operands), len(types), len(self._readers)))
         return _always_fall_back if fast is None else fast.call
 
     def _fast_readers(self) -> list[Callable[..., Any]]:
@@ -169,12 +186,17 @@ class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
 
     def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return a callable that runs no Python code, if the signature allows one."""
+        return None if self._locks else self._fast_call(signature)
+
+    def _fast_call(self, signature: CallSignature) -> FastCall | None:
         return native_fast_call(signature, self._program, self._library, self._workspaces)
 
     def buffer_call(
         self, operands: Sequence[CallOperand], result_count: int
     ) -> NativeBufferCall | None:
         """Return the buffer call for these operands, or None where there can be none."""
+        if self._locks:
+            return None
         return native_buffer_call(
             operands, result_count, self._program, self._library, self._workspaces
         )
