@@ -24,7 +24,8 @@ import numpy as np
 from wend.base.errors import UnsupportedError, explain
 from wend.base.instances import stored_attribute
 from wend.base.source import Source, at, line_of, user_source
-from wend.capture.builtins import host_calls, random_draws
+from wend.capture.builtins import host_calls
+from wend.capture.builtins.draws import random_draws
 from wend.capture.builtins.refused_calls import (
     CLOCK,
     DRAW,

@@ -2,7 +2,7 @@
 
 Each call of the function makes them again in the same state, so Python may use them while the
 function is traced. Of a generator, the run draws what loops and branches draw
-(`builtins/random_draws.py`); its companion is what the run has in its place.
+(`builtins/draws/random_draws.py`); its companion is what the run has in its place.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.capture.builtins.random_draws import run_draw, shape_of, sizes_of
+from wend.capture.builtins.draws.random_draws import run_draw, shape_of, sizes_of
 from wend.capture.builtins.refused_calls import DRAW, Call, refusing
 from wend.eager.promotion import common_shape
 from wend.ir.dtypes import INT64

@@ -18,9 +18,9 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
-from wend.capture.builtins.numpy_draws import address_of, direct_draw, lock_of
+from wend.capture.builtins.draws.numpy_draws import address_of, direct_draw, lock_of
+from wend.capture.builtins.draws.sequence_draws import OF_SEQUENCES, shuffle, takes
 from wend.capture.builtins.refused_calls import DRAW, Call, refusing
-from wend.capture.builtins.sequence_draws import OF_SEQUENCES, shuffle, takes
 from wend.capture.state.made_objects import companion_of, is_made, note_made
 from wend.capture.state.one_shot_iterators import current_region
 from wend.eager.dispatch import Staged, any_staged

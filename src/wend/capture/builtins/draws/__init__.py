@@ -1,0 +1,1 @@
+"""Draws of random numbers in captured code, which the run makes."""
