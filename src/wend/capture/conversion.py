@@ -20,7 +20,8 @@ import numpy as np
 from wend.backends.fastcall import MISSING
 from wend.base.errors import NestingError, WendError, explain
 from wend.base.source import Source, at, is_wend_file
-from wend.capture.builtins import grown_lists, sequence_draws
+from wend.capture.builtins import grown_lists
+from wend.capture.builtins.draws import sequence_draws
 from wend.capture.builtins.library import bisection, heap_functions
 from wend.capture.builtins.world import check_callback, check_effects
 from wend.capture.guards.active import operand_reads
