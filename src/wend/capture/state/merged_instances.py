@@ -12,7 +12,7 @@ from typing import Any
 
 from wend.base import trees
 from wend.base.instances import is_replaceable
-from wend.base.keys import attributes_of
+from wend.base.keys import attributes_of, is_equal
 from wend.capture.heap.containers import is_container
 from wend.capture.heap.locations import UNBOUND
 from wend.capture.state.unbound import possible_value
@@ -37,6 +37,29 @@ def copied(value: Any) -> Any:
     """Return a copy of a mergeable value; its arrays and numbers are the same."""
     leaves, treedef = trees.flatten_deep(value, keeps_static=True, with_objects=True)
     return trees.unflatten(treedef, leaves)
+
+
+def differing_attribute(one: Any, other: Any) -> tuple[str, Any, Any] | None:
+    """Return the first attribute of two mergeable instances that their structures differ in.
+
+    It comes with its values: other texts, functions or classes. None if there is none.
+    """
+    if type(one) is not type(other) or isinstance(one, tuple):
+        return None
+    if not (is_mergeable(one) and is_mergeable(other)):
+        return None
+    attributes = dict(attributes_of(other))
+    for name, value in attributes_of(one):
+        pair = value, attributes.get(name)
+        flat = [trees.flatten_deep(x, keeps_static=True, with_objects=True) for x in pair]
+        leaves, treedefs = zip(*flat, strict=True)
+        if not (trees.is_same_structure(*treedefs) and all(map(_may_be_one_leaf, *leaves))):
+            return name, *pair
+    return None
+
+
+def _may_be_one_leaf(one: Any, other: Any) -> bool:
+    return one is other or (is_array_leaf(one) and is_array_leaf(other)) or is_equal(one, other)
 
 
 def _has_instances(value: Any) -> bool:
