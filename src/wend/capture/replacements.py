@@ -70,6 +70,8 @@ def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         args = tuple(map(_range_as_array, args))
         if not args or not isinstance(args[0], TensorList):
+            if args and function is shaping.stack:
+                args = (_stacked(function, "arrays", args[0]), *args[1:])
             return function(*args, **kwargs)
         xs, *others = args
         if function is shaping.stack:
@@ -434,17 +436,13 @@ def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: A
     args = tuple(_range_as_array(_deque_as_list(arg)) for arg in args)
     args = tuple(arg.as_array() if isinstance(arg, TensorList) else arg for arg in args)
     if any(map(has_staged_items, (*args, *kwargs.values()))):
-        are_arrays = _array_parameters(fun, len(args))
+        names = _parameters(fun, len(args))
         position, parameter = _CAST_BY_ITEM.get(fun, (None, None))
         args = tuple(
-            creating.asarray(arg) if is_array and k != position and has_staged_items(arg) else arg
-            for k, (is_array, arg) in enumerate(zip(are_arrays, args, strict=True))
+            arg if k == position else _stacked(fun, name, arg)
+            for k, (name, arg) in enumerate(zip(names, args, strict=True))
         )
-        are_arrays_by_name = {k: _is_array_parameter(k) and k != parameter for k in kwargs}
-        kwargs = {
-            k: creating.asarray(arg) if are_arrays_by_name[k] and has_staged_items(arg) else arg
-            for k, arg in kwargs.items()
-        }
+        kwargs = {k: arg if k == parameter else _stacked(fun, k, arg) for k, arg in kwargs.items()}
     try:
         return adopt_result(fun(*args, **kwargs))
     except TypeError as error:
@@ -471,18 +469,31 @@ def _is_array_parameter(name: str) -> bool:
     return name not in _OTHER_PARAMETERS
 
 
-def _array_parameters(fun: Callable[..., Any], count: int) -> list[bool]:
-    """Return for each positional argument of an array function whether it is an array."""
+def _stacked(fun: Callable[..., Any], name: str, arg: Any) -> Any:
+    """Return an argument with arrays in place of lists that hold traced values."""
+    if not has_staged_items(arg):
+        return arg
+    if name in _SEVERAL_ARRAYS and fun.__name__ != "block":  # whose lists tell where blocks are
+        return tuple(creating.asarray(x) if has_staged_items(x) else x for x in arg)
+    return creating.asarray(arg) if _is_array_parameter(name) else arg
+
+
+_SEVERAL_ARRAYS = frozenset({"arrays", "tup", "seq", "keys", "choicelist", "choices"})
+
+
+def _parameters(fun: Callable[..., Any], count: int) -> list[str]:
+    """Return the names of an array function's positional arguments; `args` are of no array."""
     if _is_ufunc_method(fun):
-        return [k in _ARRAYS_OF_METHODS.get(fun.__name__, (0,)) for k in range(count)]
+        positions = _ARRAYS_OF_METHODS.get(fun.__name__, (0,))
+        return ["x" if k in positions else "args" for k in range(count)]
     if isinstance(fun, np.ufunc):
-        return [k < fun.nin for k in range(count)]
+        return ["x" if k < fun.nin else "out" for k in range(count)]
     try:
         parameters = inspect.signature(fun).parameters.values()
     except ValueError:  # of a function written in C
         parameters = inspect.signature(STAGED.get(fun, len)).parameters.values()
     names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
-    return [k < len(names) and _is_array_parameter(names[k]) for k in range(count)]
+    return [names[k] if k < len(names) else "args" for k in range(count)]
 
 
 def is_plain_function(fun: Any) -> bool:

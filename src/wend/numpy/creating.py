@@ -58,6 +58,12 @@ def _item(x: Any, dtype: Any) -> Any:
     return as_element(x, np.dtype(dtype), is_assigned=True) if is_cast else asarray(x, dtype)
 
 
+try:
+    np.array([0], copy=False)
+except ValueError as error:
+    _COPY_NEEDED = str(error)
+
+
 @implements(np.asarray)
 def asarray(
     x: Any,
@@ -74,7 +80,7 @@ def asarray(
         x = shaping.stack([_item(item, dtype) for item in x])
     x = x if dtype is None else as_element(x, np.dtype(dtype))
     if copy is False and x is not original:
-        raise ValueError("asarray cannot do without a copy here")
+        raise ValueError(_COPY_NEEDED)
     if copy:
         x = copy_if_operand(x, [original])
     elif x is original and order is not None and shaping.rank_of(x):
