@@ -119,21 +119,26 @@ def _kernel_print(token: Any, *values: Any, format: str, file: Any = None, **how
 print_ = Op("print", _infer_print, _kernel_print, no_gradient(), effect=Effect.WORLD)
 
 
+# Normal numbers of `RandomState`, whose function NumPy does not export
+POLAR = "polar"
+
+
 @dataclass(eq=False, slots=True)
 class NumberDraw:
-    """A draw of numbers that a function of NumPy's library makes.
+    """A draw of numbers that native code makes by a function of NumPy's library.
 
     Attributes:
-        function: its name there.
+        function: its name there; `POLAR` is wend's.
         operands: its parameters, and last the address of the bit generator. They are the last
             operands of the node.
-        is_masked: how a function that draws integers below a bound leaves others out.
+        is_legacy: whether it is one of `RandomState`: the address is then that of the state of its
+            normal numbers, which begins with the address of the bit generator.
         lock: what those hold who draw from the generator; None if the run has made it.
     """
 
     function: str
     operands: list[Any]
-    is_masked: bool = False
+    is_legacy: bool = False
     lock: Any = None
 
 

@@ -37,7 +37,13 @@ DRAWS = [
 OLD_DRAWS = [
     *("g.rand()", "g.rand(2, 2).sum()", "g.random_sample()", "g.uniform(x, y)", "g.randint(5)"),
     *("g.randint(n)", "g.randint(2, n + 3)", "g.randint(0, 9, size=2).sum()", "g.randn()"),
-    *("g.normal(x, 1.0)", "g.uniform(0, np.inf)", "g.choice(4)"),
+    *(
+        "g.normal(x, 1.0)",
+        "g.normal(x, y)",
+        "g.normal(0, 1, 3)[2]",
+        "g.standard_normal((2, 1))[0, 0]",
+    ),
+    *("g.randn(3)[1]", "g.uniform(0, np.inf)", "g.choice(4)", "g.exponential(y)"),
 ]
 
 

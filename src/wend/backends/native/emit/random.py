@@ -17,7 +17,7 @@ from wend.backends.native.emit.numpy_loop import (
     loaded_result,
     result_in_memory,
 )
-from wend.backends.native.rt import numpy_draws, numpy_loops, philox
+from wend.backends.native.rt import legacy_draws, numpy_draws, numpy_loops, philox
 from wend.backends.native.rt.numpy_loops import Loop
 from wend.backends.native.target.kinds import REGISTERS
 from wend.backends.native.target.value_layout import Registers, is_scalar
@@ -51,34 +51,54 @@ def emit_random_bits(low: Lowering, node: Node, operands: Sequence[Registers]) -
 def emit_host_action(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit a draw by a function of NumPy's; Python makes other calls."""
     draw = node.attrs["action"].draw
-    if draw is None or not numpy_draws.is_available(draw.function):
+    is_known = draw is not None and (
+        draw.function == effects.POLAR or numpy_draws.is_available(draw.function)
+    )
+    if not is_known:
         return NotImplemented
-    w, result = low.w, node.results[1].tensor
+    w, result, passed = low.w, node.results[1].tensor, node.operands[-len(draw.operands) :]
+    *parameters, (address,) = operands[-len(draw.operands) :]
+    typed = [
+        f"{REGISTERS[value.tensor.dtype]} {x}"
+        for value, (x,) in zip(passed, parameters, strict=False)
+    ]
+    bits = w.define(f"inttoptr i64 {address} to ptr")
     dims = [str(dim) for dim in result.dims]
     count = str(math.prod(map(int, dims)))
-    *parameters, address = operands[-len(draw.operands) :]
-    bits = w.define(f"inttoptr i64 {address[0]} to ptr")
-    types = [REGISTERS[value.tensor.dtype] for value in node.operands[-len(draw.operands) :]]
-    passed = [f"ptr {bits}", *(f"{t} {x}" for t, (x,) in zip(types, parameters, strict=False))]
-    function = numpy_draws.name(draw.function)
+    if draw.is_legacy and draw.function != effects.POLAR:
+        bits = w.define(f"load ptr, ptr {bits}")
     if draw.function == _BOUNDED:
         out = result_in_memory(low, node, 1, dims)
-        low.calls.external[function] = f"void @{function}(ptr, i64, i64, i64, i1 zeroext, ptr)"
-        masked = "true" if draw.is_masked else "false"
-        passed += [f"i64 {count}", f"i1 zeroext {masked}", f"ptr {out.pointer}"]
-        w.do(f"call void @{function}({', '.join(passed)})")
+        function = _declared(low, draw.function, "void", "ptr, i64, i64, i64, i1 zeroext, ptr")
+        ends = f"i64 {count}, i1 zeroext {str(draw.is_legacy).lower()}, ptr {out.pointer}"
+        w.do(f"call void {function}(ptr {bits}, {', '.join(typed)}, {ends})")
         return [(), loaded_result(low, node, 1, out)]
-    type = REGISTERS[result.dtype]
-    low.calls.external[function] = f"{type} @{function}({', '.join(['ptr', *types[:-1]])})"
 
     def drawn() -> str:
-        return w.define(f"call {type} @{function}({', '.join(passed)})")
+        if draw.function == effects.POLAR:
+            low.calls.external[legacy_draws.NAME] = f"double @{legacy_draws.NAME}(ptr)"
+            x = w.define(f"call double @{legacy_draws.NAME}(ptr {bits})")
+            if not typed:
+                return x
+            (mean,), (scale,) = parameters
+            return w.define(f"fadd double {mean}, {w.define(f'fmul double {scale}, {x}')}")
+        type = REGISTERS[result.dtype]
+        types = ", ".join(["ptr", *(x.partition(" ")[0] for x in typed)])
+        function = _declared(low, draw.function, type, types)
+        return w.define(f"call {type} {function}({', '.join([f'ptr {bits}', *typed])})")
 
     if is_scalar(node.results[1].type):
         return [(), (drawn(),)]
     out = low.new_result(node, dims, 1)
     w.loop(count, lambda k: low.arrays.store(out, k, drawn()))
     return [(), low.array_result(node, out, 1)]
+
+
+def _declared(low: Lowering, stem: str, result: str, types: str) -> str:
+    """Declare a function of NumPy's, and return how the module calls it."""
+    name = numpy_draws.name(stem)
+    low.calls.external[name] = f"{result} @{name}({types})"
+    return f"@{name}"
 
 
 _BOUNDED = "random_bounded_uint64_fill"  # draws integers below a bound into memory

@@ -10,6 +10,7 @@ from wend.backends.native.rt import (
     blocks,
     checksum,
     growth,
+    legacy_draws,
     parallel,
     philox,
     pool,
@@ -62,6 +63,7 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
         SharedModule(lambda: redzones.LIBRARY, redzones.NAMES),
         SharedModule(lambda: sums.LIBRARY, sums.NAMES),
         SharedModule(philox.library, [philox.NAME]),
+        SharedModule(lambda: legacy_draws.LIBRARY, [legacy_draws.NAME]),
         SharedModule(lambda: checksum.LIBRARY, checksum.NAMES),
         *(
             SharedModule(

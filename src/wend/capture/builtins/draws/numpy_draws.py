@@ -8,8 +8,10 @@ state. Methods check their parameters before: so do draws of parameters that onl
 from __future__ import annotations
 
 import ctypes
+import math
 import operator
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,11 @@ from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
 from wend.numpy.numbers import signbit
 from wend.numpy.operands import require, staged
-from wend.ops.effects import NumberDraw
+from wend.ops.effects import POLAR, NumberDraw
 
 # By method: the function, and its parameters with the values that they have if they are left out
 _DISTRIBUTIONS: dict[str, tuple[str, dict[str, float]]] = {
-    **dict.fromkeys(("random", "random_sample", "rand"), ("random_standard_uniform", {})),
+    "random": ("random_standard_uniform", {}),
     "standard_normal": ("random_standard_normal", {}),
     "standard_exponential": ("random_standard_exponential", {}),
     "standard_cauchy": ("random_standard_cauchy", {}),
@@ -47,8 +49,12 @@ _DISTRIBUTIONS: dict[str, tuple[str, dict[str, float]]] = {
     "poisson": ("random_poisson", {"lam": 1.0}),
 }
 _BOUNDED = "random_bounded_uint64_fill"
-# Those whose numbers are the same by the methods of `RandomState`, which has algorithms of its own
-_OF_RANDOM_STATE = frozenset({"random_sample", "rand", "uniform", "randint"})
+# Those of `RandomState` beside `uniform` and `randint`; it has algorithms of its own
+_OF_RANDOM_STATE: dict[str, tuple[str, dict[str, float]]] = {
+    **dict.fromkeys(("random_sample", "rand"), _DISTRIBUTIONS["random"]),
+    **dict.fromkeys(("standard_normal", "randn"), (POLAR, {})),
+    "normal": (POLAR, {"loc": 0.0, "scale": 1.0}),
+}
 # Parameters that may have any value, or any that is not negative
 _FREE, _NOT_NEGATIVE = frozenset({"loc", "mean"}), frozenset({"scale", "sigma"})
 
@@ -71,8 +77,7 @@ def direct_draw(
     is_old = not isinstance(generator, np.random.Generator)
     is_static = result.shape is not None and result.is_static
     has_options = bound.get("method") not in (None, "zig") or not _is_dtype(bound, result.dtype)
-    is_other = is_old and name not in _OF_RANDOM_STATE
-    if not (is_valid and is_static) or has_options or is_other:
+    if not (is_valid and is_static) or has_options or (is_old and _legacy_offset() is None):
         return None
     numbers = {key: x for key, x in bound.items() if key not in ("size", "dtype", "method")}
     if name in ("integers", "randint"):
@@ -82,9 +87,10 @@ def direct_draw(
         return None
     if name == "uniform":
         return _uniform(numbers, is_old)
-    if name not in _DISTRIBUTIONS:
+    distributions = _OF_RANDOM_STATE if is_old else _DISTRIBUTIONS
+    if name not in distributions:
         return None
-    function, defaults = _DISTRIBUTIONS[name]
+    function, defaults = distributions[name]
     parameters = []
     for key, default in defaults.items():
         x = _double(numbers.get(key, default))
@@ -95,7 +101,7 @@ def direct_draw(
             elif key not in _FREE:
                 return None
         parameters.append(x)
-    return NumberDraw(function, parameters)
+    return NumberDraw(function, parameters, is_legacy=is_old)
 
 
 def _uniform(numbers: Mapping[str, Any], is_old: bool) -> NumberDraw:
@@ -108,7 +114,7 @@ def _uniform(numbers: Mapping[str, Any], is_old: bool) -> NumberDraw:
         width = require(width, ew.logical_not(ew.isfinite(width)), OverflowError, text)
         if not is_old:
             width = require(width, signbit(width), ValueError, "high - low < 0")
-    return NumberDraw("random_uniform", [low, width])
+    return NumberDraw("random_uniform", [low, width], is_legacy=is_old)
 
 
 def _bounded(numbers: Mapping[str, Any], is_old: bool) -> NumberDraw | None:
@@ -129,7 +135,7 @@ def _bounded(numbers: Mapping[str, Any], is_old: bool) -> NumberDraw | None:
         ):
             high = require(high, ew.logical_and(is_empty, is_zero), ValueError, text)
     width = high - low - (0 if is_closed else 1)  # of 64 bits without a sign, as it wraps
-    return NumberDraw(_BOUNDED, [low, staged(width)], is_masked=is_old)
+    return NumberDraw(_BOUNDED, [low, staged(width)], is_legacy=is_old)
 
 
 def _is_dtype(bound: Mapping[str, Any], dtype: np.dtype) -> bool:
@@ -162,9 +168,51 @@ def _is_integer(x: Any) -> bool:
 
 
 def address_of(generator: Any) -> np.uint64:
-    """Return the address of the bit generator of a generator; 0 for one without."""
+    """Return the address that draws of a generator take; 0 for one that they do not know.
+
+    It is that of the bit generator, or of the state of normal numbers of a `RandomState`.
+    """
     bits = _bit_generator(generator)
-    return np.uint64(0 if bits is None else _pointer(bits.capsule, b"BitGenerator"))
+    if bits is None:
+        return np.uint64(0)
+    if isinstance(generator, np.random.RandomState):
+        return np.uint64(id(generator) + (_legacy_offset() or 0))
+    return np.uint64(_pointer(bits.capsule, b"BitGenerator"))
+
+
+@cache
+def _legacy_offset() -> int | None:
+    """Return where `RandomState` has the state of its normal numbers; None if it is not found.
+
+    That is the address of its own copy of the bit generator, whether a number is left of a pair,
+    and that number.
+    """
+    sample = np.random.RandomState(0)
+    state: Any = sample.get_state()
+    sample.set_state((*state[:3], 1, 1.25))
+    words = (ctypes.c_uint64 * (np.random.RandomState.__basicsize__ // 8)).from_address(id(sample))
+    bits = ctypes.c_uint64.from_address(_pointer(sample._bit_generator.capsule, b"BitGenerator"))
+    for k, word in enumerate(words[:-2]):
+        place, odd = divmod(word - id(sample), 8)
+        if not odd and 0 <= place < len(words) and words[place] == bits.value:
+            left = ctypes.c_int32.from_buffer(words, 8 * k + 8).value
+            number = ctypes.c_double.from_buffer(words, 8 * k + 16).value
+            return 8 * k if (left, number) == (1, 1.25) and _is_polar() else None
+    return None
+
+
+def _is_polar() -> bool:
+    """Return whether normal numbers of `RandomState` are, to the bit, those of the polar method."""
+    normal, uniform = np.random.RandomState(1), np.random.RandomState(1)
+    for _ in range(20):
+        r = 0.0
+        while not 0.0 < r < 1.0:
+            x, y = (2.0 * uniform.random_sample() - 1.0 for _ in range(2))
+            r = x * x + y * y
+        factor = math.sqrt(-2.0 * math.log(r) / r)
+        if [normal.standard_normal(), normal.standard_normal()] != [factor * y, factor * x]:
+            return False
+    return True
 
 
 def lock_of(generator: Any) -> Any:
