@@ -11,6 +11,7 @@ from typing import Any
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
+from wend.capture.guards.namespaces import Namespace
 from wend.capture.stage import raises
 from wend.capture.stage.item_comparisons import are_equal, asks_users, holds_staged
 from wend.capture.stage.operators import choose_value, index_of
@@ -48,7 +49,7 @@ def unbound_method(fun: Any) -> Callable[..., Any] | None:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         owner = args[0] if args else None
-        if isinstance(owner, TensorList):
+        if isinstance(owner, (TensorList, Namespace)):  # stand for lists, and for dicts
             return operands.call(getattr(owner, fun.__name__))(*args[1:], **kwargs)
         if isinstance(owner, fun.__objclass__):
             return operands.call(fun.__get__(owner))(*args[1:], **kwargs)

@@ -26,9 +26,15 @@ from wend.capture.stage.placeholders import bound_in_run, fill_missing, placehol
 from wend.capture.stage.raises import Alternative, Raised
 from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
-from wend.capture.state.differences import cure_of, described, keys_of, return_cure
+from wend.capture.state.differences import (
+    cure_of,
+    described,
+    difference_of_instances,
+    keys_of,
+    return_cure,
+)
 from wend.capture.state.list_promotion import promote_grown_lists
-from wend.capture.state.merged_instances import copied, differing_attribute, is_mergeable
+from wend.capture.state.merged_instances import copied, is_mergeable
 from wend.capture.state.new_variables import start_with_new_variables
 from wend.capture.state.optional_value import merged_optional, merges_options, narrowed
 from wend.capture.state.paths import check_recursion, decided
@@ -547,10 +553,8 @@ class StagedIf:
 
     def _structure_error(self, rows: list[list[Any]], labels: Sequence[str]) -> StructureError:
         for (other, then), label in zip(rows, labels, strict=True):
-            if (attribute := differing_attribute(then, other)) is not None:
-                return self._attribute_error(label, *attribute)
-            if type(then) is not type(other) and is_mergeable(then) and is_mergeable(other):
-                return self._class_error(label, then, other)
+            if (text := difference_of_instances(label, then, other)) is not None:
+                return StructureError(f"{self.where}: {text}")
             difference = trees.first_difference(then, other, label)
             if difference:
                 break
@@ -569,26 +573,6 @@ class StagedIf:
                 difference,
                 cure="give it the same structure on both paths: the same keys in the same order, "
                 "and the same lengths.",
-            )
-        )
-
-    def _class_error(self, label: str, then: Any, other: Any) -> StructureError:
-        return StructureError(
-            explain(
-                f"{self.where}: `{label}` is {described(then)} if the test holds, else "
-                f"{described(other)}.",
-                cure="make objects of one class on both paths.",
-            )
-        )
-
-    def _attribute_error(self, label: str, name: str, then: Any, other: Any) -> StructureError:
-        is_of_texts = is_text(then) and is_text(other)
-        cure = "keep the text in a variable of its own." if is_of_texts else cure_of([other, then])
-        return StructureError(
-            explain(
-                f"{self.where}: `{label}` has another `{name}` on each path: {described(then)} if "
-                f"the test holds, else {described(other)}.",
-                cure=cure,
             )
         )
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from wend.base import trees
+from wend.base.errors import explain
 from wend.base.instances import is_replaceable
 from wend.capture.state import unbound
+from wend.capture.state.merged_instances import differing_attribute, is_mergeable
 from wend.capture.state.optional_value import OptionalValue
 from wend.capture.state.state import is_carried
 from wend.eager.promotion import tensor_type
@@ -45,6 +47,23 @@ def cure_of(pair: Sequence[Any], alternative: str = "") -> str:
             "np.nan for a value."
         )
     return f"only arrays and numbers can depend on a traced test{alternative}."
+
+
+def difference_of_instances(label: str, then: Any, other: Any) -> str | None:
+    """Return how the instances that two paths leave differ, with a cure; None if they do not."""
+    if (attribute := differing_attribute(then, other)) is not None:
+        name, *pair = attribute
+        is_of_texts = all(isinstance(value, str) for value in pair)
+        what = f"`{label}` has another `{name}` on each path: "
+        cure = "keep the text in a variable of its own." if is_of_texts else cure_of(pair)
+    elif type(then) is not type(other) and is_mergeable(then) and is_mergeable(other):
+        what, pair = f"`{label}` is ", [then, other]
+        cure = "make objects of one class on both paths."
+    else:
+        return None
+    return explain(
+        f"{what}{described(pair[0])} if the test holds, else {described(pair[1])}.", cure=cure
+    )
 
 
 def described(value: Any) -> str:
