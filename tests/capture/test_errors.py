@@ -186,8 +186,8 @@ def test_recursion_on_traced_values() -> None:
     assert refusal_of(factorial, np.int64(3)) == (
         "`factorial` calls itself endlessly while it is recorded.\n"
         "  both sides of a branch on a traced value are recorded, including the recursive one.\n"
-        "  To fix it: write it as a loop, or let the test that ends it depend on Python ints "
-        "(static_argnums)."
+        "  To fix it: write it as a loop, with a list of the calls that remain where it calls "
+        "itself twice; or let the test that ends it depend on Python ints (static_argnums)."
     )
     assert wend.function(factorial, static_argnums=0)(5) == 120
 

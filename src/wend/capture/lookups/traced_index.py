@@ -18,6 +18,8 @@ from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.numpy.slices import as_position
 from wend.trace.aliasing.may_alias import record_merge
+from wend.trace.control.listed_texts import is_item
+from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import (
     LeafType,
     common_value,
@@ -115,6 +117,8 @@ def item_at(items: Any, index: Any) -> Any:
     recording = current()
     if type(items) is TracedRow:
         return items.item(index)
+    if recording is not None and type(items) is list and _is_traced_slice(index):
+        return _part(items, index)
     if recording is None or not is_traced_integer(index):
         return items[index]
     if _are_tuples_of_one_length(items):  # immutable: the item may be a new one
@@ -134,6 +138,29 @@ def item_at(items: Any, index: Any) -> Any:
     index = _checked_position(index, len(items), f"{type(items).__name__} index out of range")
     with raising.checked():
         return _item_at(items, index, dtype, weak=weak)
+
+
+def _is_traced_slice(index: Any) -> bool:
+    """Return whether an index is a slice between bounds that only the run knows."""
+    return isinstance(index, slice) and any(map(is_traced_integer, (index.start, index.stop)))
+
+
+def _part(items: list[Any], index: slice) -> Any:
+    """Return the items of a slice whose bounds are traced, in a list of unknown length."""
+    bounds = [bound for bound in (index.start, index.stop) if is_traced_integer(bound)]
+    counts_trips = python_may_run.get() and any(depends_on_carry(read(bound)) for bound in bounds)
+    if counts_trips or not items or not all(map(is_item, items)) or not _are_of_one_type(items):
+        return items[index]  # raises the error of an unknown number
+    return TensorList.of(items, items[-1:]).part(index)
+
+
+def _are_of_one_type(items: Sequence[Any]) -> bool:
+    if _are_tuples_of_one_length(items):
+        return all(map(_are_of_one_type, zip(*items, strict=True)))
+    if not all(map(_is_array, items)) or not _are_alike(items[1:], items[0]):
+        return False
+    types = [leaf_type(item) for item in items]
+    return len({(type.type.dtype, type.weak) for type in types}) == 1
 
 
 def _are_texts(items: Sequence[Any]) -> bool:

@@ -136,8 +136,8 @@ def _endless_recursion_error(error: RecursionError) -> RecursionError:
         explain(
             f"`{name}` calls itself endlessly while it is recorded.",
             "both sides of a branch on a traced value are recorded, including the recursive one.",
-            cure="write it as a loop, or let the test that ends it depend on Python ints "
-            "(static_argnums).",
+            cure="write it as a loop, with a list of the calls that remain where it calls itself "
+            "twice; or let the test that ends it depend on Python ints (static_argnums).",
         )
     )
 
