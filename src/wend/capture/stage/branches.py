@@ -566,13 +566,15 @@ class StagedIf:
                     cure="make it an array on both paths: wnp.stack(out).",
                 )
             )
+        are_lists = type(then) is list and type(other) is list
+        others = "; or do on each path what is done with the list" if are_lists else ""
         return StructureError(
             explain(
                 f"{self.where}: `{label}` has another structure on each path.",
                 f"if the test holds: {trees.described(then)}, else: {trees.described(other)}",
                 difference,
                 cure="give it the same structure on both paths: the same keys in the same order, "
-                "and the same lengths.",
+                f"and the same lengths{others}.",
             )
         )
 
