@@ -176,3 +176,23 @@ def test_positions_beyond_64_bits_with_a_sign(fun, backend):
                 compiled(1.5, k)
         else:
             np.testing.assert_array_equal(compiled(1.5, k), expected)
+
+
+def test_rows_of_different_lengths_are_refused_with_a_form_that_works() -> None:
+    def total(rows, k):
+        return sum(x for x in rows[k])
+
+    rows = [[1.0, 2.0], [3.0]]
+    with pytest.raises(ConcreteValueError) as caught:
+        wend.function(total).get_concrete_function(rows, wend.TensorSpec((), int))
+    assert any("for k in range(lengths[i]): rows[i, k]" in x for x in caught.value.__notes__)
+
+    @wend.function
+    def total_of_filled(rows, lengths, i):
+        total = 0.0
+        for k in range(lengths[i]):
+            total += rows[i, k]
+        return total
+
+    filled, lengths = np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([2, 1])
+    assert [total_of_filled(filled, lengths, i) for i in (0, 1)] == [3.0, 3.0]

@@ -129,7 +129,7 @@ def item_at(items: Any, index: Any) -> Any:
         return _text_at(items, index)
     is_of_arrays = bool(items) and all(map(_is_array, items))
     if not is_of_arrays or (python_may_run.get() and depends_on_carry(index_value)):
-        return items[index]  # raises the error of an unknown number
+        return _row_at(items, index)
     types = [leaf_type(item) for item in items]
     dtype = result_dtype(*items)
     if not all(_fits(type, types[0], dtype) for type in types):
@@ -271,6 +271,19 @@ def _is_array(item: Any) -> bool:
 
 def _fits(type: LeafType, first: LeafType, dtype: np.dtype) -> bool:
     return type.type.dims == first.type.dims and (type.weak or type.type.dtype == dtype)
+
+
+def _row_at(rows: Sequence[Any], index: Any) -> Any:
+    """Return `rows[index]` for an index that Python needs to know."""
+    try:
+        return rows[index]
+    except ConcreteValueError as error:
+        if all(type(row) in (list, tuple) for row in rows) and len({*map(len, rows)}) > 1:
+            error.add_note(
+                "the rows have different lengths; put them in arrays, filled up to one length, and "
+                "their lengths in another: for k in range(lengths[i]): rows[i, k]"
+            )
+        raise
 
 
 def _concrete_lookup(items: Sequence[Any], index: Any, types: Sequence[LeafType]) -> Any:
