@@ -179,10 +179,6 @@ BY_FUNCTION: dict[_Operator, _Operator] = {
     getattr(operator, f"__{method}__"): functools.partial(binary, name)
     for name, (method, _, _) in BINARY.items()
 }
-BY_FUNCTION |= {
-    getattr(operator, f"__i{method}__"): functools.partial(in_place, name)
-    for name, (method, _, _) in BINARY.items()
-}
 
 
 def operate(operation: _Operator, left: Any, right: Any) -> Any:
