@@ -119,16 +119,19 @@ def _kernel_print(token: Any, *values: Any, format: str, file: Any = None, **how
 print_ = Op("print", _infer_print, _kernel_print, no_gradient(), effect=Effect.WORLD)
 
 
-# Normal numbers of `RandomState`, whose function NumPy does not export
-POLAR = "polar"
+# Functions that NumPy's library does not export: normal numbers of `RandomState`; `random` and an
+# integer below a bound of Python's `random.Random`
+POLAR, TWISTER, TWISTER_BELOW = "polar", "twister", "twister_below"
 
 
 @dataclass(eq=False, slots=True)
 class NumberDraw:
-    """A draw of numbers that native code makes by a function of NumPy's library.
+    """A draw of numbers that native code makes, mostly by a function of NumPy's library.
 
     Attributes:
-        function: its name there; `POLAR` is wend's.
+        function: its name there, or one of `POLAR`, `TWISTER` and `TWISTER_BELOW`, which are
+            wend's: with two parameters, a number is multiplied by the second, and added to the
+            first; an integer is below the second.
         operands: its parameters, and last the address of the bit generator. They are the last
             operands of the node.
         is_legacy: whether it is one of `RandomState`: the address is then that of the state of its

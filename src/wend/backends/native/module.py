@@ -57,7 +57,7 @@ from wend.backends.native.program import (
     Program,
     SavedState,
 )
-from wend.backends.native.rt import growth, parallel, pool, python_callbacks, redzones
+from wend.backends.native.rt import growth, parallel, pool, python_callbacks, redzones, twister
 from wend.backends.native.rt.linalg import blas, small_gemm
 from wend.backends.native.scalarize.split import scalarize_small_arrays
 from wend.backends.native.target.chunk_call import detach_maps
@@ -331,7 +331,9 @@ class _ModuleFunction:
     @property
     def uses_python(self) -> bool:
         """Whether it calls the interpreter, once it is emitted."""
-        return bool(self.low.host_nodes) or self.low.safepoints.count > 0
+        low = self.low
+        takes_lock = not low.calls.external.keys().isdisjoint(twister.NAMES)
+        return bool(low.host_nodes) or low.safepoints.count > 0 or takes_lock
 
     def lines(self, parts: Parts) -> list[str]:
         """Return the lines of its body, of which some may become functions of their own."""

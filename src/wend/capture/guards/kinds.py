@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _random
 import os
 import sys
 import threading
@@ -114,6 +115,11 @@ def has_contents(value: Any) -> bool:
 def is_of_library(kind: type) -> bool:
     """Return whether a class has methods in Python of the standard library or NumPy."""
     return any(map(_has_methods_of_library, kind.__mro__))
+
+
+def is_drawn(x: Any) -> bool:
+    """Return whether a value is a generator of `random`, whose state is that of the run."""
+    return isinstance(x, _random.Random) and type(x).__module__ == "random"
 
 
 def _has_methods_of_library(kind: type) -> bool:

@@ -32,6 +32,7 @@ from wend.capture.guards.kinds import (
     WINDOWS,
     has_contents,
     has_items_in_c,
+    is_drawn,
     is_field_of_member,
     is_library_module,
     is_looked_up_in_c,
@@ -215,16 +216,15 @@ class GuardRecorder(ReadLog):
             return False
         if container_kind(type(owner)) is not None:
             self._note(ContentsRead, owner, None, snapshot(owner), label)
-        names = tuple(instance_dict(owner) or ())
-        if instance_dict(owner) is not None:
+        own = instance_dict(owner)
+        names = tuple(own or ())
+        if own is not None:
             self._note(KeysRead, owner, None, snapshot(names), f"the attributes of {label}")
-        own = instance_dict(owner) or {}
         for name in (*names, *slots(type(owner))):
-            value = static_attribute(owner, name)
-            if value is not MISSING:
+            if (value := static_attribute(owner, name)) is not MISSING:
                 self._note_keyed(AttributeRead, owner, name, value, f"{label}.{name}", False)
                 self.enter(value, f"{label}.{name}")
-            if own.get(name, value) is not value:  # a property has the name
+            if own and own.get(name, value) is not value:  # a property has the name
                 self.observe(own, f"vars({label})")
                 self.read_item(own, name, own[name])
         return True
@@ -234,7 +234,7 @@ class GuardRecorder(ReadLog):
         stack, seen = [value], set[int]()
         while stack:
             part = stack.pop()
-            if id(part) in seen or is_atom(type(part)):
+            if id(part) in seen or is_atom(type(part)) or is_drawn(part):
                 continue
             seen.add(id(part))
             if id(part) in self._arrays:

@@ -17,7 +17,7 @@ from wend.backends.native.emit.numpy_loop import (
     loaded_result,
     result_in_memory,
 )
-from wend.backends.native.rt import legacy_draws, numpy_draws, numpy_loops, philox
+from wend.backends.native.rt import legacy_draws, numpy_draws, numpy_loops, philox, twister
 from wend.backends.native.rt.numpy_loops import Loop
 from wend.backends.native.target.kinds import REGISTERS
 from wend.backends.native.target.value_layout import Registers, is_scalar
@@ -51,10 +51,10 @@ def emit_random_bits(low: Lowering, node: Node, operands: Sequence[Registers]) -
 def emit_host_action(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit a draw by a function of NumPy's; Python makes other calls."""
     draw = node.attrs["action"].draw
-    is_known = draw is not None and (
-        draw.function == effects.POLAR or numpy_draws.is_available(draw.function)
-    )
-    if not is_known:
+    if draw is None:
+        return NotImplemented
+    is_own = draw.function in _OWN
+    if not (is_own or numpy_draws.is_available(draw.function)):
         return NotImplemented
     w, result, passed = low.w, node.results[1].tensor, node.operands[-len(draw.operands) :]
     *parameters, (address,) = operands[-len(draw.operands) :]
@@ -65,7 +65,7 @@ def emit_host_action(low: Lowering, node: Node, operands: Sequence[Registers]) -
     bits = w.define(f"inttoptr i64 {address} to ptr")
     dims = [str(dim) for dim in result.dims]
     count = str(math.prod(map(int, dims)))
-    if draw.is_legacy and draw.function != effects.POLAR:
+    if draw.is_legacy and not is_own:
         bits = w.define(f"load ptr, ptr {bits}")
     if draw.function == _BOUNDED:
         out = result_in_memory(low, node, 1, dims)
@@ -75,13 +75,8 @@ def emit_host_action(low: Lowering, node: Node, operands: Sequence[Registers]) -
         return [(), loaded_result(low, node, 1, out)]
 
     def drawn() -> str:
-        if draw.function == effects.POLAR:
-            low.calls.external[legacy_draws.NAME] = f"double @{legacy_draws.NAME}(ptr)"
-            x = w.define(f"call double @{legacy_draws.NAME}(ptr {bits})")
-            if not typed:
-                return x
-            (mean,), (scale,) = parameters
-            return w.define(f"fadd double {mean}, {w.define(f'fmul double {scale}, {x}')}")
+        if is_own:
+            return _own_draw(low, draw.function, bits, [x for (x,) in parameters])
         type = REGISTERS[result.dtype]
         types = ", ".join(["ptr", *(x.partition(" ")[0] for x in typed)])
         function = _declared(low, draw.function, type, types)
@@ -92,6 +87,31 @@ def emit_host_action(low: Lowering, node: Node, operands: Sequence[Registers]) -
     out = low.new_result(node, dims, 1)
     w.loop(count, lambda k: low.arrays.store(out, k, drawn()))
     return [(), low.array_result(node, out, 1)]
+
+
+# By function: the name, the types of its parameters and of its result
+_OWN = {
+    effects.POLAR: (legacy_draws.NAME, "ptr", "double"),
+    effects.TWISTER: (twister.RANDOM, "ptr, ptr", "double"),
+    effects.TWISTER_BELOW: (twister.BELOW, "ptr, ptr, i64", "i64"),
+}
+
+
+def _own_draw(low: Lowering, function: str, state: str, parameters: Sequence[str]) -> str:
+    """Emit a draw by a function of wend's, and the shift and scale of its number."""
+    w, (name, types, type) = low.w, _OWN[function]
+    low.calls.external[name] = f"{type} @{name}({types})"
+    passed = [f"ptr {state}"]
+    if function != effects.POLAR:
+        passed.append("ptr %python")
+    if function == effects.TWISTER_BELOW:
+        passed.append(f"i64 {parameters[1]}")
+        x = w.define(f"call i64 @{name}({', '.join(passed)})")
+        return w.define(f"add i64 {parameters[0]}, {x}")
+    x = w.define(f"call double @{name}({', '.join(passed)})")
+    if not parameters:
+        return x
+    return w.define(f"fadd double {parameters[0]}, {w.define(f'fmul double {parameters[1]}, {x}')}")
 
 
 def _declared(low: Lowering, stem: str, result: str, types: str) -> str:

@@ -54,18 +54,13 @@ _FETCH_ERROR = f"""
   call void @PyErr_Fetch(ptr %type, ptr %value, ptr %traceback)
 """
 
-LIBRARY = f"""
+# Acquires the GIL, and returns what releases it. Each module that does has a copy
+TAKE = f"""
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-declare i32 @PyErr_CheckSignals()
-declare ptr @PyObject_CallObject(ptr, ptr)
-declare void @Py_DecRef(ptr)
 declare i64 @PyThread_get_thread_ident()
 declare i32 @Py_IsFinalizing()
 declare i32 @pause()
-declare i64 @llvm.umin.i64(i64, i64)
-declare i64 @llvm.umax.i64(i64, i64)
 
 define internal i1 @wend.is_main(ptr %words) {{
 {_word("main.at", _THREAD)}
@@ -75,7 +70,7 @@ define internal i1 @wend.is_main(ptr %words) {{
   ret i1 %is
 }}
 
-define i32 @wend.python(ptr %words) {{
+define internal i32 @wend.take(ptr %words) {{
   %ends = call i32 @Py_IsFinalizing()
   %goes.on = icmp eq i32 %ends, 0
   br i1 %goes.on, label %take, label %ask
@@ -86,9 +81,24 @@ stay:
   %signal = call i32 @pause()
   br label %stay
 take:
+  %lock = call i32 @PyGILState_Ensure()
+  ret i32 %lock
+}}
+"""
+
+LIBRARY = f"""
+{TAKE}
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare i32 @PyErr_CheckSignals()
+declare ptr @PyObject_CallObject(ptr, ptr)
+declare void @Py_DecRef(ptr)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+
+define i32 @wend.python(ptr %words) {{
 {_word("callable.at", _CALLABLE)}
   %callable = load ptr, ptr %callable.at
-  %lock = call i32 @PyGILState_Ensure()
+  %lock = call i32 @wend.take(ptr %words)
   %result = call ptr @PyObject_CallObject(ptr %callable, ptr null)
   %raised = icmp eq ptr %result, null
   br i1 %raised, label %keep, label %drop

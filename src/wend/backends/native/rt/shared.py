@@ -17,6 +17,7 @@ from wend.backends.native.rt import (
     python_callbacks,
     redzones,
     sums,
+    twister,
 )
 from wend.backends.native.rt.linalg import blas, blas_functions, elimination, lapack, small_gemm
 from wend.backends.native.rt.ordering import isin, numpy_sorts, row_argminmax, sorts
@@ -64,6 +65,7 @@ def _shared_modules(target: Platform) -> Sequence[SharedModule]:
         SharedModule(lambda: sums.LIBRARY, sums.NAMES),
         SharedModule(philox.library, [philox.NAME]),
         SharedModule(lambda: legacy_draws.LIBRARY, [legacy_draws.NAME]),
+        SharedModule(lambda: twister.LIBRARY, twister.NAMES),
         SharedModule(lambda: checksum.LIBRARY, checksum.NAMES),
         *(
             SharedModule(

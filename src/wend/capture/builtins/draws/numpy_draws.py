@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import math
-import operator
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from wend.capture.builtins.draws import python_draws
+from wend.capture.builtins.draws.parameters import as_double, as_int64, is_integer, is_real
 from wend.eager.dispatch import Staged, any_staged
-from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
@@ -83,7 +83,7 @@ def direct_draw(
     if name in ("integers", "randint"):
         return _bounded(numbers, is_old) if result.dtype == INT64 else None
     dtype = INT64 if name == "poisson" else FLOAT64
-    if result.dtype != dtype or not all(map(_is_real, numbers.values())):
+    if result.dtype != dtype or not all(map(is_real, numbers.values())):
         return None
     if name == "uniform":
         return _uniform(numbers, is_old)
@@ -93,7 +93,7 @@ def direct_draw(
     function, defaults = distributions[name]
     parameters = []
     for key, default in defaults.items():
-        x = _double(numbers.get(key, default))
+        x = as_double(numbers.get(key, default))
         if isinstance(numbers.get(key), Staged):
             if key in _NOT_NEGATIVE:
                 is_negative = ew.logical_and(signbit(x), ew.logical_not(ew.isnan(x)))
@@ -107,7 +107,7 @@ def direct_draw(
 def _uniform(numbers: Mapping[str, Any], is_old: bool) -> NumberDraw:
     low, high = numbers.get("low", 0.0), numbers.get("high", 1.0)
     is_known = not any_staged([low, high])  # and valid
-    low, high = _double(low), _double(high)
+    low, high = as_double(low), as_double(high)
     width = high - low
     if not is_known:
         text = "Range exceeds valid bounds" if is_old else "high - low range exceeds valid bounds"
@@ -123,10 +123,10 @@ def _bounded(numbers: Mapping[str, Any], is_old: bool) -> NumberDraw | None:
     is_closed = numbers.get("endpoint", False)
     if high is None:
         low, high = 0, low
-    if not isinstance(is_closed, bool) or not (_is_integer(low) and _is_integer(high)):
+    if not isinstance(is_closed, bool) or not (is_integer(low) and is_integer(high)):
         return None
     is_known = not any_staged([low, high])  # and valid
-    low, high = (cast(staged(_known(x, INT64)), INT64) for x in (low, high))
+    low, high = as_int64(low), as_int64(high)
     if not is_known:
         is_empty = ew.greater(low, high) if is_closed else ew.greater_equal(low, high)
         for is_zero, text in (
@@ -144,34 +144,14 @@ def _is_dtype(bound: Mapping[str, Any], dtype: np.dtype) -> bool:
     return declared is None or (not isinstance(declared, Staged) and np.dtype(declared) == dtype)
 
 
-def _known(x: Any, dtype: np.dtype) -> Any:
-    return x if isinstance(x, Staged) else dtype.type(x)
-
-
-def _double(x: Any) -> Any:
-    return cast(staged(_known(x, FLOAT64)), FLOAT64)
-
-
-def _is_real(x: Any) -> bool:
-    """Return whether a parameter is one real number."""
-    if not isinstance(x, (bool, int, float, np.generic, Staged)):
-        return False
-    type = tensor_type(x)
-    return type.shape == () and type.dtype.kind in "biuf"
-
-
-def _is_integer(x: Any) -> bool:
-    """Return whether a parameter is one integer of 64 bits."""
-    if not _is_real(x) or tensor_type(x).dtype.kind not in "bi":
-        return False
-    return isinstance(x, Staged) or abs(operator.index(x)) < 2**62
-
-
 def address_of(generator: Any) -> np.uint64:
     """Return the address that draws of a generator take; 0 for one that they do not know.
 
-    It is that of the bit generator, or of the state of normal numbers of a `RandomState`.
+    It is that of the bit generator; of the state of normal numbers of a `RandomState`; or of the
+    state of a `Random` of Python.
     """
+    if python_draws.is_known(generator):
+        return np.uint64(id(generator) + (python_draws.offset() or 0))
     bits = _bit_generator(generator)
     if bits is None:
         return np.uint64(0)

@@ -18,6 +18,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at, user_source
+from wend.capture.builtins.draws import python_draws
 from wend.capture.builtins.draws.numpy_draws import address_of, direct_draw, lock_of
 from wend.capture.builtins.draws.sequence_draws import OF_SEQUENCES, shuffle, takes
 from wend.capture.builtins.refused_calls import DRAW, Call, refusing
@@ -25,7 +26,7 @@ from wend.capture.state.made_objects import companion_of, is_made, note_made
 from wend.capture.state.one_shot_iterators import current_region
 from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import common_shape, tensor_type
-from wend.ir.dtypes import INT64, is_supported
+from wend.ir.dtypes import FLOAT64, INT64, is_supported
 from wend.ir.types import Shape, TensorType
 from wend.numpy import creating
 from wend.numpy.operands import staged
@@ -89,10 +90,10 @@ _EXAMPLES = {
 }
 # Methods of `random.Random` that give a number, and its dtype
 _OF_PYTHON = {
-    **dict.fromkeys(("random", "uniform", "triangular", "betavariate", "expovariate"), "f8"),
-    **dict.fromkeys(("gammavariate", "gauss", "lognormvariate", "normalvariate"), "f8"),
-    **dict.fromkeys(("vonmisesvariate", "paretovariate", "weibullvariate"), "f8"),
-    **dict.fromkeys(("randint", "randrange"), "i8"),
+    **dict.fromkeys(("random", "uniform", "triangular", "betavariate", "expovariate"), FLOAT64),
+    **dict.fromkeys(("gammavariate", "gauss", "lognormvariate", "normalvariate"), FLOAT64),
+    **dict.fromkeys(("vonmisesvariate", "paretovariate", "weibullvariate"), FLOAT64),
+    **dict.fromkeys(("randint", "randrange"), INT64),
 }
 _ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 
@@ -207,8 +208,8 @@ def of_method(generator: Any, name: str) -> Call | None:
         if name == "seed":
             return lambda *args: run_draw(shown, method, args, {}, None)
         if name in _OF_PYTHON:
-            return lambda *args, **kwargs: _number(shown, method, args, kwargs, _OF_PYTHON[name])
-        return _of_sequence(shown, name, method)
+            return partial(_number, generator, name, method)
+        return _of_sequence(generator, name, method)
     numpy_random = sys.modules["numpy.random"]
     if not isinstance(generator, (numpy_random.Generator, numpy_random.RandomState)):
         return refusing(shown, DRAW)
@@ -237,27 +238,36 @@ def _draw_now(generator: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     return method(*args, **kwargs)
 
 
-def _of_sequence(shown: str, name: str, method: Call) -> Call:
+def _of_sequence(generator: Any, name: str, method: Call) -> Call:
     """Return a draw from a sequence, by `random`."""
+    shown = f"{type(generator).__name__}.{name}"
 
     def run(*args: Any, **kwargs: Any) -> Any:
         if name not in OF_SEQUENCES or not takes(name, args):
             return refusing(shown, DRAW)(*args, **kwargs)
-        return OF_SEQUENCES[name](method, partial(_positions, shown), *args, **kwargs)
+        return OF_SEQUENCES[name](method, partial(_positions, shown, generator), *args, **kwargs)
 
     return run
 
 
 def _positions(
-    shown: str, draw: Call, inputs: Sequence[Any], sizes: Sequence[Any], errors: Any
+    shown: str,
+    generator: Any,
+    draw: Call,
+    inputs: Sequence[Any],
+    sizes: Sequence[Any],
+    errors: Any,
+    count: Any = None,
 ) -> Any:
-    """Draw positions in a sequence."""
+    """Draw positions in a sequence; one of `count`, if that is given."""
 
     def run(*inputs: Any) -> Any:
         return np.asarray(draw(*inputs), INT64)
 
     result = TensorType(INT64, tuple(map(dim_of_size, sizes)))
-    return run_draw(shown, run, inputs, {}, result, errors=errors)
+    is_direct = isinstance(count, int) and count > 0 and python_draws.is_known(generator)
+    direct = _located(generator, python_draws.below(count)) if is_direct else None
+    return run_draw(shown, run, inputs, {}, result, errors=errors, direct=direct)
 
 
 def of_function(name: str) -> Call | None:
@@ -298,10 +308,26 @@ def run_draw(
     )
 
 
-def _number(shown: str, method: Any, args: Any, kwargs: Any, dtype: str) -> Any:
+def _number(generator: Any, name: str, method: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Draw a number by `random`."""
+    direct = _located(generator, python_draws.direct_draw(generator, name, args, kwargs))
     errors = (ValueError,) if any_staged((*args, *kwargs.values())) else ()
-    result = run_draw(shown, method, args, kwargs, TensorType(np.dtype(dtype), ()), errors=errors)
-    return result.as_weak()
+    shown, result = f"{type(generator).__name__}.{name}", TensorType(_OF_PYTHON[name], ())
+    number = run_draw(shown, method, args, kwargs, result, errors=errors, direct=direct)
+    return number.as_weak()
+
+
+def _located(generator: Any, draw: NumberDraw | None) -> NumberDraw | None:
+    """Return a draw with the address of the generator's state, and its lock."""
+    if draw is None:
+        return None
+    companion = companion_of(generator)
+    if companion is None:
+        draw.lock = lock_of(generator)
+        draw.operands.append(staged(np.array(address_of(generator))))
+    else:
+        draw.operands.append(companion.address)
+    return draw
 
 
 def sizes_of(size: Any) -> tuple[Any, ...]:
@@ -372,15 +398,7 @@ class _Draw:
         """Return how native code draws the same, if it can."""
         is_valid = not errors or any_staged(trees.flatten(bound)[0])
         draw = direct_draw(self._generator, self._name, bound, result, is_valid=is_valid)
-        if draw is None:
-            return None
-        companion = companion_of(self._generator)
-        if companion is None:
-            draw.lock = lock_of(self._generator)
-            draw.operands.append(staged(np.array(address_of(self._generator))))
-        else:
-            draw.operands.append(companion.address)
-        return draw
+        return _located(self._generator, draw)
 
     def _errors(self, bound: Mapping[str, Any]) -> tuple[type[Exception], ...]:
         """Return the errors that a draw may raise in the run."""
@@ -476,7 +494,7 @@ class _Draw:
     def shuffle(self, x: Any, **kwargs: Any) -> None:
         """Permute the rows of an array, or the items of a list, in place."""
         if takes("shuffle", (x,)):
-            shuffle(self._method, partial(_positions, self._shown), x)
+            shuffle(self._method, partial(_positions, self._shown, self._generator), x)
             return
         if type(x) is np.ndarray or not isinstance(x, (np.ndarray, Staged)):
             raise UnsupportedError(

@@ -15,7 +15,7 @@ from wend.capture.state.assignments import get_item
 from wend.eager.dispatch import Staged, any_staged
 from wend.trace.control.tensor_list import TensorList
 
-Draw = Callable[..., Any]  # makes the run call a function: (call, operands, shape, errors)
+Draw = Callable[..., Any]  # makes the run call a function: (call, operands, shape, errors, bound)
 
 
 def takes(name: str, args: Sequence[Any]) -> bool:
@@ -34,7 +34,7 @@ def choice(method: Call, draw: Draw, seq: Any) -> Any:
     count = _length(seq)
     if not isinstance(count, Staged) and not count:
         sys.modules["random"].Random(0).choice(seq)  # Python's error
-    position = draw(lambda n: method(range(n)), (count,), (), (IndexError,))
+    position = draw(lambda n: method(range(n)), (count,), (), (IndexError,), count)
     return _item(seq, position)
 
 
