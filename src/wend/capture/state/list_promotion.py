@@ -160,7 +160,8 @@ def _check_binding(state: State, start: Sequence[Any], k: int) -> None:
             f"`{location.label}` grows in a loop or branch that is recorded, through a function "
             "that reaches it some other way.",
             cure="append to it in the function that makes it, or return what is to be appended; "
-            "where a handler appends to it, too, keep the values in an array: out[k] = value.",
+            "make the tuple that holds it a list; where a handler appends to it, too, keep the "
+            "values in an array: out[k] = value.",
         )
     )
 
