@@ -32,7 +32,8 @@ DRAWS = [
     *("g.pareto(2.0)", "g.power(1.5)", "g.standard_cauchy()", "g.standard_gamma(0.7)"),
     *("g.random(dtype=np.float32)", "g.standard_exponential(method='inv')"),
     *("g.normal(np.array([x, y])).sum()", "g.binomial(4, 0.5)", "g.permutation(4)[0]"),
-    *("g.random(n).sum()", "g.choice(5)"),
+    *("g.random(n).sum()", "g.choice(5)", "g.choice(9, 3).sum()", "g.choice([0.5, 1.5, 4.0])"),
+    *("g.choice(np.arange(6.0).reshape(2, 3))[1]", "g.choice(5, replace=False)"),
 ]
 OLD_DRAWS = [
     *("g.rand()", "g.rand(2, 2).sum()", "g.random_sample()", "g.uniform(x, y)", "g.randint(5)"),
@@ -44,6 +45,7 @@ OLD_DRAWS = [
         "g.standard_normal((2, 1))[0, 0]",
     ),
     *("g.randn(3)[1]", "g.uniform(0, np.inf)", "g.choice(4)", "g.exponential(y)"),
+    *("g.choice(np.array([0.5, 1.5, 4.0]), 2)[1]", "g.choice(np.ones((2, 2)))[0]", "g.choice(0)"),
 ]
 
 

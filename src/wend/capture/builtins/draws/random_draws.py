@@ -471,6 +471,13 @@ class _Draw:
             self._check_items(np.asarray(items))
         outer = () if size is None else tuple(map(dim_of_size, sizes_of(size)))
         shape = shape_of(items)
+        count = items if shape == () else shape[0] if shape and len(shape) == 1 else None
+        if bound.keys() <= {"a", "size"} and type(count) is int and count > 0:
+            name = "randint" if hasattr(self._generator, "randint") else "integers"
+            draw = of_method(self._generator, name)
+            assert draw is not None
+            positions = draw(0, count, size)
+            return positions if shape == () else staged(creating.asarray(items))[positions]
         if not shape:
             is_weak = type(self._fresh()(1)) is int and size is None
             return self._emit(args, kwargs, bound, TensorType(INT64, outer), weak=is_weak)
