@@ -20,7 +20,7 @@ from wend.backends.fastcall import (
     Guard,
     GuardCheck,
 )
-from wend.backends.protocol import FastCallable
+from wend.backends.protocol import Explains, FastCallable
 from wend.base import trees
 from wend.base.config import Settings, settings, settings_storage
 from wend.base.errors import VariableError
@@ -29,6 +29,7 @@ from wend.base.lazy.dataclass import dataclass
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten
 from wend.eager.dispatch import recorder
 from wend.ir.op import Effect
+from wend.ops.effects import only_draws
 from wend.runtime.partial_writes import attach_contents, take_contents
 from wend.runtime.storage import Storage, StorageOwner, bind_variables
 from wend.trace.aliasing.passed_containers import CallerContainers
@@ -285,7 +286,8 @@ def _build_fast_path(
     takes_containers = traced.has_passed_containers
     has_python_work = traced.pending or (takes_containers and plan.containers is None)
     has_effects = traced.has_world and Effect.WORLD in traced.graph.effects()
-    if has_python_work or has_effects or not traced.is_closed():
+    has_python_effects = has_effects and not only_draws(traced.graph)
+    if has_python_work or has_python_effects or not traced.is_closed():
         return None
     passed = _passed_variables(traced, plan, concrete.input_types)
     if passed is None:
@@ -320,6 +322,8 @@ def _build_fast_path(
         copies_arrays=not traced.written,
     )
     run = concrete.compiled.executable(backend)
+    if has_effects and isinstance(run, Explains) and run.host_nodes:
+        return None  # Python makes draws
     fast_call = run.fast_call(signature) if isinstance(run, FastCallable) else None
     if fast_call is None:
         return None

@@ -13,7 +13,7 @@ from wend.base.errors import TapeLimitError, TypeMismatchError
 from wend.base.lazy.dataclass import dataclass
 from wend.base.source import at
 from wend.ir.dtypes import BOOL
-from wend.ir.graph import Node
+from wend.ir.graph import Graph, Node
 from wend.ir.op import Effect, Linear, Op, no_gradient
 from wend.ir.types import TOKEN, TensorType, TokenType, Type
 from wend.ops import creating
@@ -181,6 +181,15 @@ host_action = Op(
     raises=lambda node: node.attrs["action"].errors,
     is_portable=False,
 )
+
+
+def only_draws(graph: Graph) -> bool:
+    """Return whether all that a graph does to the world are draws that native code may make."""
+    return all(
+        node.op is host_action and node.attrs["action"].draw is not None
+        for node in graph.walk()
+        if node.op.effect is Effect.WORLD
+    )
 
 
 def error_note(node: Node) -> str:

@@ -36,7 +36,14 @@ DRAWS = [
     *("g.choice(np.arange(6.0).reshape(2, 3))[1]", "g.choice(5, replace=False)"),
 ]
 OLD_DRAWS = [
-    *("g.rand()", "g.rand(2, 2).sum()", "g.random_sample()", "g.uniform(x, y)", "g.randint(5)"),
+    *(
+        "g.rand()",
+        "g.rand(2, 2).sum()",
+        "g.random_sample()",
+        "g.random()",
+        "g.uniform(x, y)",
+        "g.randint(5)",
+    ),
     *("g.randint(n)", "g.randint(2, n + 3)", "g.randint(0, 9, size=2).sum()", "g.randn()"),
     *(
         "g.normal(x, 1.0)",
@@ -198,3 +205,25 @@ def test_random_functions_that_draw(seed: int) -> None:
             expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-12)
         )
         assert state_of(g) == state_of(other)
+
+
+def test_calls_that_draw_enter_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    g, other = np.random.default_rng(3), np.random.default_rng(3)
+    one = wend.function(lambda x: x + g.normal(), backend="native")
+    two = wend.function(lambda a, b, x: a.random() + b.random() * x, backend="native")
+    own = wend.function(lambda a: a.random() + random.random(), backend="native")
+    for k in range(12):
+        assert one(1.0) == 1.0 + other.normal()
+        assert two(g, np.random.mtrand._rand, 2.0) > 0.0
+        other.random()
+        random.seed(k)
+        expected = other.random() + random.random()
+        random.seed(k)
+        assert own(g) == expected
+    runs: list[Any] = []
+    kind = type(one.get_concrete_function(1.0))
+    run = kind.run
+    monkeypatch.setattr(kind, "run", lambda self, *args: runs.append(self) or run(self, *args))
+    for fun, args in ((one, (1.0,)), (two, (g, np.random.mtrand._rand, 2.0)), (own, (g,))):
+        assert len({fun(*args) for _ in range(5)}) == 5
+    assert not runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from wend.backends.fastcall import (
     CallOperand,
     CallSignature,
     FastCall,
+    FastCallWrapper,
 )
 from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, Field, Program
@@ -112,9 +113,7 @@ class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         if not self._locks:
             return self._execute(arguments)
-        with ExitStack() as held:
-            for lock in self._locks:
-                held.enter_context(lock)
+        with _holding(self._locks):
             return self._execute(arguments)
 
     def _execute(self, arguments: Sequence[Any]) -> list[Any]:
@@ -186,7 +185,10 @@ class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
 
     def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return a callable that runs no Python code, if the signature allows one."""
-        return None if self._locks else self._fast_call(signature)
+        fast_call = self._fast_call(signature)
+        if fast_call is None or not self._locks:
+            return fast_call
+        return _LockingFastCall(fast_call, self._locks)
 
     def _fast_call(self, signature: CallSignature) -> FastCall | None:
         return native_fast_call(signature, self._program, self._library, self._workspaces)
@@ -200,6 +202,37 @@ class NativeExecutable(FastCallable, BufferCallable, Explains, HoldsMemory):
         return native_buffer_call(
             operands, result_count, self._program, self._library, self._workspaces
         )
+
+
+class _LockingFastCall(FastCallWrapper):
+    """A fast call that holds locks."""
+
+    def __init__(self, fast_call: FastCall, locks: Sequence[Any]) -> None:
+        self._locks = locks
+        super().__init__(fast_call)
+
+    def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        call, locks = self._fast_call.call, self._locks
+
+        def call_holding_or(*args: Any, **kwargs: Any) -> Any:
+            results: Any = FALLBACK
+            if not kwargs:
+                with _holding(locks):
+                    results = call(*args)
+            return otherwise(*args, **kwargs) if results is FALLBACK else results
+
+        return call_holding_or
+
+
+def _holding(locks: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Hold locks in a block."""
+    if len(locks) == 1:
+        lock: AbstractContextManager[Any] = locks[0]
+        return lock
+    held = ExitStack()
+    for lock in locks:
+        held.enter_context(lock)
+    return held
 
 
 def _always_fall_back(*arguments: Any) -> Any:

@@ -51,7 +51,7 @@ _DISTRIBUTIONS: dict[str, tuple[str, dict[str, float]]] = {
 _BOUNDED = "random_bounded_uint64_fill"
 # Those of `RandomState` beside `uniform` and `randint`; it has algorithms of its own
 _OF_RANDOM_STATE: dict[str, tuple[str, dict[str, float]]] = {
-    **dict.fromkeys(("random_sample", "rand"), _DISTRIBUTIONS["random"]),
+    **dict.fromkeys(("random", "random_sample", "rand"), _DISTRIBUTIONS["random"]),
     **dict.fromkeys(("standard_normal", "randn"), (POLAR, {})),
     "normal": (POLAR, {"loc": 0.0, "scale": 1.0}),
 }

@@ -408,7 +408,7 @@ class _Draw:
         once = {name: x for name, x in bound.items() if name != "size" or self._name == "choice"}
         try:
             self._fresh()(**once)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             return (type(error),)
         return ()
 
