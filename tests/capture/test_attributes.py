@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import pytest
 
 import wend
+from tests.helpers.compiled import compiled
 from wend.trace.state.text_choice import TextChoice
 
 XS = np.where(np.arange(80) % 3 == 0, -1.0, 1.0)
@@ -67,3 +69,39 @@ def test_attributes_of_members_hide_those_of_the_choice(name: str) -> None:
 
     assert _shown(wend.function(f)(XS)[0]) == _shown(f(XS)[0])
     assert wend.function(f)(XS)[1:] == f(XS)[1:]
+
+
+class Box:
+    pass
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("(x < n).value = 1", "x.value = 'q'", "n.real = 1", "v.foo = x", "v.T = v", "v.size = 3"),
+        *("v.sum().weak = True", "grown(x).tag = x", "setattr(x, 'recording', 1)", "v.type = 2"),
+    ],
+)
+def test_numbers_arrays_and_lists_take_no_attributes(change: str) -> None:
+    """Also not under the names that wend has for its own use."""
+    grown = "while x < 9:\n        xs.append(x)\n        x = x + 3\n    return xs"
+    source = (
+        f"def grown(x):\n    xs = []\n    {grown}\n"
+        f"def fun(x, n, v):\n    try:\n        {change}\n"
+        "    except AttributeError as error:\n        return str(error)\n    return x\n"
+    )
+    fun = compiled(source, "fun")
+    args = 2.0, 3, np.arange(3.0)
+    assert isinstance(fun(*args), str)
+    assert wend.function(fun)(*args) == fun(*args)
+
+
+def test_what_is_not_chosen_by_or_takes_no_part() -> None:
+    def fun(x: float) -> Any:
+        left: Any = Box()
+        lane = (x < 2.0 and left) or left
+        lane.value = "b"
+        return left.value, lane is left
+
+    run = wend.function(fun, backend="numpy")
+    assert [run(x) for x in (1.0, 3.0)] == [("b", True)] * 2

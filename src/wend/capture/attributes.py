@@ -339,7 +339,13 @@ def _cached_property(owner: Any, descriptor: functools.cached_property[Any]) -> 
 
 
 def attribute_target(owner: Any, name: str, /) -> Any:
-    """Return what `owner.name = value` sets: a setter of the user's runs in captured form."""
+    """Return what `owner.name = value` sets: a setter of the user's runs in captured form.
+
+    Raises:
+        AttributeError: a number, array or list has no such attribute to be set.
+    """
+    if isinstance(owner, (Tracer, TensorList)):
+        _check_settable(owner, name)
     if current() is None or isinstance(owner, (Staged, type, types.ModuleType)):
         return owner
     if type(owner) is TextChoice:
@@ -376,8 +382,8 @@ class _Target:
 
 def set_attribute(value: Any, owner: Any, name: str) -> None:
     """Run `owner.name = value`, with `value` evaluated first."""
-    note_attribute_write(lambda: owner, name, f"{type(owner).__name__}.{name}")
     target = attribute_target(owner, name)
+    note_attribute_write(lambda: owner, name, f"{type(owner).__name__}.{name}")
     try:
         setattr(target, name, value)
     except TypeError as error:
@@ -386,6 +392,20 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
         what = f"`{type(owner).__name__}.{name}`{at(user_source())} takes numbers of Python only."
         cure = "set it before the call; or do what depends on it in wend.py_function(…)."
         raise refusal(UnsupportedError(explain(what, cure=cure))) from error
+
+
+_SETTABLE = frozenset({"shape", "dtype", "flat", "real", "imag"})  # of arrays
+
+
+def _check_settable(owner: Any, name: str) -> None:
+    """Raise Python's error where a number, array or list has no such attribute to be set."""
+    kind = list if isinstance(owner, TensorList) else class_of(owner)
+    if kind is np.ndarray and name in _SETTABLE:
+        return
+    with contextlib.suppress(TypeError):
+        setattr(example_of(kind), name, None)
+    what = f"`{kind.__name__}.{name}` is set{at(user_source())}, which is not recorded."
+    raise refusal(UnsupportedError(explain(what, cure="use x.view(dtype) or x.reshape(shape).")))
 
 
 def set_again(owner: Any, name: str) -> None:
