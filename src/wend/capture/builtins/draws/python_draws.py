@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import random
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -55,7 +55,8 @@ def below(count: Any, start: Any = 0) -> NumberDraw:
 
 def is_known(generator: Any) -> bool:
     """Return whether a generator is one of which the state is found."""
-    return type(generator) is random.Random and offset() is not None
+    random = sys.modules.get("random")  # which is not imported for those who do not use it
+    return random is not None and type(generator) is random.Random and offset() is not None
 
 
 @cache
@@ -64,7 +65,7 @@ def offset() -> int | None:
 
     That is behind the head of the object in all versions of CPython so far.
     """
-    sample = random.Random(5)
+    sample = sys.modules["random"].Random(5)
     sample.random()
     _, state, _ = sample.getstate()
     start = object.__basicsize__
@@ -80,7 +81,7 @@ def _text_of_empty_range(name: str, count: int) -> str:
     low, high = 100_003, 71
     stop = high + (name == "randint")
     try:
-        getattr(random.Random(0), name)(*((low, high) if count == 2 else (-high,)))
+        getattr(sys.modules["random"].Random(0), name)(*((low, high) if count == 2 else (-high,)))
     except ValueError as error:
         text = str(error)
     for number, field in ((stop - low, 3), (low, 0), (stop, 1), (high, 2)):
