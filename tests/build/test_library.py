@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import random
 import shutil
 import subprocess
 import warnings
@@ -287,6 +288,9 @@ def test_blas_is_called_with_what_it_expects(tmp_path: Path) -> None:
         np.testing.assert_allclose(library.call("product", [x, y]), x @ y, rtol=1e-10, atol=1e-10)
 
 
+STATE = np.random.RandomState(0)
+
+
 def prints_an_array(x):
     print(x)
     return x
@@ -304,8 +308,11 @@ def prints_an_array(x):
         ),
         (prints_an_array, "f64[3]", "`print` at .* of an array has no code without Python"),
         (lambda x: x.astype(np.float16), "f64", "the result .* is f16"),
+        (lambda x: x + STATE.randn(), "f64", "`RandomState.randn` at .* without Python"),
+        (lambda x: x + random.random(), "f64", "`Random.random` at .*\n.*draw with wend.random"),
+        (lambda x: x * np.random.default_rng(0).normal(x), "f64", "`default_rng` at .* without"),
     ],
-    ids=["svd", "fft", "py_function", "print", "float16"],
+    ids=["svd", "fft", "py_function", "print", "float16", "randn", "random", "default_rng"],
 )
 def test_what_needs_python_is_refused_by_line(
     fun: Callable[..., Any], signature: str, message: str, tmp_path: Path

@@ -20,6 +20,7 @@ from wend.backends.native.emit.numpy_loop import (
 from wend.backends.native.rt import legacy_draws, numpy_draws, numpy_loops, philox, twister
 from wend.backends.native.rt.numpy_loops import Loop
 from wend.backends.native.target.kinds import REGISTERS
+from wend.backends.native.target.platform import platform
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -51,7 +52,7 @@ def emit_random_bits(low: Lowering, node: Node, operands: Sequence[Registers]) -
 def emit_host_action(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit a draw by a function of NumPy's; Python makes other calls."""
     draw = node.attrs["action"].draw
-    if draw is None:
+    if draw is None or not platform().is_process:
         return NotImplemented
     is_own = draw.function in _OWN
     if not (is_own or numpy_draws.is_available(draw.function)):

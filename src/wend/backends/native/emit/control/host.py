@@ -50,7 +50,11 @@ def refuse_without_python(node: Node) -> UnsupportedError:
         cure = "leave --no-blas out, and link with a BLAS; or make its sizes static and small."
     else:
         needs, cure = "Python, NumPy or SciPy would compute it", "compute it otherwise."
-    what = f"`{node.op.name}`{at(node.source)} has no code that runs without Python: {needs}."
+    name, action = node.op.name, node.attrs.get("action")
+    if action is not None:
+        name = action.name
+        cure = cure if action.draw is None else "draw with wend.random, from a key."
+    what = f"`{name}`{at(node.source)} has no code that runs without Python: {needs}."
     return UnsupportedError(explain(what, cure=cure))
 
 
