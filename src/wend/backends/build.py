@@ -16,8 +16,9 @@ from wend.ir.graph import Graph
 from wend.ops.sharding import shard
 from wend.ops.spilling import spill
 from wend.ops.state import store
+from wend.passes.draw_by_python import draw_by_python
 from wend.passes.in_bounds import mark_in_bounds
-from wend.passes.number_elements import errors_in_maps
+from wend.passes.number_elements import asks_python, errors_in_maps
 from wend.passes.pipeline import (
     IN_ORDER,
     OPTIMIZE,
@@ -58,6 +59,11 @@ def executable(
     options, chosen, graph = settings(), choose(backend), lazy.graph
     _check_tapes(backend, graph)
     _check_shardings(backend, graph)
+    errors = errors_in_maps(graph)
+    if errors and asks_python(graph):  # a run that fails is repeated, and is to draw the same
+        graph = draw_by_python(graph)
+        lazy = LazyOptimized(graph, lazy.passes)
+        recorded = None if recorded is None else draw_by_python(recorded)
     # Machine code calls Python for each store. Where numbers are checked, any node may end a run.
     sinks = isinstance(chosen, LazyCompiler) and not options.nans
     sunk = sink_stores(graph) if sinks else None
@@ -74,7 +80,6 @@ def executable(
         )
     else:
         execute = _compile(chosen, lazy)
-    errors = errors_in_maps(graph)
     if IndexError in errors:  # unless all positions turn out to be in range
         errors = errors_in_maps(mark_in_bounds(graph))
     if errors:

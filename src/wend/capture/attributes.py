@@ -394,7 +394,8 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
         raise refusal(UnsupportedError(explain(what, cure=cure))) from error
 
 
-_SETTABLE = frozenset({"shape", "dtype", "flat", "real", "imag"})  # of arrays
+# Attributes of arrays that may be set, and others that NumPy allows
+_SETTABLE, _LAYOUT = frozenset({"shape", "dtype", "flat", "real", "imag"}), ("strides", "data")
 
 
 def _check_settable(owner: Any, name: str) -> None:
@@ -402,7 +403,7 @@ def _check_settable(owner: Any, name: str) -> None:
     kind = list if isinstance(owner, TensorList) else class_of(owner)
     if kind is np.ndarray and name in _SETTABLE:
         return
-    with contextlib.suppress(TypeError):
+    if kind is not np.ndarray or name not in _LAYOUT:
         setattr(example_of(kind), name, None)
     what = f"`{kind.__name__}.{name}` is set{at(user_source())}, which is not recorded."
     raise refusal(UnsupportedError(explain(what, cure="use x.view(dtype) or x.reshape(shape).")))

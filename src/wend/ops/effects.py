@@ -157,6 +157,9 @@ class HostAction(Protocol):
     def run(self, values: Sequence[Any]) -> Any:
         """Make the call; return an array or a number, or None."""
 
+    def by_python(self) -> HostAction:
+        """Return the same call, which native code leaves to Python."""
+
 
 def _infer_action(
     token: Type, *values: Type, action: HostAction, result: TensorType | None

@@ -59,11 +59,11 @@ def roots(p: Any) -> Any:
     dtype = np.result_type(tensor_type(p).dtype, np.float64)
     p = cast(p[start:stop], dtype)
     degree = stop - start - 1
-    found = creating.array(np.zeros(0))
+    values = creating.array(np.zeros(0))
     if degree > 0:
         first = -p[1:] / p[0]
-        found = eigvals(shaping.concatenate([first[None], np.eye(degree)[:-1]]))
-    return shaping.concatenate([found, np.zeros(zeros, tensor_type(found).dtype)])
+        values = eigvals(shaping.concatenate([first[None], np.eye(degree)[:-1]]))
+    return shaping.concatenate([values, np.zeros(zeros, tensor_type(values).dtype)])
 
 
 def _is_zero(coefficient: Any) -> bool:

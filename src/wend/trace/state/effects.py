@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -133,6 +134,7 @@ class DeferredCall:
     ) -> None:
         self.name, self._function, self.errors, self.remark = name, function, errors, remark
         self.only_reads, self.draw = only_reads, draw
+        self._by_python: DeferredCall | None = None
         self.arrays: list[Any] = []
         self._makers = [self._maker(argument) for argument in arguments]
         self.arrays += [] if draw is None else draw.operands
@@ -171,6 +173,13 @@ class DeferredCall:
     def run(self, values: Sequence[Any]) -> Any:
         """Make the call and return what it returns."""
         return self._function(*(make(values) for make in self._makers))
+
+    def by_python(self) -> DeferredCall:
+        """Return the same call, which native code leaves to Python: one for all graphs."""
+        if self._by_python is None:
+            self._by_python = self if self.draw is None else copy.copy(self)
+            self._by_python.draw = None
+        return self._by_python
 
 
 def call_in_run(

@@ -72,7 +72,17 @@ def _limit_inlining(text: str) -> str:
             if has_loop:
                 called = called_definition(name.removeprefix("wend."))
         text = text.replace(definition, called or definition)
-    return text
+    return _VARIANT.sub(lambda match: _limited_variant(match, text, most), text)
+
+
+# A vector variant that is inlined into loops
+_VARIANT = re.compile(r"^define [^\n]*@([\w.]+)\.v\d+\([^\n]*alwaysinline", re.M)
+
+
+def _limited_variant(match: re.Match[str], text: str, most: int) -> str:
+    """Return the head of a vector variant: one of many calls is called."""
+    is_called = text.count(f"@{match[1]}(") > most
+    return match[0].replace("alwaysinline", "noinline") if is_called else match[0]
 
 
 _LABELS = re.compile(r"^([\w.]+):|label %([\w.]+)", re.M)
