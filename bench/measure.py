@@ -25,6 +25,7 @@ from bench.workload import (
 )
 
 SAMPLE = 0.02  # seconds that a sample lasts at least
+WARMING = 20  # calls before they are timed
 MAX_GROWTH = 10  # times as many calls at most as in the sample before
 QUICK = 0.1  # seconds of a call that may be made once more, to fill caches before a sample
 KEEP_PROGRAMS = ("wend", "wend-jax")  # peers that are measured with a cache on disk
@@ -102,18 +103,17 @@ class Seat:
             self.rounds[measure] = max(1, min(self.plan.runs, affordable))
 
     def calibrate(self, remote: Remote, figure: Figure, quick: bool) -> float:
-        """Find how many calls a sample needs, and return the seconds that one of them takes.
-
-        Each number of calls is timed twice: what a peer compiles after some calls is no part of it.
-        """
+        """Find how many calls a sample needs, and return the seconds that one of them takes."""
         figure.calls = 1
+        seconds = remote.ask("time", calls=1, warm=quick)["seconds"]
+        if seconds >= QUICK:
+            return float(seconds)
+        # What a peer compiles after some calls is no part of a sample.
+        remote.ask("time", calls=WARMING, warm=False)
         while True:
-            turns = 2 if quick else 1
-            seconds: float = min(
-                remote.ask("time", calls=figure.calls, warm=quick)["seconds"] for _ in range(turns)
-            )
+            seconds = remote.ask("time", calls=figure.calls, warm=True)["seconds"]
             if seconds >= SAMPLE:
-                return seconds / figure.calls
+                return float(seconds / figure.calls)
             figure.calls = min(
                 max(2 * figure.calls, math.ceil(SAMPLE * figure.calls / max(seconds, 1e-9))),
                 MAX_GROWTH * figure.calls,
