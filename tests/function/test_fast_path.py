@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections import namedtuple
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,13 @@ def count_runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 Point = namedtuple("Point", "x y")
+
+
+@dataclass
+class Ball:
+    x: float
+
+
 ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((np.ones(3), np.ones(3)), {}),
     ((np.ones(3), 2.0), {}),
@@ -462,6 +470,27 @@ def test_containers_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
     both = [3.0]
     assert fun(both, state, both)[0] is both
     assert both == [6.0]
+
+
+@pytest.mark.parametrize(
+    ("fun", "one", "other"),
+    [
+        (lambda a, b: b[-1], [1.0, 2.0], [3.0, 4.0]),
+        (lambda a, b: a["x"] - b["x"], {"x": 1.0}, {"x": 5.0}),
+        (lambda a, b: a[0]["x"] - b["x"], ({"x": 1.0},), {"x": 5.0}),
+        (lambda a, b: a.x - b.x, Ball(1.0), Ball(3.0)),
+    ],
+    ids=["lists", "dicts", "nested", "instances"],
+)
+def test_one_container_twice_is_no_two(fun: Any, one: Any, other: Any) -> None:
+    """A trace of calls that pass one container twice serves no call that passes two."""
+    run = native(fun)
+    twice = one[0] if isinstance(one, tuple) else one
+    for _ in range(15):
+        assert run(one, twice) == fun(one, twice)
+    for _ in range(15):
+        assert run(one, other) == fun(one, other)
+    assert run(one, twice) == fun(one, twice)
 
 
 @pytest.mark.filterwarnings("ignore:.* was traced")

@@ -369,7 +369,9 @@ def _leaf_plan(
 
     traced_positions = [positions[k] for k in arguments.traced_positions]
     order = _container_order((args, kwargs), signature.canonical(args, kwargs)[:2], arguments)
-    containers = None if order is None else ContainerPlan(order, positions)
+    if order is None:
+        return None  # another call of this structure may pass two containers, where this has one
+    containers = ContainerPlan(order, positions)
     return LeafPlan(traced_positions, len(leaves), tree, checks, caller, containers)
 
 

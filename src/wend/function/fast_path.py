@@ -78,7 +78,7 @@ class LeafPlan:
         static: the arguments or leaves that are part of the trace's key, with their keys, by index.
             Compiled code can compare them if they are arguments.
         caller: returns the containers among (args, kwargs).
-        containers: how to find them among those of (args, kwargs); None if one is there twice.
+        containers: how to find them among those of (args, kwargs).
         defaults: the numbers that the call leaves out, in order.
         checks: hold while these are the defaults.
     """

@@ -82,6 +82,24 @@ def test_numbers_states_and_errors_are_those_of_numpy(draw: str, backend: str) -
         assert state_of(g) == state_of(other)
 
 
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+def test_negative_sizes_are_errors_that_handlers_see(backend: str) -> None:
+    def fun(g: Any, n: int) -> Any:
+        total = 0.0
+        for draw in (g.random, g.standard_normal, lambda n: g.integers(4, size=(2, n))):
+            try:
+                total += draw(n).sum()
+            except ValueError as error:
+                total -= len(str(error))
+        return total, len(g.permutation(n)), g.random()
+
+    g, other = np.random.default_rng(1), np.random.default_rng(1)
+    for n in (-1, 2, -3, 0):
+        run = wend.function(lambda g, n=n: fun(g, n), backend=backend)
+        assert run(g) == fun(other, n)
+        assert state_of(g) == state_of(other)
+
+
 @pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
 def test_any_bit_generator(bits: str) -> None:
     make = getattr(np.random, bits)

@@ -264,7 +264,7 @@ def _positions(
     def run(*inputs: Any) -> Any:
         return np.asarray(draw(*inputs), INT64)
 
-    result = TensorType(INT64, tuple(map(dim_of_size, sizes)))
+    result = TensorType(INT64, shape_of_sizes(sizes))
     is_direct = isinstance(count, int) and count > 0 and python_draws.is_known(generator)
     direct = _located(generator, python_draws.below(count)) if is_direct else None
     return run_draw(shown, run, inputs, {}, result, errors=errors, direct=direct)
@@ -335,6 +335,18 @@ def sizes_of(size: Any) -> tuple[Any, ...]:
     if isinstance(size, (tuple, list, np.ndarray)):
         return tuple(size)
     return (size,)
+
+
+def shape_of_sizes(sizes: Sequence[Any]) -> Shape:
+    """Return the shape of sizes, of which traced ones are not known.
+
+    Raises:
+        ValueError: one is negative.
+    """
+    shape = tuple(map(dim_of_size, sizes))
+    if any(isinstance(size, int) and size < 0 for size in shape):
+        raise ValueError("negative dimensions are not allowed")
+    return shape
 
 
 def shape_of(x: Any) -> Shape | None:
@@ -414,7 +426,7 @@ class _Draw:
 
     def of_dims(self, *dims: Any) -> Any:
         """Draw an array of some sizes."""
-        shape = tuple(map(dim_of_size, dims))
+        shape = shape_of_sizes(dims)
         result = TensorType(np.dtype(float), shape)
         direct = self._direct({}, result, ())
         array = run_draw(self._shown, self._method, dims, {}, result, direct=direct)
@@ -437,7 +449,7 @@ class _Draw:
         if size is None:
             shape = common_shape([shape_of(x) for x in parameters]) if parameters else ()
         else:
-            shape = tuple(map(dim_of_size, sizes_of(size)))
+            shape = shape_of_sizes(sizes_of(size))
         if size is None and shape == ():
             example = self._fresh()(**examples, **options)
         else:
@@ -455,7 +467,7 @@ class _Draw:
         if shape is None or not shape:
             return self._fresh()(*args, **kwargs)  # NumPy's error
         if bound.get("size") is not None:
-            outer: Shape | None = tuple(map(dim_of_size, sizes_of(bound["size"])))
+            outer: Shape | None = shape_of_sizes(sizes_of(bound["size"]))
         elif self._name == "multinomial":
             outer = common_shape([shape_of(bound["n"]), shape[:-1]])
         else:
@@ -469,7 +481,7 @@ class _Draw:
         items, size = bound["a"], bound.get("size")
         if isinstance(items, (list, tuple)) and not any_staged(items):
             self._check_items(np.asarray(items))
-        outer = () if size is None else tuple(map(dim_of_size, sizes_of(size)))
+        outer = () if size is None else shape_of_sizes(sizes_of(size))
         shape = shape_of(items)
         count = items if shape == () else shape[0] if shape and len(shape) == 1 else None
         if bound.keys() <= {"a", "size"} and type(count) is int and count > 0:
@@ -494,7 +506,8 @@ class _Draw:
             return put_into(out, self.permutation(**bound))
         x = bound["x"]
         if shape_of(x) == ():
-            return self._emit(args, kwargs, bound, TensorType(INT64, (dim_of_size(x),)))
+            count = x if isinstance(x, Staged) else max(x, 0)
+            return self._emit(args, kwargs, bound, TensorType(INT64, shape_of_sizes((count,))))
         x = creating.asarray(x)
         return self._emit(args, kwargs, bound, tensor_type(x))
 

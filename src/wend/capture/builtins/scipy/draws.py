@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from wend.capture.builtins.draws.random_draws import run_draw, shape_of, sizes_of
+from wend.capture.builtins.draws.random_draws import run_draw, shape_of, shape_of_sizes, sizes_of
 from wend.capture.builtins.refused_calls import DRAW, Call, refusing
 from wend.eager.promotion import common_shape
 from wend.ir.dtypes import INT64
 from wend.ir.types import Shape, TensorType
-from wend.numpy.shaping import dim_of_size
 
 _SEEDS = ("seed", "rng", "random_state")
 _FUNCTIONS = {
@@ -68,7 +67,7 @@ def of_method(owner: Any, name: str) -> Call | None:
         shape: Shape | None = (
             (common_shape([shape_of(x) for x in bound.values()]) if bound else ())
             if size is None
-            else tuple(map(dim_of_size, sizes_of(size)))
+            else shape_of_sizes(sizes_of(size))
         )
         result = TensorType(INT64 if is_discrete else np.dtype(float), shape)
         drawn = _drawn(f"{distribution.name}.rvs", distribution.rvs, args, kwargs, result)
@@ -83,7 +82,7 @@ def _vectors(distribution: Any, args: Any, kwargs: Any) -> Any:
     bound = {**dict(zip(names, args, strict=False)), **kwargs}
     shapes = [shape_of(bound[name]) for name in ("mean", "cov") if bound.get(name) is not None]
     length = next((shape[-1] for shape in shapes if shape), 1)
-    shape = (*map(dim_of_size, sizes_of(bound.get("size", 1))), length)
+    shape = (*shape_of_sizes(sizes_of(bound.get("size", 1))), length)
     result = TensorType(np.dtype(float), tuple(size for size in shape if size != 1))
     return _drawn("multivariate_normal.rvs", distribution.rvs, args, kwargs, result)
 
