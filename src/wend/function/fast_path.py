@@ -334,11 +334,10 @@ def _build_fast_path(
         call = _with_passed_variables(call, passed)
     if traced.written:
         call = _with_writes(call, traced, [k for k in plan.positions if k is not None])
-    if takes_containers:
-        pass  # `FastPath.rebuild` builds the result
-    elif tree.is_leaf() and traced.written:
+    is_flat = tree.is_leaf() or tree == trees.flatten_deep((0,) * tree.num_leaves)[1]
+    if tree.is_leaf() and traced.written:
         call = _with_structure(call, operator.itemgetter(0))
-    elif not tree.is_leaf() and tree != trees.flatten_deep((0,) * tree.num_leaves)[1]:
+    elif not is_flat and not takes_containers:  # for those, `FastPath.rebuild` builds the result
         call = _with_structure(call, unflatten_compiled(tree))
     if plan.tree is None:
         return FastPath(

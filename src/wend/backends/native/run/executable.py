@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -225,14 +225,17 @@ class _LockingFastCall(FastCallWrapper):
 
 
 def _holding(locks: Sequence[Any]) -> AbstractContextManager[Any]:
-    """Hold locks in a block."""
-    if len(locks) == 1:
-        lock: AbstractContextManager[Any] = locks[0]
-        return lock
-    held = ExitStack()
-    for lock in locks:
-        held.enter_context(lock)
-    return held
+    """Return what holds locks in a block; one is held by itself, which is quick."""
+    return locks[0] if len(locks) == 1 else _all_of(locks)
+
+
+@contextmanager
+def _all_of(locks: Sequence[Any]) -> Iterator[None]:
+    """Hold locks in a block; those that are taken are released if another one cannot be."""
+    with ExitStack() as stack:
+        for lock in locks:
+            stack.enter_context(lock)
+        yield
 
 
 def _always_fall_back(*arguments: Any) -> Any:
