@@ -28,6 +28,7 @@ import numpy as np
 
 import wend
 from wend.base.refusals import is_refusal
+from wend.function.function import Function
 
 PLAIN = "plain"
 WAYS: dict[str, dict[str, Any]] = {
@@ -244,7 +245,7 @@ def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
         return Number(kind, _described_number(value))
     if value is None or isinstance(value, (str, bytes)):
         return type(value).__name__, value
-    if isinstance(value, (type, types.FunctionType, types.ModuleType, np.dtype)):
+    if isinstance(value, (type, types.FunctionType, types.ModuleType, np.dtype, Function)):
         return "named", getattr(value, "__name__", str(value))
     if id(value) in seen:
         return "again", seen[id(value)]

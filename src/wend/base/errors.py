@@ -18,6 +18,7 @@ class WendError(Exception):
 
     Attributes:
         is_refusal: whether neither Python nor NumPy would raise it there.
+        changed_outside: the arrays of outside, or places in objects, that the function changes.
 
     Example:
         >>> import wend
@@ -29,6 +30,7 @@ class WendError(Exception):
     """
 
     is_refusal: ClassVar[bool] = True
+    changed_outside: tuple[Any, ...] = ()
 
     def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -243,6 +245,13 @@ CURE_OF_OUTSIDE = (
     "pass it as an argument, in a dataclass if it is an attribute; keep it in a wend.Variable; or "
     "change a copy: x = x.copy() before."
 )
+
+
+def change_of_outside(array: Any, what: str, other_cure: str = "") -> TypeMismatchError:
+    """Return the error for an array of outside that traced values would change."""
+    error = TypeMismatchError(explain(what, cure=other_cure + CURE_OF_OUTSIDE))
+    error.changed_outside = (array,)
+    return error
 
 
 def listed(items: Iterable[object]) -> str:

@@ -74,9 +74,9 @@ class Trace:
         key: the key that it was made for.
         checker: tells whether its guards hold, in compiled code.
         python_check_count: how often Python has checked the guards since that was made.
-        is_counted: whether it is one of those made; False: it stands for one of them, with other
-            objects.
+        is_counted: whether it was made; False: it stands for another one, with other objects.
         graphs: what it shares with traces of other functions, which it keeps alive.
+        has_operands: whether it takes floats of closures and globals as operands.
         is_general: whether it leaves sizes or ranks unknown.
     """
 
@@ -97,6 +97,7 @@ class Trace:
     python_check_count: int = 0
     is_counted: bool = True
     graphs: Any = None
+    has_operands: bool = False
     is_general: bool = field(init=False)
     _family_hash: int = field(init=False)
 
@@ -195,7 +196,7 @@ class TraceCache:
         """Return the trace that is known to accept a key, if its guards hold."""
         self._calls.in_python += 1
         trace = self.traces.get(key) or self._general_traces.get(key)
-        return None if trace is None or not trace.concrete.is_alive() else self._valid(trace)
+        return self._valid(trace) if trace is not None and trace.concrete.is_alive() else None
 
     def knows(self, key: Hashable) -> bool:
         """Return whether a trace is known for a key, whether or not its guards hold."""
@@ -217,6 +218,10 @@ class TraceCache:
             self._by_shape[key] = valid
         self._calls.in_python += 1
         return valid
+
+    def traces_of(self, key: Hashable) -> list[Trace]:
+        """Return the traces for a key, the one that serves it now last."""
+        return [*self._stale_traces.get(key, ()), *filter(None, [self.traces.get(key)])]
 
     def install_fast_path(self, trace: Trace, plan: LeafPlan, backend: str) -> None:
         """Allow direct calls into the code of a trace, whose guards hold."""
@@ -334,7 +339,7 @@ class TraceCache:
             shared.notes,
         )
         trace.guards, trace.graphs, trace.key = bound.guards, bound.graphs, key
-        trace.is_counted = shared.origin() is not self
+        trace.has_operands, trace.is_counted = True, shared.origin() is not self
         self._add(trace)
         return trace
 
@@ -469,7 +474,7 @@ class TraceCache:
         trace = Trace(
             concrete, summary, arguments.family, reason, call_site, accepts_zero_one, (*notes,)
         )
-        trace.guards, trace.key = guards.finished(), key
+        trace.guards, trace.key, trace.has_operands = guards.finished(), key, operands is not None
         if any(type.type.shape is None for type in concrete.input_types) and requested is not None:
             trace.notes += ("unknown ranks may be any: no new trace for those",)
         elif requested is not None:
@@ -591,6 +596,5 @@ def _symbol_count(trace: Trace) -> int:
 def _shape_key(arguments: Sequence[Any]) -> Hashable:
     """Return a key of the arguments and of the settings that a trace reads, or None."""
     key, in_force = shape_key(arguments, foreign_boundaries()), settings()
-    if key is None or (in_force.memory == "keep" and in_force.tape_limit is None):
-        return key
-    return key, traced_settings()
+    is_plain = in_force.memory == "keep" and in_force.tape_limit is None
+    return key if key is None or is_plain else (key, traced_settings())

@@ -11,8 +11,9 @@ from wend.backends.fastcall import FALLBACK
 from wend.backends.protocol import choose
 from wend.base import trees
 from wend.base.config import settings
-from wend.base.errors import ShapeError
+from wend.base.errors import ShapeError, WendError
 from wend.base.keys import key_of, match_of
+from wend.base.refusals import forget
 from wend.capture.calls import call
 from wend.capture.heap.locations import log_write_contents
 from wend.capture.stage.guard import user_traceback, without_head
@@ -21,6 +22,14 @@ from wend.eager.dispatch import recorder
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.fast_path import ContainerPlan, FastPath, LeafPlan
+from wend.function.outside.lifting import (
+    call_lifted,
+    changing_numbers,
+    key_of_arrays,
+    lifted_key,
+    may_lift,
+    may_take,
+)
 from wend.function.signature.defaults import EqualCall, default_checks, equal_calls
 from wend.function.signature.signature import unmarked
 from wend.trace.aliasing.containers import aliases_of, containers_in, whole
@@ -33,6 +42,7 @@ from wend.trace.failed_traces import take_arguments, take_recorded
 from wend.trace.recording.recording import Recording, current
 
 if TYPE_CHECKING:
+    from wend.capture.heap.places import Place
     from wend.function.cache import Trace
     from wend.function.function import Function
     from wend.function.signature.signature import Arguments
@@ -121,18 +131,27 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         from wend.interop.jax.traced_calls import call_in_trace  # which imports functions
 
         return call_in_trace(function, args, kwargs)
+    if function._twins and (key := key_of_arrays(function, args, kwargs)) in function._twins:
+        return _call_lifted(function, args, kwargs, key)
     arguments = function._bind(args, kwargs)
+    if function._twins and (key := lifted_key(arguments)) in function._twins:
+        return _call_lifted(function, args, kwargs, key)
     if current() is None and function._paths.has(arguments.key):
         return _call_on_path(function, args, kwargs, arguments)
     if current() is None and not function._cache.knows(arguments.key):
         equal = _known_equal(function, args, kwargs)
         if equal is not None:
             return _call_equal(function, arguments, args, kwargs, *equal)
+    traces = function._cache.traces_of(arguments.key)
+    if current() is None and (changing := changing_numbers(traces)):
+        result = _call_with_numbers(function, args, kwargs, lifted_key(arguments), changing)
+        if result is not FALLBACK:
+            return result
     failure = None
     try:
         trace, arguments = function._trace_or_specialize(arguments, args, kwargs)
     except Exception as error:
-        if current() is None and deciding_test(error) is not None:
+        if may_lift(function, error) or (current() is None and deciding_test(error) is not None):
             failure = error
         else:
             _run_recorded(function, error, arguments, args, kwargs)
@@ -141,7 +160,10 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
             raise
     if failure is not None:  # not where it is handled: the user's code would see it as the context
         try:
-            result = _call_on_path(function, args, kwargs, arguments, failure)
+            if may_lift(function, failure):
+                result = _call_lifted(function, args, kwargs, lifted_key(arguments), failure)
+            else:
+                result = _call_on_path(function, args, kwargs, arguments, failure)
             failure.__traceback__ = None  # its frames hold objects of the user's
         finally:
             del failure
@@ -247,6 +269,48 @@ def _make_generator(function: Function, args: Sequence[Any], kwargs: dict[str, A
     """
     make = function.python_function
     return (make if current() is None else call(make))(*args, **kwargs)
+
+
+def _call_lifted(
+    function: Function,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    key: Hashable,
+    failure: Any = None,
+) -> Any:
+    """Call a function that changes state of outside; a trace around it takes that itself."""
+    if current() is None:
+        try:
+            return call_lifted(function, key, args, kwargs, failure)
+        except Exception as error:
+            error.__traceback__ = user_traceback(error.__traceback__)
+            raise
+    if failure is not None:
+        forget(failure)
+    return call(function.python_function)(*args, **kwargs)
+
+
+def _call_with_numbers(
+    function: Function,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    key: Hashable,
+    changing: Sequence[Place],
+) -> Any:
+    """Call a function that takes numbers of outside; return `FALLBACK` if that is refused."""
+    refused = function._refused_numbers
+    new = tuple(place for place in changing if place.key not in refused)
+    if not new or not may_take(function):
+        return FALLBACK
+    failure = WendError()
+    failure.changed_outside = new
+    try:
+        return _call_lifted(function, args, kwargs, key, failure)
+    except WendError as error:
+        if error is not failure:
+            raise
+        refused.update(place.key for place in new)
+        return FALLBACK
 
 
 def _call_on_path(

@@ -7,7 +7,7 @@ import inspect
 import sys
 import types
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from wend.backends.protocol import check_backend
@@ -20,6 +20,8 @@ from wend.capture.lookups.traced_keys import allow_stores
 from wend.function.cache import Trace, TraceCache
 from wend.function.call_path import CallPath
 from wend.function.concrete import ConcreteFunction
+from wend.function.outside.lifting import may_lift
+from wend.function.outside.twins import Twin
 from wend.function.path_traces import PathTraces
 from wend.function.report import Explanation
 from wend.function.signature.binding import Binding
@@ -106,6 +108,8 @@ class Function:
         self.__call__ = CallPath(self)  # type: ignore[method-assign]
         self._specialized: frozenset[str] = frozenset()  # paths of leaves (D37)
         self._instance_functions: dict[int, tuple[Any, Function]] = {}
+        self._refused_numbers: set[Hashable] = set()  # places of numbers that no twin takes
+        self._twins: dict[Hashable, Twin] = {}  # that take state of outside (`outside/`)
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
             "static_argnames": sorted(self.signature.static),
@@ -172,6 +176,7 @@ class Function:
         return (
             self._cache.count()
             + self._tracing.dropped
+            + sum(twin.function.trace_count for twin in self._twins.copy().values())
             + sum(fun.trace_count for _, fun in instance_entries)
         )
 
@@ -184,6 +189,8 @@ class Function:
         concrete = [trace.concrete for trace in self._cache.traces.copy().values()]
         for _, fun in self._instance_functions.copy().values():
             concrete += fun.concrete_functions()
+        for twin in self._twins.copy().values():
+            concrete += twin.function.concrete_functions()
         return concrete
 
     def explain(self) -> str:
@@ -205,6 +212,9 @@ class Function:
         lines = [f"{self.name}: {count} trace{'' if count == 1 else 's'}", *self._cache.lines()]
         for reference, fun in self._instance_functions.copy().values():
             lines.append(f"of {reference()!r:.60}, {fun.explain()}")
+        for twin in self._twins.copy().values():
+            labels = listed(f"`{label}`" for label in twin.places.current())
+            lines.append(f"with {labels} as arguments, {twin.function.explain()}")
         return Explanation("\n".join(lines))
 
     def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -252,7 +262,9 @@ class Function:
         def rebind(names: frozenset[str]) -> Arguments:
             return self._binding.bind(args, kwargs, self._specialized | names)
 
-        trace, arguments, names = trace_specialized(self._trace_for, arguments, rebind)
+        trace, arguments, names = trace_specialized(
+            self._trace_for, arguments, rebind, functools.partial(may_lift, self)
+        )
         if names:
             self._specialized |= names
             trace.notes += (f"specialized on {listed(sorted(names))}: Python needs the value",)

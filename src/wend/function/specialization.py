@@ -23,6 +23,7 @@ def trace_specialized(
     trace: Callable[[Arguments], T],
     arguments: Arguments,
     rebind: Callable[[frozenset[str]], Arguments],
+    is_final: Callable[[Exception], bool] = lambda _: False,
 ) -> tuple[T, Arguments, frozenset[str]]:
     """Trace for arguments; if that is refused, for the values of the integers among them.
 
@@ -30,6 +31,7 @@ def trace_specialized(
         trace: traces for arguments.
         arguments: the arguments, with all ints traced that may be.
         rebind: binds the call again, with the values of these leaves in the key.
+        is_final: tells of a refusal that values of integers are not to be tried.
 
     Returns:
         what `trace` returns, the arguments that it was called for, and the leaves whose values
@@ -44,6 +46,8 @@ def trace_specialized(
     except Exception as error:
         if not refusals.is_refusal(error):
             raise
+        if is_final(error):
+            raise refusals.noted_again(error) from None
         failure = error
     names = arguments.all_names()
     specializable = [names[k] for k in arguments.specializable_positions()]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import CURE_OF_OUTSIDE, ShapeError, TypeMismatchError, explain
+from wend.base.errors import ShapeError, TypeMismatchError, change_of_outside
 from wend.base.source import at, user_source
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
@@ -50,12 +50,11 @@ def check_takes(
         ShapeError: the shape of the result does not fit.
     """
     if type(out) is np.ndarray or not isinstance(out, (np.ndarray, Staged)):
-        raise TypeMismatchError(
-            explain(
-                f"an array that is not traced is changed in place{at(user_source())} by a traced "
-                "value.",
-                cure=f"use the result, as in x = np.add(x, y); or {CURE_OF_OUTSIDE}",
-            )
+        raise change_of_outside(
+            out,
+            f"an array that is not traced is changed in place{at(user_source())} by a traced "
+            "value.",
+            "use the result, as in x = np.add(x, y); or ",
         )
     if isinstance(out, Staged):
         out.check_writeable("output array")

@@ -11,11 +11,11 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import (
-    CURE_OF_OUTSIDE,
     AliasError,
     StructureError,
     TypeMismatchError,
     VariableError,
+    change_of_outside,
     explain,
 )
 from wend.base.lazy.dataclass import dataclass
@@ -525,12 +525,10 @@ def _write(outer: Recording, leaf: Any, value: Value) -> None:
         leaf[...] = contents
         return
     if not isinstance(leaf, Tracer):
-        raise TypeMismatchError(
-            explain(
-                "a function that changes its argument in place was given an array that is a "
-                "constant of this trace.",
-                cure=CURE_OF_OUTSIDE,
-            )
+        raise change_of_outside(
+            leaf,
+            "a function that changes its argument in place was given an array that is a constant "
+            "of this trace.",
         )
     leaf.replace(contents)
 

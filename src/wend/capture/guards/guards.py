@@ -11,8 +11,10 @@ from typing import Any
 
 from wend.backends.fastcall import MISSING
 from wend.base.context_values import scoped
+from wend.base.errors import WendError
 from wend.capture.guards.active import recorder_of_trace
 from wend.capture.guards.free_names import code_key
+from wend.capture.guards.liftable import places_to_lift
 from wend.capture.guards.operand_reads import OperandReads
 from wend.capture.guards.reads import GlobalRead, GuardSet, Read
 from wend.capture.guards.recorder import GuardRecorder
@@ -33,10 +35,14 @@ def record_guards(
 ) -> Iterator[GuardRecorder]:
     """Record guards in this block; `check_call`: see `UnseenCalls`."""
     recorder = GuardRecorder(UnseenCalls(check_call), operands or OperandReads())
+    if (outer := recorder_of_trace.get()) is not None:
+        recorder.take_growing(outer)
     with scoped(recorder_of_trace, recorder), contents_read_by(recorder.read_elements):
         try:
             yield recorder
-        except Exception:
+        except Exception as error:
+            if isinstance(error, WendError) and error.changed_outside:
+                error.changed_outside = places_to_lift(error.changed_outside)
             recorder.unseen.check()
             recorder.restart()  # the error's frames may keep the recorder, which holds objects
             raise
@@ -119,7 +125,8 @@ def include_guards(reads: GuardSet) -> None:
     """Tell the active trace that it calls a trace with these guards."""
     recorder = recorder_of_trace.get()
     if recorder is not None:
-        recorder.include(GuardSet([read for read in reads.reads if not _is_of_written(read)]))
+        own = [x for x in reads.reads if not (_is_of_written(x) or recorder.gives_argument(x))]
+        recorder.include(GuardSet(own))
 
 
 def _is_of_written(read: Read) -> bool:

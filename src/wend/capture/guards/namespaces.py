@@ -128,7 +128,7 @@ class Namespace(StandIn, MutableMapping[str, Any]):
     def exposed(self) -> dict[str, Any]:
         """Return the dict itself, for code that is not captured: it may read and write it all."""
         self.exposed_to(self, calls=False)
-        note_write(ItemsPlace("globals()", self.original), is_certain=False)
+        note_write(ItemsPlace("globals()", self.original), is_certain=False, is_seen=False)
         return self.original
 
     def exposed_to(self, names: Iterable[str], *, calls: bool = True) -> dict[str, Any]:

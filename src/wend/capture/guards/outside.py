@@ -225,7 +225,9 @@ def read_call(fun: Any) -> Callable[[Any], Any] | None:
         return None
     owner = stored_attribute(fun, "__self__")
     is_builtin = isinstance(fun, (types.BuiltinMethodType, types.MethodWrapperType))
-    if not is_builtin or container_kind(type(owner)) is None or not recorder.read_contents(owner):
+    if not is_builtin or container_kind(type(owner)) is None or recorder.only_grows(fun):
+        return None
+    if not recorder.read_contents(owner):
         return None
     return lambda result: recorder.entered_result(owner, result)
 

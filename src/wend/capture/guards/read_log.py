@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from wend.backends.fastcall import MISSING
+from wend.base.errors import SideEffectError, explain
+from wend.base.source import at, user_source
 from wend.capture.guards.kinds import (
     UNOBSERVED,
     is_library_module,
@@ -15,24 +18,41 @@ from wend.capture.guards.kinds import (
 from wend.capture.guards.reads import (
     AttributeRead,
     CallRead,
+    CellRead,
     ContentsRead,
     GlobalRead,
+    ItemRead,
     KeysRead,
     PartRead,
     Read,
     static_attribute,
 )
 from wend.capture.guards.unseen_calls import UnseenCalls
-from wend.capture.heap.places import instance_dict
+from wend.capture.heap.places import ItemsPlace, Place, instance_dict
 from wend.capture.heap.snapshots import (
     ElementsSnapshot,
     IdentitySnapshot,
     Snapshot,
     container_kind,
+    items_of,
     snapshot,
 )
 from wend.capture.heap.trace_log import is_trace_logged, note_write
 from wend.trace.recording.recording import current
+
+_GROWING = ("append", "extend")
+
+
+def length_refusal(place: Place, where: str = "") -> SideEffectError:
+    """Return the refusal of a list of outside whose length changes, and is read."""
+    what = (
+        f"`{place.label}` outlives the call, gets another length, and is read{where}: each length "
+        "would be another trace."
+    )
+    cure = "append to it in a function that does not read it, or return what is to be appended."
+    error = SideEffectError(explain(what, cure=cure))
+    error.changed_outside = (place,)
+    return error
 
 
 class ReadLog:
@@ -47,7 +67,11 @@ class ReadLog:
         self._alive: dict[int, Any] = {}  # objects of outside, so that no id is used again
         self._outside: dict[int, str] = {}  # objects of outside -> their names
         self._is_plain = False  # what is noted now is what plain Python may read and write
+        self._is_pure = False  # code that writes nothing reads it
         self._is_free = False  # and it may write it: it is marked with @do_not_capture
+        self._growing: dict[int, Place] = {}  # lists of outside that are passed empty, by id
+        self._growing_around: dict[int, Place] = {}  # of traces around this one
+        self._lifted: set[tuple[Any, ...]] = set()  # places whose values are arguments of the trace
 
     def restart(self) -> None:
         """Drop all that is noted: the function is traced again."""
@@ -56,6 +80,110 @@ class ReadLog:
         self._unlogged.clear()
         self._alive.clear()
         self._outside.clear()
+        self._lifted.clear()
+        self._growing = {**self._growing_around}
+
+    def lift(
+        self, places: Iterable[Place], containers: Iterable[Any], growing: Iterable[Place] = ()
+    ) -> None:
+        """Take what places and containers of outside hold as arguments: reads are no guards.
+
+        Args:
+            places: the places.
+            containers: the containers.
+            growing: those of lists that are passed empty, and take what is appended.
+        """
+        self._growing.update((id(place.owner), place) for place in growing)
+        for read in self._reads.values() if self._growing else ():
+            owner = read.owner()
+            if owner is not None:
+                self._check_growing(type(read), owner, read.key, read.snapshot)
+        self._lifted.update(place.key for place in places)
+        for container in containers:
+            self._keep(container)
+            self._lifted.add(("items", id(container)))
+
+    def _is_lifted(self, kind: type[Read], owner: Any, key: Any) -> bool:
+        """Return whether a read gives an argument of the trace."""
+        if ("items", id(owner)) in self._lifted:
+            return True
+        if kind is GlobalRead:
+            return ("global", id(owner), key) in self._lifted
+        if kind is CellRead:
+            return ("cell", id(owner)) in self._lifted
+        if kind is AttributeRead:
+            return ("attribute", id(owner), key) in self._lifted
+        return False
+
+    def take_growing(self, outer: ReadLog) -> None:
+        """Take the lists that are passed empty to a trace around this one."""
+        self._growing_around = {**outer._growing}
+        self._growing = {**outer._growing}
+
+    def gives_argument(self, read: Read) -> bool:
+        """Return whether a read of a trace that is called gives an argument of this one."""
+        return bool(self._lifted) and self._is_lifted(type(read), read.owner(), read.key)
+
+    def only_grows(self, fun: Any) -> bool:
+        """Return whether a method appends to a list that is passed empty."""
+        return id(getattr(fun, "__self__", None)) in self._growing and fun.__name__ in _GROWING
+
+    def _check_growing(
+        self, kind: type[Read], owner: Any, key: Any, value: Snapshot | None
+    ) -> None:
+        growing = self._growing_in(kind, owner, key, value)
+        if growing is not None:
+            raise length_refusal(self._growing[id(growing)], at(user_source()))
+
+    def _growing_in(self, kind: type[Read], owner: Any, key: Any, value: Snapshot | None) -> Any:
+        """Return a list that is passed empty, if a read of what it holds gives or contains it."""
+        if kind in (ItemRead, ContentsRead) and id(owner) in self._growing:
+            return owner
+        if kind in (CallRead, KeysRead) or isinstance(value, IdentitySnapshot):
+            return None
+        stack = [kind("", owner, key, IdentitySnapshot(owner)).value_in(owner)]
+        seen = set[int]()
+        while stack:
+            part = stack.pop()
+            if id(part) in self._growing:
+                return part
+            if id(part) not in seen and container_kind(type(part)) is not None:
+                seen.add(id(part))
+                stack += items_of(part)
+        return None
+
+    def _around_lifted(
+        self, kind: type[Read], owner: Any, key: Any, value: Snapshot | None
+    ) -> Snapshot | None:
+        """Return the snapshot of what is read, with containers that are arguments by identity."""
+        if kind in (CallRead, KeysRead):
+            return value
+        lifted = tuple([key[1] for key in self._lifted if key[0] == "items"])
+        whole = kind("", owner, key, IdentitySnapshot(owner)).value_in(owner)
+        is_container = container_kind(type(whole)) is not None
+        return snapshot(whole, lifted) if is_container and lifted else value
+
+    def places_of(self, value: Any) -> list[Place]:
+        """Return the places that the trace has read a value from."""
+        places: list[Place] = []
+        for read in [*self._reads.values()]:
+            owner = read.owner()
+            if owner is None or isinstance(read, (CallRead, KeysRead, PartRead)):
+                continue
+            if isinstance(read, ContentsRead):
+                is_holder = container_kind(type(owner)) is not None and any(
+                    item is value for item in items_of(owner)
+                )
+            else:
+                is_holder = read.value_in(owner) is value
+            if not is_holder:
+                continue
+            if isinstance(read, (ContentsRead, ItemRead)):
+                is_tuple = isinstance(owner, tuple)
+                places += self.places_of(owner) if is_tuple else [ItemsPlace(read.name, owner)]
+            else:
+                places += read.own_places(owner)
+        return places
 
     def observe(self, value: Any, label: str) -> bool:
         """Mark an object as one of outside; return whether it was not known yet."""
@@ -124,6 +252,12 @@ class ReadLog:
         self, kind: type[Read], owner: Any, key: Any, value: Snapshot | None, label: str
     ) -> None:
         identity = (kind, id(owner), key, type(key), type(value))
+        if self._growing:
+            self._check_growing(kind, owner, key, value)
+        if self._lifted and self._is_lifted(kind, owner, key):
+            return
+        if self._lifted and not isinstance(value, IdentitySnapshot):
+            value = self._around_lifted(kind, owner, key, value)
         if value is None:
             return
         if identity not in self._reads:
@@ -136,8 +270,9 @@ class ReadLog:
             recording = current()
             is_decided = recording is None or not recording.is_region
             options = {"is_here": False, "may_initialize": is_decided, "may_replace": False}
-            for place in self._reads[identity].places():
-                note_write(place, is_certain=False, **options)
+            read = self._reads[identity]
+            for place in read.places():
+                note_write(place, is_certain=False, is_seen=self._is_pure, **options)
 
     def _read_class(self, cls: type) -> None:
         """Note that code reads all that a class holds itself."""
@@ -155,6 +290,17 @@ class ReadLog:
             self._note(
                 PartRead, value, "__class__", IdentitySnapshot(type(value)), f"{label}.__class__"
             )
+
+    def read_identity(self, value: Any) -> None:
+        """Note that captured code asks which container of outside a value is."""
+        if container_kind(type(value)) is None or id(value) not in self._outside:
+            return
+        for read in [*self._reads.values()]:
+            owner = read.owner()
+            if owner is None or isinstance(read, (ContentsRead, CallRead)):  # a call runs code
+                continue
+            if read.value_in(owner) is value:
+                self._note(type(read), owner, read.key, IdentitySnapshot(value), read.name)
 
     def read_restored_global(self, namespace: dict[str, Any], name: str) -> None:
         """Note that a trace has set a global for a time: it must hold what it holds now."""

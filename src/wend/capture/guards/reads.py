@@ -33,7 +33,7 @@ from wend.capture.heap.places import (
     Place,
     instance_dict,
 )
-from wend.capture.heap.snapshots import Snapshot, short_repr
+from wend.capture.heap.snapshots import Snapshot, ValueSnapshot, is_number, short_repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +102,13 @@ class Read(ABC):
         """Yield the places that code writes which changes what is read here."""
         owner = self.owner()
         value = self.value_in(owner)
-        yield from self._places_in(owner)
+        yield from self.own_places(owner)
         if type(value) is np.ndarray:
             yield ElementsPlace(self.name, value)
         for container in containers_in(value):
             yield ItemsPlace(self.name, container)
 
-    def _places_in(self, owner: Any) -> Iterator[Place]:
+    def own_places(self, owner: Any) -> Iterator[Place]:
         """Yield the place in the owner, if it can be written by itself."""
         yield from ()
 
@@ -128,7 +128,7 @@ class GlobalRead(Read):
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         yield global_check(owner, self.key, value)
 
-    def _places_in(self, owner: Any) -> Iterator[Place]:
+    def own_places(self, owner: Any) -> Iterator[Place]:
         yield GlobalPlace(self.key, owner)
 
 
@@ -143,7 +143,7 @@ class AttributeRead(Read):
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         yield from attribute_checks(owner, self.key, value)
 
-    def _places_in(self, owner: Any) -> Iterator[Place]:
+    def own_places(self, owner: Any) -> Iterator[Place]:
         yield AttributePlace(self.name, owner, self.key)
 
 
@@ -205,7 +205,7 @@ class CellRead(Read):
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         yield cell_check(owner, value)
 
-    def _places_in(self, owner: Any) -> Iterator[Place]:
+    def own_places(self, owner: Any) -> Iterator[Place]:
         yield CellPlace(self.name, owner)
 
 
@@ -256,6 +256,20 @@ class GuardSet:
                     return None
                 checks.append(check)
         return distinct(checks)
+
+    def changed_numbers(self) -> dict[Any, Place]:
+        """Return the places, by key, of numbers whose values are others now, of their classes."""
+        places: dict[Any, Place] = {}
+        for read in self.reads:
+            owner = read.owner()
+            if owner is not None and isinstance(read.snapshot, ValueSnapshot):
+                old, now = read.snapshot.value, read.value_in(owner)
+                if type(now) is type(old) and is_number(old) and not read.snapshot.matches(now):
+                    own: Iterable[Place] = read.own_places(owner)
+                    if isinstance(read, ItemRead) and isinstance(owner, (list, dict)):
+                        own = [ItemsPlace(read.name.partition("[")[0], owner)]
+                    places.update((place.key, place) for place in own)
+        return places
 
     def changes(self) -> list[Change]:
         """Return the values that changed since the trace."""

@@ -69,6 +69,7 @@ from wend.capture.heap.snapshots import (
     items_of,
     snapshot,
 )
+from wend.capture.heap.unseen_code import CALLED_BY_CONTAINERS, is_pure
 from wend.capture.libraries import is_library
 from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged
@@ -96,6 +97,7 @@ class GuardRecorder(ReadLog):
         self._captured: set[int] = set()  # functions whose parts are guarded
         self._uncaptured: dict[tuple[int, int], Any] = {}
         self._names: set[str] = set()  # attributes that plain Python uses, of whatever it gets
+        self._impure: set[str] = set()  # those of them that it may write
         self._reads_by_name = False  # it uses attributes by names that only it knows
         self._to_follow: list[tuple[Any, str]] = []
         self._is_following = False
@@ -145,17 +147,6 @@ class GuardRecorder(ReadLog):
             self.enter(held, label)
         return value
 
-    def read_identity(self, value: Any) -> None:
-        """Note that captured code asks which container of outside a value is."""
-        if container_kind(type(value)) is None or id(value) not in self._outside:
-            return
-        for read in [*self._reads.values()]:
-            owner = read.owner()
-            if owner is None or isinstance(read, (ContentsRead, CallRead)):  # a call runs code
-                continue
-            if read.value_in(owner) is value:
-                self._note(type(read), owner, read.key, IdentitySnapshot(value), read.name)
-
     def read_item(self, owner: Any, key: Any, value: Any, is_base: bool = False) -> Any:
         """Note that captured code reads an item of a container; return the value for it to use."""
         label = self._outside.get(id(owner))
@@ -199,7 +190,7 @@ class GuardRecorder(ReadLog):
         fun = getattr(held, "__func__", held)
         if isinstance(fun, types.FunctionType) and not is_library(fun.__code__.co_filename):
             self._note(AttributeRead, cls, name, IdentitySnapshot(held), f"{cls.__name__}.{name}")
-            self.add_uncaptured(fun, owner)
+            self.add_uncaptured(fun, owner, is_seen=name not in CALLED_BY_CONTAINERS)
 
     def read_container(self, value: Any) -> None:
         """Note that captured code reads a whole container, if it is one."""
@@ -431,11 +422,10 @@ class GuardRecorder(ReadLog):
             self.enter(value, name)
         return value
 
-    def add_uncaptured(self, fun: types.FunctionType, owner: Any = MISSING) -> None:
-        """Guard the values that the code of a function mentions; it runs as plain Python.
-
-        `owner`: the object of which it is a method.
-        """
+    def add_uncaptured(
+        self, fun: types.FunctionType, owner: Any = MISSING, *, is_seen: bool = False
+    ) -> None:
+        """Guard what the code of a function, a method of `owner`, mentions; it runs plain."""
         if owner is not MISSING and id(owner) not in self._outside:
             # One that the trace has made is not to be held: its class stands for it.
             kind = owner if issubclass(type(owner), type) else type(owner)
@@ -444,16 +434,17 @@ class GuardRecorder(ReadLog):
         if key in self._uncaptured:
             return
         self._uncaptured[key] = fun, owner
-        was_plain, was_free = self._is_plain, self._is_free
+        before = self._is_plain, self._is_free, self._is_pure
         self._is_free = getattr(fun, "__wend_do_not_capture__", False)
-        self._is_plain = not self._is_free
+        self._is_plain, self._is_pure = not self._is_free, is_seen or is_pure(fun.__code__)
         try:
             self._add_mentioned(fun, owner)
         finally:
-            self._is_plain, self._is_free = was_plain, was_free
+            self._is_plain, self._is_free, self._is_pure = before
 
     def _add_mentioned(self, fun: types.FunctionType, owner: Any) -> None:
-        code, names, looked_up = fun.__code__, {*self._names}, self._reads_by_name
+        code, looked_up = fun.__code__, self._reads_by_name
+        names, impure = {*self._names}, {*self._impure}
         self.add_captured(fun)
         for values in (fun.__defaults__, fun.__kwdefaults__):
             self.operands.values.add((id(values), None))
@@ -463,12 +454,12 @@ class GuardRecorder(ReadLog):
         for path in free_paths(code):
             self._reads_by_name |= path.root in READERS_BY_NAME or "__dict__" in path.attributes
             if path.kind == "local" or (path.kind == "parameter" and path.root != self_name):
-                self._names.update(path.attributes)
+                self._use(path.attributes)
                 continue
             if path.kind == "parameter":
                 value = owner
                 if issubclass(type(owner), type):  # the object itself is made in the trace
-                    self._names.update(path.attributes[1:])
+                    self._use(path.attributes[1:])
             elif path.kind == "global":
                 value = self._add_global(fun.__globals__, path.root)
                 self.operands.values.add((id(fun.__globals__), path.root))
@@ -478,9 +469,14 @@ class GuardRecorder(ReadLog):
                 self.read_container(value)
             self._add_attributes(value, path)
             self._add_plain_callee(value)
-        if self._names - names or self._reads_by_name > looked_up:
+        new = (self._names - names) | (self._impure - impure)
+        if new or self._reads_by_name > looked_up:
             for value in [*self._alive.values()]:
-                self._follow(value, self._names - names)
+                self._follow(value, new)
+
+    def _use(self, names: Iterable[str]) -> None:
+        self._names.update(names)
+        self._impure.update(() if self._is_pure else names)
 
     def _follow(self, owner: Any, names: Iterable[str]) -> None:
         """Note that plain Python may use attributes of an object, which may have reached it."""
@@ -490,14 +486,16 @@ class GuardRecorder(ReadLog):
         self._to_follow += [(owner, name) for name in held_names(owner, {*names, *own})]
         if self._is_following:
             return
-        was_plain, self._is_plain, self._is_following = self._is_plain, True, True
+        before = self._is_plain, self._is_pure
+        self._is_plain = self._is_following = True
         try:
             while self._to_follow:
                 owner, name = self._to_follow.pop()
+                self._is_pure = name in self._names and name not in self._impure
                 label = self._outside.get(id(owner), type(owner).__name__)
                 self._add_attributes(owner, Path("local", label, (name,)))
         finally:
-            self._is_plain, self._is_following = was_plain, False
+            (self._is_plain, self._is_pure), self._is_following = before, False
 
     def _add_plain_callee(self, fun: Any, owner: Any = MISSING) -> None:
         """Guard what a function or class reads that code running as plain Python mentions."""
@@ -562,6 +560,7 @@ class GuardRecorder(ReadLog):
         """Drop all guards: the function is traced again."""
         super().restart()
         self._names.clear()
+        self._impure.clear()
         self._reads_by_name = False
         self._arrays.clear()
         self._cells.clear()

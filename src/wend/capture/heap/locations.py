@@ -394,8 +394,10 @@ def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None
     # A setter may write any attribute.
     prefix = label.rpartition(".")[0]
     own = instance_variables(target) or {}
-    if is_trace_logged():
-        _note_setter(inspect.getattr_static(type(target), name), label)
+    descriptor = inspect.getattr_static(type(target), name)
+    is_seen = isinstance(descriptor, property) and isinstance(descriptor.fset, FunctionType)
+    if is_trace_logged() and not is_seen:
+        _note_setter(descriptor, label)
         if instance_variables(target) is not None:
             note_write(VariablesPlace(label, target))
         else:
@@ -406,13 +408,11 @@ def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None
 
 
 def _note_setter(descriptor: Any, label: str) -> None:
-    """Log that what a property or another descriptor writes may change."""
-    is_property = isinstance(descriptor, property)
-    setter = descriptor.fset if is_property else type(descriptor).__set__
+    """Log that what a property in C or another descriptor writes may change."""
+    setter = type(descriptor).__set__
     if isinstance(setter, FunctionType):
         note_uncaptured(setter)
-    if not is_property:
-        note_object(label, descriptor)
+    note_object(label, descriptor)
 
 
 def has_custom_setter(owner: Any, name: str) -> bool:
@@ -487,7 +487,7 @@ def note_argument(value: Any, module: str) -> None:
     """Tell the log of the trace that code of a module, which is not seen, may change a value."""
     if not is_trace_logged() or module == "builtins":
         return
-    options = {"is_certain": False, "may_initialize": False}
+    options = {"is_certain": False, "may_initialize": False, "is_seen": False}
     if isinstance(value, CONTAINER_TYPES):
         for place in _items_places(named(type(value)), value):
             note_write(place, **options)

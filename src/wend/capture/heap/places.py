@@ -12,9 +12,8 @@ import sys
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
 from types import MemberDescriptorType, ModuleType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,9 +38,13 @@ class Place(ABC):
     def __init__(self, label: str, owner: Any) -> None:
         self.label, self.owner = label, owner
 
+    def in_object(self, owner: Any) -> Self:
+        """Return the place of another owner that is like this one."""
+        return type(self)(self.label, owner)
+
     @property
     @abstractmethod
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         """A key that is equal for places of the same place."""
 
     @abstractmethod
@@ -85,8 +88,11 @@ class AttributePlace(Place):
         super().__init__(label, owner)
         self.name = name
 
+    def in_object(self, owner: Any) -> Self:
+        return type(self)(self.label, owner, self.name)
+
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         return "attribute", id(self.owner), self.name
 
     def read(self) -> Any:
@@ -126,7 +132,7 @@ class ItemsPlace(Place):
         return not is_of_module(self.owner) and super().may_be_local()
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         return "items", id(self.owner)
 
     def read(self) -> Any:
@@ -168,6 +174,12 @@ class ItemsPlace(Place):
         plain(self.container)
 
 
+class GrowthPlace(ItemsPlace):
+    """The end of a list."""
+
+    __slots__ = ()
+
+
 def is_of_module(value: Any) -> bool:
     """Return whether an object is the dict of a module's variables."""
     name = value.get("__name__") if type(value) is dict else None
@@ -185,7 +197,7 @@ class VariablesPlace(ItemsPlace):
         return instance_dict(self.owner)
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         return "variables", id(self.owner)
 
 
@@ -195,7 +207,7 @@ class CellPlace(Place):
     __slots__ = ()
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         return "cell", id(self.owner)
 
     def read(self) -> Any:
@@ -224,7 +236,7 @@ class GlobalPlace(Place):
         return value is old or (is_setting(old) and type(value) is type(old) and value == old)
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         return "global", id(self.owner), self.label
 
     def read(self) -> Any:
@@ -243,7 +255,7 @@ class ElementsPlace(Place):
     __slots__ = ()
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         return "elements", id(self.owner)
 
     def read(self) -> Any:
@@ -262,7 +274,7 @@ class StatePlace(Place):
     __slots__ = ()
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         return "state", id(self.owner)
 
     def read(self) -> Any:
@@ -301,7 +313,7 @@ class PositionPlace(Place):
     __slots__ = ()
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Any, ...]:
         return "position", id(self.owner)
 
     def read(self) -> Any:

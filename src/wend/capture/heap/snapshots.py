@@ -203,6 +203,11 @@ def is_atom(kind: type) -> bool:
     return kind in _ATOMS or issubclass(kind, np.generic)
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number of Python or NumPy, and no bool."""
+    return type(value) in (int, float, complex) or isinstance(value, np.number)
+
+
 def snapshot(value: Any, around: tuple[int, ...] = ()) -> Snapshot | None:
     """Return a snapshot of a value; None if it is traced or holds traced values.
 

@@ -8,6 +8,7 @@ second trace must not write again.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -27,11 +28,14 @@ from wend.capture.heap.outliving import (
     still_referenced,
 )
 from wend.capture.heap.places import (
+    AttributePlace,
     ElementsPlace,
     GlobalPlace,
+    GrowthPlace,
     ItemsPlace,
     Place,
     PositionPlace,
+    VariablesPlace,
     is_setting,
 )
 from wend.eager.dispatch import Staged
@@ -48,7 +52,7 @@ class _LoggedWrite:
     """A write: the place, what it held before, where it was first written; see `note_write`."""
 
     __slots__ = (
-        *("is_certain", "may_initialize", "may_replace", "may_set"),
+        *("is_certain", "is_seen", "may_initialize", "may_replace", "may_set"),
         *("old", "place", "source"),
     )
 
@@ -56,7 +60,7 @@ class _LoggedWrite:
         self.place = place
         self.source: Source | None = None
         self.is_certain, self.may_initialize, self.may_replace = False, True, True
-        self.may_set = False
+        self.may_set, self.is_seen = False, True
         self.old = place.read()
 
     def is_write(self) -> bool:
@@ -65,6 +69,22 @@ class _LoggedWrite:
     def is_setting(self) -> bool:
         """Return whether it is a global that may be set for a time: guards know all it can hold."""
         return isinstance(self.place, GlobalPlace) and is_setting(self.old)
+
+    def changed_place(self) -> Place:
+        """Return the place that has changed: the end of a list to which is appended."""
+        place, grown = self.place, self.grown_list()
+        if grown is not None:
+            return GrowthPlace(place.label, grown)
+        if type(place) is ItemsPlace and type(place.owner) is list:
+            count = len(self.old)
+            if len(place.owner) > count and all(map(operator.is_, place.owner, self.old)):
+                return GrowthPlace(place.label, place.owner)
+        return place
+
+    def grown_list(self) -> Any:
+        """Return the list that a recorded loop lets grow, if what it has become stands here."""
+        is_grown = not self.is_certain and type(self.old) is list
+        return self.old if is_grown and isinstance(self.place.read(), TensorList) else None
 
     def is_initialization(self) -> bool:
         """Return whether a write may be one that a second trace does not make again."""
@@ -79,6 +99,8 @@ class TraceLog:
         self._outliving: list[_LoggedWrite] = []
         self.captured: tuple[Any, ...] = ()
         self._functions: dict[CodeType, None] = {}
+        self._lifted: set[tuple[Any, ...]] = set()  # keys of places whose values are arguments
+        self._restoring: list[Callable[[], None]] = []
 
     def adds_function(self, fun: FunctionType) -> bool:
         """Return whether a function is new to the trace, and note it."""
@@ -99,6 +121,44 @@ class TraceLog:
         """Forget the writes to an object that the trace has made and nobody else has seen."""
         for key in [key for key, entry in self.entries.items() if entry.place.owner is owner]:
             del self.entries[key]
+
+    def lift(self, place: Place, value: Any) -> None:
+        """Put an argument into a place until the trace ends: what it holds then is a result."""
+        old = place.read()
+        self._lifted.add(place.key)
+        self._restoring.append(lambda: place.write(old))
+        place.write(value)
+
+    def lift_items(self, container: Any, restore: Callable[[], None]) -> None:
+        """Note that a container holds arguments until the trace ends, when `restore` is called."""
+        self._lifted.add(("items", id(container)))
+        self._restoring.append(restore)
+
+    def _is_lifted(self, entry: _LoggedWrite) -> bool:
+        """Return whether a write is one of an argument, or perhaps one to an owner of such."""
+        place = entry.place
+        if self._lifted and ("items", id(entry.grown_list())) in self._lifted:
+            place.write(entry.old)
+            return True
+        if place.key in self._lifted or not (isinstance(place, VariablesPlace) and entry.is_seen):
+            return place.key in self._lifted
+        return any(key[:2] == ("attribute", id(place.owner)) for key in self._lifted)
+
+    def end(self) -> None:
+        """Restore what the lifted places held before the trace."""
+        while self._restoring:
+            self._restoring.pop()()
+
+    def refuse_unseen(self, name: str) -> None:
+        """Refuse a trace in which code that is not captured may change arguments of outside."""
+        owners = {key[1] for key in self._lifted if isinstance(key, tuple)}
+        unseen = [
+            entry
+            for key, entry in self.entries.items()
+            if not entry.is_seen and (key in self._lifted or id(entry.place.owner) in owners)
+        ]
+        if unseen:
+            raise refusal(unseen, name)
 
     def rollback(self, *, only_traced: bool = False) -> None:
         """Restore what all places held before, or those that hold traced values now."""
@@ -125,7 +185,7 @@ class TraceLog:
         Args:
             captured: what the graph has captured, which alone keeps no object of the user.
         """
-        writes = [entry for entry in self.entries.values() if entry.is_write()]
+        writes = [e for e in self.entries.values() if e.is_write() and not self._is_lifted(e)]
         self.captured = captured
         for search in (still_referenced, outliving, outliving_after_collection):
             owners = [e.place.owner for e in writes if e.place.may_be_local()]
@@ -151,7 +211,7 @@ class TraceLog:
             if not entry.is_initialization() or _reaches_traced(entry.place.read())
         ]
         if refused:
-            raise refusal(refused, name)
+            raise _of_outside(refused, name)
         self._outliving = writes
         return bool(writes)
 
@@ -159,7 +219,7 @@ class TraceLog:
         """Refuse a trace that has written to what outlives it."""
         writes = self.outliving(captured)
         if writes:
-            raise refusal(writes, name)
+            raise _of_outside(writes, name)
 
     def refuse_lost(self, name: str, is_of_outside: Callable[[Any], bool]) -> None:
         """Refuse a trace that an error ends, if traced values would be taken back from outside."""
@@ -167,11 +227,12 @@ class TraceLog:
             entry
             for entry in self.entries.values()
             if (is_of_outside(entry.place.owner) or not entry.place.may_be_local())
+            and not self._is_lifted(entry)
             and entry.is_write()
             and _reaches_traced(entry.place.read())
         ]
         if lost:
-            raise refusal(lost, name)
+            raise _of_outside(lost, name)
 
     @contextmanager
     def explaining_failure(self, name: str) -> Iterator[None]:
@@ -181,12 +242,25 @@ class TraceLog:
         except Exception as error:
             is_own = isinstance(error, WendError) and not isinstance(error, LeakedValueError)
             if self._outliving and not is_own:
-                raise refusal(self._outliving, name) from error
+                raise _of_outside(self._outliving, name) from error
             raise
 
     def described(self) -> str:
         """Return what `settle` has found, for messages."""
         return listed(dict.fromkeys(_subject(entry.place) for entry in self._outliving))
+
+
+def _of_outside(writes: Sequence[_LoggedWrite], name: str) -> SideEffectError:
+    """Return the error for writes to what outlives a trace, with their places if all are known."""
+    error = refusal(writes, name)
+    if all(write.is_seen for write in writes):
+        places = [write.changed_place() for write in writes]
+        # What may write any attribute has written one of these.
+        owners = {id(place.owner) for place in places if isinstance(place, AttributePlace)}
+        error.changed_outside = tuple(
+            [x for x in places if not (isinstance(x, VariablesPlace) and id(x.owner) in owners)]
+        )
+    return error
 
 
 def refusal(writes: Sequence[_LoggedWrite], name: str) -> SideEffectError:
@@ -247,6 +321,8 @@ def trace_log() -> Iterator[TraceLog]:
         except BaseException:
             log.rollback(only_traced=True)
             raise
+        finally:
+            log.end()
 
 
 def count_trace_log_references(kind: str, owner: Any) -> int:
@@ -258,6 +334,12 @@ def count_trace_log_references(kind: str, owner: Any) -> int:
 def is_trace_logged() -> bool:
     """Return whether the writes of a trace are logged."""
     return bool(_logs.get())
+
+
+def innermost_log() -> TraceLog | None:
+    """Return the log of the innermost trace under way."""
+    logs = _logs.get()
+    return logs[-1] if logs else None
 
 
 def is_written_global(variables: dict[str, Any], name: str) -> bool:
@@ -286,6 +368,7 @@ def note_write(
     may_initialize: bool = True,
     may_replace: bool = True,
     may_set: bool = False,
+    is_seen: bool = True,
 ) -> None:
     """Log that a place is about to be written, in all active traces.
 
@@ -296,6 +379,7 @@ def note_write(
         may_initialize: whether code that has been seen decides to write, as an initialization does.
         may_replace: whether an initialization may put one thing in the place of another.
         may_set: whether code that is not captured may write it now, and what it held before later.
+        is_seen: whether captured code writes it.
     """
     for log in _logs.get():
         entry = log.note(place, is_here)
@@ -303,6 +387,7 @@ def note_write(
         entry.may_initialize &= may_initialize
         entry.may_replace &= may_replace
         entry.may_set |= may_set
+        entry.is_seen &= is_seen
 
 
 def _reaches_traced(value: Any) -> bool:

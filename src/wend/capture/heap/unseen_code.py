@@ -30,6 +30,9 @@ from wend.capture.libraries import is_library
 from wend.capture.uncaptured import as_written
 from wend.trace.aliasing.referrers import is_node
 
+# Log a write of code that is not captured, which may happen.
+_note = functools.partial(note_write, is_certain=False, is_seen=False)
+
 
 def note_uncaptured(fun: FunctionType, owner: Any = None) -> None:
     """Log that what a function refers to by name may change, as it runs uncaptured.
@@ -43,13 +46,13 @@ def note_uncaptured(fun: FunctionType, owner: Any = None) -> None:
     stored = _stored_names(written) if written.co_flags & inspect.CO_GENERATOR else ()
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
         place = CellPlace(name, cell)
-        note_write(place, is_certain=False, may_set=name in stored)
+        _note(place, may_set=name in stored)
         _note_parts(name, place.read(), names)
     for name in names & fun.__globals__.keys():
         value = fun.__globals__[name]
         if not isinstance(value, (FunctionType, ModuleType, type)):
             variable = GlobalPlace(name, fun.__globals__)
-            note_write(variable, is_certain=False, may_set=name in stored)
+            _note(variable, may_set=name in stored)
         _note_parts(name, value, names)
     own = instance_dict(owner) or {}
     for name in names & own.keys():
@@ -65,9 +68,9 @@ def _note_state(value: Any) -> None:
     if (module := sys.modules.get("numpy.random")) is not None:
         kinds = module.Generator, module.RandomState, module.BitGenerator
     if isinstance(value, kinds):
-        note_write(DrawsPlace(named(type(value)), value), is_certain=False)
+        _note(DrawsPlace(named(type(value)), value))
     elif hasattr(type(value), "__next__") and not isinstance(value, io.IOBase):
-        note_write(PositionPlace(named(type(value)), value), is_certain=False)
+        _note(PositionPlace(named(type(value)), value))
 
 
 def note_construction(cls: type) -> None:
@@ -79,7 +82,7 @@ def note_construction(cls: type) -> None:
             for base in cls.__mro__[:-1]:
                 for name in _stored_attributes(fun.__code__):
                     place = AttributePlace(f"{base.__name__}.{name}", base, name)
-                    note_write(place, is_certain=False)
+                    _note(place)
                 _note_parts(base.__name__, base, {*fun.__code__.co_names})
 
 
@@ -96,22 +99,52 @@ def _stored_names(code: CodeType) -> frozenset[str]:
     return frozenset(x.argval for x in dis.get_instructions(code) if x.opname in stores)
 
 
-def note_object(label: str, value: Any, *, is_here: bool = False) -> None:
+# Methods that code in C calls as often as it likes
+CALLED_BY_CONTAINERS = frozenset({"__hash__", "__eq__", "__del__"})
+
+
+def is_pure(code: CodeType) -> bool:
+    """Return whether code writes nothing, and calls no function but builtins that look."""
+    call_count = 0
+    for instruction in (x for inner in codes_in(code) for x in dis.get_instructions(inner)):
+        name = instruction.opname
+        if name.startswith(_WRITES):
+            return False
+        if name == "LOAD_GLOBAL" and instruction.argval in _LOOKING:
+            call_count -= 1
+        call_count += name.startswith("CALL")
+    return call_count <= 0
+
+
+_WRITES = (
+    *("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "STORE_GLOBAL", "STORE_DEREF", "IMPORT_NAME"),
+    *("DELETE_ATTR", "DELETE_SUBSCR", "DELETE_GLOBAL", "DELETE_DEREF", "YIELD", "CALL_FUNCTION_EX"),
+)
+_LOOKING = frozenset(
+    {
+        *("abs", "bool", "complex", "float", "format", "hash", "id", "int", "isinstance", "len"),
+        *("repr", "round", "str", "tuple", "type"),
+    }
+)
+
+
+def note_object(label: str, value: Any, *, is_here: bool = False, is_seen: bool = False) -> None:
     """Log that the attributes of an object may change, and the containers in these.
 
     Args:
         label: what it is called in messages.
         value: the object.
         is_here: whether the user's current line calls unseen code that may change it.
+        is_seen: whether no code but captured code does.
     """
     is_wends = type(value).__module__.startswith("wend.")  # an array whose elements are known
     own = instance_dict(value) if is_node(value) and not is_wends else None
     if own is not None:
-        options = {"is_certain": False, "is_here": is_here, "may_initialize": not is_here}
-        note_write(VariablesPlace(label, value), **options)
+        options = {"is_here": is_here, "may_initialize": not is_here, "is_seen": is_seen}
+        _note(VariablesPlace(label, value), **options)
         for name, part in list(own.items()):
             for container in containers_in(part):
-                note_write(ItemsPlace(f"{label}.{name}", container), **options)
+                _note(ItemsPlace(f"{label}.{name}", container), **options)
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
@@ -126,16 +159,16 @@ def _note_parts(label: str, value: Any, names: set[str]) -> None:
     """Log that a container, an object, or attributes of these names of a class may change."""
     _note_state(value)
     if isinstance(value, CONTAINER_TYPES):
-        note_write(ItemsPlace(label, value), is_certain=False)
+        _note(ItemsPlace(label, value))
     elif isinstance(value, type):
         for name in names & vars(value).keys() if _is_users(value) else ():
             if not isinstance(vars(value)[name], (FunctionType, property)):
-                note_write(AttributePlace(f"{label}.{name}", value, name), is_certain=False)
+                _note(AttributePlace(f"{label}.{name}", value, name))
             _note_parts(f"{label}.{name}", vars(value)[name], set())
     elif not is_node(value) or isinstance(value, FunctionType):
         return
     elif instance_dict(value) is not None:
-        note_write(VariablesPlace(label, value), is_certain=False)
+        _note(VariablesPlace(label, value))
 
 
 def _is_users(cls: type) -> bool:

@@ -7,6 +7,7 @@ before and after the trace of a loop or branch.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import types
 from collections import defaultdict
@@ -22,7 +23,7 @@ from wend.capture.heap.containers import is_container
 from wend.capture.heap.locations import Attribute, Cell, Contents, log_write
 from wend.capture.heap.places import ItemsPlace, instance_dict
 from wend.capture.heap.trace_log import is_first_use, note_write
-from wend.capture.heap.unseen_code import note_object
+from wend.capture.heap.unseen_code import CALLED_BY_CONTAINERS, is_pure, note_object
 from wend.capture.libraries import is_library
 from wend.capture.syntax.names import RUNTIME
 from wend.eager.dispatch import Staged
@@ -58,6 +59,13 @@ def has_operators(kind: type) -> bool:
     if defines is None:
         defines = _with_operators[kind] = any(True for _ in _find_operators(kind))
     return defines
+
+
+def _writes_nothing(kind: type) -> bool:
+    """Return whether the methods of a class that containers call write nothing."""
+    names = CALLED_BY_CONTAINERS.intersection(_find_operators(kind))
+    methods = (inspect.getattr_static(kind, name) for name in names)
+    return all(is_pure(method.__code__) for method in methods)
 
 
 def _find_operators(kind: type) -> Iterator[str]:
@@ -126,7 +134,7 @@ def note_operands(fun: types.FunctionType, objects: Mapping[str, Any] | None = N
         attributes = ((f"{name}.{k}", part) for k, part in _attributes(value))
         for label, part in ((name, value), *attributes):
             if not isinstance(part, _EXCLUDED_TYPES) and has_operators(type(part)):
-                note_object(label, part)
+                note_object(label, part, is_seen=_writes_nothing(type(part)))
             elif part is not value and _has_missing_hook(part):
                 note_write(ItemsPlace(label, part), is_certain=False, is_here=False)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from wend.base.context_values import scoped
 from wend.base.errors import StagedRaiseError, explain
@@ -35,10 +37,19 @@ class Cleanup:
         self.middle = self._count()
         self.contents = self._contents()
 
-    def _contents(self) -> list[object]:
+    def _contents(self) -> list[Any]:
         if self.recording is None:
             return []
-        return [self.recording.lift(ref) for ref in changed_arguments(self.recording).values()]
+        arrays: list[Any] = [
+            self.recording.lift(ref) for ref in changed_arguments(self.recording).values()
+        ]
+        containers = self.recording.function().containers
+        return arrays if containers is None else [*arrays, *containers.held()]
+
+    def _changes(self) -> bool:
+        """Return whether what follows the block has changed arguments."""
+        now = self._contents()
+        return len(now) != len(self.contents) or not all(map(operator.is_, now, self.contents))
 
     def check(self) -> None:
         """Check that the error of a run would skip nothing.
@@ -46,13 +57,16 @@ class Cleanup:
         Raises:
             StagedRaiseError: the block may raise one, and what follows has effects.
         """
-        if self.recording is None or self.recording.runs_now() or self._count() == self.middle:
+        if self.recording is None or self.recording.runs_now():
+            return
+        changes = self._changes()
+        if self._count() == self.middle and not changes:
             return
         nodes = self.recording.b.nodes
         tried = _all_nodes(nodes[self.start : self.middle])
         risk = next((node for node in tried if node.op.errors_of(node)), None)
         acts = any(n.op.effect in _ACTS for n in _all_nodes(nodes[self.middle :]))
-        if risk is not None and (acts or self._contents() != self.contents):
+        if risk is not None and (acts or changes):
             raise StagedRaiseError(
                 explain(
                     f"`{self.what}`{at(self.source)} prints, writes or assigns when its block is "

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from wend.base.context_values import scoped
-from wend.trace.aliasing.containers import containers_in, items_of, whole
+from wend.trace.aliasing.containers import containers_in, items_of, set_items, whole
 
 
 class CallerContainers:
@@ -55,10 +55,23 @@ class PassedContainers(CallerContainers):
 
     def __init__(self, args: Any, kwargs: Any, leaves: Sequence[Any]) -> None:
         super().__init__(caller_containers(args, kwargs, leaves).containers, leaves)
+        self.containers: list[Any] = [*self.containers]
         self.numbers = {id(container): k for k, container in enumerate(self.containers)}
         self._before = [items_of(container) for container in self.containers]
         self.promoted: dict[int, Any] = {}
         self.is_compared = False
+        self._refresh: Callable[[], None] = lambda: None
+
+    def stand_in(self, number: int, container: Any, items: Sequence[tuple[Any, Any]]) -> None:
+        """Put a container with these items in the place of one that was passed."""
+        del self.numbers[id(self.containers[number])]
+        set_items(container, items)
+        self.containers[number], self.numbers[id(container)] = container, number
+        self._before[number] = items_of(container)
+
+    def follow(self, refresh: Callable[[], None]) -> None:
+        """Call a function before it is told how the containers have changed."""
+        self._refresh = refresh
 
     def holds(self, container: Any) -> bool:
         """Return whether a container is one of the arguments, or inside one."""
@@ -76,6 +89,7 @@ class PassedContainers(CallerContainers):
 
     def changed(self) -> list[int]:
         """Return the numbers of the containers that have changed."""
+        self._refresh()
         return [number for number in range(len(self.containers)) if self._is_changed(number)]
 
     def _is_changed(self, number: int) -> bool:

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from wend.base.errors import CURE_OF_OUTSIDE, AliasError, TypeMismatchError, explain
+from wend.base.errors import AliasError, TypeMismatchError, change_of_outside, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, read_all, recorder
 from wend.ir.dtypes import is_supported
@@ -564,12 +564,10 @@ def demote(array: PromotedArray) -> None:
 def promotion_error(array: Any) -> TypeMismatchError:
     """Return the error for an array that would change at run time but cannot be promoted."""
     type = TensorType(_plain(array).dtype, _plain(array).shape)
-    return TypeMismatchError(
-        explain(
-            f"a concrete array, {type}, is changed{at(user_source())} by values that are known "
-            "only at run time, and it is held elsewhere, or was made outside the function.",
-            cure=CURE_OF_OUTSIDE,
-        )
+    return change_of_outside(
+        array,
+        f"a concrete array, {type}, is changed{at(user_source())} by values that are known only at "
+        "run time, and it is held elsewhere, or was made outside the function.",
     )
 
 

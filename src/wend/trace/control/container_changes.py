@@ -21,6 +21,7 @@ from wend.trace.aliasing.rebuilt_containers import (
 )
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.returned_containers import ContainerEncoder
+from wend.trace.control.returned_list import list_state
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import Recording
@@ -43,6 +44,10 @@ class HeldItems:
 Change = tuple[ContainerState, tuple[Value, ...]]
 # What the last frame state of a region tells of each container that has changed, by number
 Held = dict[int, HeldItems]
+
+
+# Stands for all items of a list that a recorded loop lets grow
+_GROWN = -1
 
 
 class NotRepresentableError(Exception):
@@ -73,8 +78,12 @@ class ChangeEncoder(ContainerEncoder):
     def changes(self, number: int, before: HeldItems) -> tuple[Sequence[Change], HeldItems]:
         """Return how a container has changed, and what it holds now."""
         container = self.passed.containers[number]
-        if self.passed.traced_list(container) is not None:
-            raise NotRepresentableError
+        grown = self.passed.traced_list(container)
+        if grown is not None:
+            node = PassedContainer(number, True, list_state(grown))
+            change = self._change(node, self._recording)
+            is_same = before.mutable.get(_GROWN) == change
+            return [] if is_same else [change], HeldItems([], {_GROWN: change})
         items, first_new = items_of(container), len(before.items)
         is_replaced = not _continues(items, before.items)
         encoded: dict[int, Any] = {}

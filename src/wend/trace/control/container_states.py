@@ -52,6 +52,12 @@ class ContainerStates:
         """Return whether the trace has changed containers so far."""
         return bool(self._passed.changed())
 
+    def held(self) -> list[Any]:
+        """Return what the containers hold now."""
+        self._passed.changed()
+        items = [x for container in self._passed.containers for _, x in items_of(container)]
+        return [*items, *(x.value for grown in self._passed.promoted.values() for x in grown.lists)]
+
     def result(self) -> Any:
         """Return the result of a trace that an error ends here: what it leaves in containers."""
         recording, changed = current(), self._passed.changed()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
+from wend.runtime.sequence import Sequence as ListValue
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.listed_texts import holds_texts, listed_item, returned_item, text_of
 from wend.trace.control.tensor_list import TensorDeque, TensorList
@@ -51,14 +52,7 @@ def _flatten(value: ReturnedList) -> tuple[Any, Any]:
 def _unflatten(metadata: Any, arrays: Any) -> Any:
     item, types, kind = metadata
     if all(isinstance(array, np.ndarray) for array in arrays):
-        columns = [
-            array.tolist() if type.weak else list(array)
-            for array, type in zip(arrays, types, strict=True)
-        ]
-        items = [trees.unflatten(item, row) for row in zip(*columns, strict=True)]
-        if holds_texts(item):
-            items = [trees.map_parts(ReturnedText, text_of, x) for x in items]
-        return items if kind is list else kind(items)
+        return _items(arrays, item, types, kind)
     recording = current()
     if recording is None or not all(isinstance(array, Tracer) for array in arrays):
         return ReturnedList(arrays, item, types, kind)
@@ -66,4 +60,54 @@ def _unflatten(metadata: Any, arrays: Any) -> Any:
     return (TensorList if kind is list else TensorDeque)(lists, listed_item(item), [*types])
 
 
+def _items(
+    arrays: Sequence[np.ndarray], item: trees.TreeDef, types: Sequence[LeafType], kind: type
+) -> Any:
+    """Return the list whose items have these arrays as their columns."""
+    columns = [
+        array.tolist() if type.weak else list(array)
+        for array, type in zip(arrays, types, strict=True)
+    ]
+    items = [trees.unflatten(item, row) for row in zip(*columns, strict=True)]
+    if holds_texts(item):
+        items = [trees.map_parts(ReturnedText, text_of, x) for x in items]
+    return items if kind is list else kind(items)
+
+
 trees.register_node(ReturnedList, _flatten, _unflatten)
+
+
+class ListState:
+    """A traced list in a frame state: its lists, which nothing stacks until an error is raised.
+
+    Attributes:
+        lists: for each array of an item, the list of all of them.
+        item, types, kind: as in a `ReturnedList`.
+    """
+
+    def __init__(
+        self, lists: Sequence[Any], item: trees.TreeDef, types: Sequence[LeafType], kind: type
+    ) -> None:
+        self.lists, self.item, self.types, self.kind = [*lists], item, types, kind
+
+
+def list_state(grown: TensorList) -> ListState:
+    """Return what a frame state holds of a traced list."""
+    return ListState(grown.lists, returned_item(grown.treedef), grown.types, grown.KIND)
+
+
+def _flatten_state(value: ListState) -> tuple[Any, Any]:
+    return tuple(value.lists), (value.item, tuple(value.types), value.kind)
+
+
+def _unflatten_state(metadata: Any, lists: Any) -> Any:
+    item, types, kind = metadata
+    if all(isinstance(x, ListValue) for x in lists):
+        arrays = [np.array([*x], type.type.dtype) for x, type in zip(lists, types, strict=True)]
+        return _items(arrays, item, types, kind)
+    if not all(isinstance(x, Tracer) for x in lists):
+        return ListState(lists, item, types, kind)
+    return (TensorList if kind is list else TensorDeque)(lists, listed_item(item), [*types])
+
+
+trees.register_node(ListState, _flatten_state, _unflatten_state)

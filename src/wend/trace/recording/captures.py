@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import CURE_OF_OUTSIDE, TypeMismatchError, explain
+from wend.base.errors import TypeMismatchError, change_of_outside, explain
 from wend.base.source import at, user_source
 from wend.ir.dtypes import is_supported, unsupported
 from wend.ir.graph import Graph, Value
@@ -55,12 +55,10 @@ class Captures:
             TypeMismatchError: the array would change when the function is traced, or never.
         """
         if any(tracer is outside for outside in self._tracers.values()):
-            raise TypeMismatchError(
-                explain(
-                    f"an array that was made outside the function, {tracer.type}, is changed in "
-                    f"place{at(user_source())}.",
-                    cure=CURE_OF_OUTSIDE,
-                )
+            raise change_of_outside(
+                self.binding_of(tracer.value),
+                f"an array that was made outside the function, {tracer.type}, is changed in "
+                f"place{at(user_source())}.",
             )
 
     def binding_of(self, value: Value) -> Any:
