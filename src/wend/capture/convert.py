@@ -59,6 +59,7 @@ from wend.capture.stage.loops import for_, while_
 from wend.capture.stage.operators import (
     and_,
     assert_,
+    assertion_error,
     choose_value,
     compare,
     if_expression,
@@ -197,6 +198,7 @@ vars(RUNTIME_FUNCTIONS).update(
     State=State,
     and_=and_,
     assert_=assert_,
+    assertion_error=assertion_error,
     attribute=attribute,
     attribute_target=attribute_target,
     bound=check_bound,

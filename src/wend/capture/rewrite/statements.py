@@ -55,6 +55,18 @@ from wend.capture.syntax.nodes import Kinds, by_kind, cloned, walk
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete)
 
 
+def _is_text(message: ast.expr | None) -> bool:
+    """Return whether the message of an `assert` is a text of names, which nothing else sees."""
+    match message:
+        case None | ast.Constant(value=str()):
+            return True
+        case ast.JoinedStr(values=parts):
+            return all(map(_is_text, parts))
+        case ast.FormattedValue(value=ast.Name(), format_spec=spec):
+            return _is_text(spec)
+    return False
+
+
 def rewrite_function(node: ast.FunctionDef, closure: Iterable[str] = ()) -> ast.FunctionDef:
     """Return the definition with its control flow rewritten, without decorators and annotations.
 
@@ -246,6 +258,15 @@ class _FunctionRewriter(Returns, Handlers):
                     for bound, alias in zip(names, stmt.names, strict=True)
                 ]
                 return [stmt, *located(loads, stmt)]
+            case ast.Assert() if not __debug__:
+                return [ast.Pass()]
+            case ast.Assert(test=test, msg=message) if not _is_text(message):
+                # What makes another message may fail, or have effects: in failing runs alone
+                assert message is not None
+                error = ast.Raise(runtime("assertion_error", message))
+                return self.block(
+                    located([ast.If(ast.UnaryOp(ast.Not(), test), [error], [])], stmt), after
+                )
             case ast.Assert(test=test, msg=message):
                 call = runtime(
                     "assert_", self.visit(test), thunk(self.visit(message or ast.Constant(None)))

@@ -6,7 +6,7 @@ import functools
 import operator
 import types
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, KeysView, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,6 +195,8 @@ def contains(container: Any, item: Any) -> Any:
         if isinstance(item, ShownText):
             raise item.looked_at()
         return item in one_shot_iterators.consume(container)
+    if isinstance(container, (dict, set, frozenset, KeysView)):
+        _check_hashable(item)
     result: Any = False
     for element in items:
         is_match = are_equal(element, item)
@@ -203,6 +205,17 @@ def contains(container: Any, item: Any) -> Any:
         elif is_match:
             return _as_bool(ew.logical_or(result, True)) if isinstance(result, Staged) else True
     return _as_bool(result)
+
+
+def _check_hashable(item: Any) -> None:
+    """Raise Python's error for a value, or a part of a tuple, that has no hash."""
+    if type(item) is tuple:
+        for part in item:
+            _check_hashable(part)
+    elif isinstance(item, (list, dict, set)):
+        raise TypeError(f"unhashable type: {type(item).__name__!r}")
+    elif isinstance(item, (Staged, np.ndarray)) and class_of(item) is np.ndarray:
+        raise TypeError("unhashable type: 'numpy.ndarray'")
 
 
 def index_of(item: Any, items: Sequence[Any] | deque[Any], start: int, stop: int) -> Any:
@@ -320,6 +333,11 @@ def text(*parts: Any) -> str:
     return Text.of(parts)
 
 
+def assertion_error(message: Any) -> AssertionError:
+    """Return the error of an `assert` with a message."""
+    return AssertionError(message)
+
+
 def assert_(test: Any, message: Thunk) -> None:
     """Run `assert test, message`."""
     test = as_test(test)
@@ -330,7 +348,7 @@ def assert_(test: Any, message: Thunk) -> None:
             return
         text = () if message_value is None else ("{}", message_value)
         effects.raise_if(not_(test), AssertionError, *text)
-    elif __debug__ and not test:
+    elif not test:
         message_value = message()
         error = AssertionError(*([] if message_value is None else [message_value]))
         note_raised(error)
