@@ -244,3 +244,18 @@ def test_numbers_that_choose_texts() -> None:
     for k in range(8):
         schedule.size = k
         assert run(2.0) == (2.0, ("even", "odd")[k % 2])
+
+
+def test_objects_that_no_key_tells_apart_are_refused_as_before() -> None:
+    counter = Counter()
+    counter.total = {1, 2}
+
+    @wend.function
+    def add(x: Any) -> Any:
+        counter.count += 1
+        counter.total = {1, 2, 3}
+        return x
+
+    with pytest.raises(SideEffectError, match="`counter.(count|total)` is changed"):
+        add(1.0)
+    assert (counter.count, counter.total) == (0, {1, 2})

@@ -322,19 +322,16 @@ class StagedLoop:
         return bool(new)
 
     def _find_in_place(self, ends: Sequence[Any]) -> bool:
-        """Make variables that hold one array throughout, which changes, in-place variables."""
+        """Keep the arrays that variables and attributes hold throughout, whose elements change."""
         self.ends = list(ends)
         changed = {
-            self.state.names[k]
+            k
             for k in range(len(self.start))
-            if self._is_in_place(k) or self._is_written_through_alias(k)
+            if (self._is_in_place(k) or self._is_written_through_alias(k)) and self.state.keep(k)
         }
-        changed &= set(self.state.variables)
         if changed:
-            self.state.in_place |= changed
             self.entry = [
-                Reference(value) if name in changed else value
-                for name, value in zip(self.state.names, self.entry, strict=True)
+                Reference(value) if k in changed else value for k, value in enumerate(self.entry)
             ]
             self._restart()
         return bool(changed)
@@ -495,7 +492,7 @@ class StagedLoop:
     def _check_aliases(self, results: list[Tracer], unchanged: set[int]) -> None:
         """Refuse in-place updates of arrays that another name may share: NumPy would show them."""
         result_values = trees.unflatten(self.forward_tree, results)
-        labels: list[str] = []
+        indices: list[int] = []
         rows: list[Any] = []
         for j, k in enumerate(self.forwarded):
             if k in unchanged:
@@ -514,8 +511,7 @@ class StagedLoop:
             leaves = [
                 trees.flatten_deep(part, keeps_static=True, with_objects=True)[0] for part in parts
             ]
-            label = self.state.names[k]
-            labels += ["what it returns" if label == RETURN_VALUE else label] * len(leaves[0])
+            indices += [k] * len(leaves[0])
             rows += zip(*leaves, strict=True)
         if not rows:
             return
@@ -533,7 +529,9 @@ class StagedLoop:
             if id(result) in written and not is_list(result)
             for root in roots(start)
         }
-        for label, result, others in zip(labels, result_values, shared, strict=True):
+        for k, result, others, start in zip(indices, result_values, shared, starts, strict=True):
+            name = self.state.names[k]
+            label = "what it returns" if name == RETURN_VALUE else name
             if id(result) in written:
                 result.mark_may_aliases()
             if is_list(result):
@@ -544,10 +542,14 @@ class StagedLoop:
                         "append a copy: out.append(x.copy()).",
                     )
             elif others and written & {id(result), *others}:
-                raise alias_error(
+                error = alias_error(
                     f"{self.where}: `{label}` may be another array, depending on the trip, and "
                     "one of them changes there: in NumPy both would."
                 )
+                if type(start) is np.ndarray:
+                    held = self.state.location_of(k)
+                    error.changed_outside = (start,) if held is None else tuple(held.places())
+                raise error
             elif is_array(result) and changed & {id(origin) for origin in result.may_aliases}:
                 raise alias_error(
                     f"{self.where}: `{label}` may be an array that changes there: it would change "

@@ -106,6 +106,7 @@ class State:
         self.objects: set[int] = set()
         self.instances: set[int] = set()
         self.variables, self.readers, self.setter, self.heap = names, readers, setter, heap
+        self._kept: set[Hashable] = set()  # attributes that are never rebound, by their keys
         self.locations: list[Location] = []
         self.keys: set[Hashable] = set()
         self.promoted_lists: list[tuple[int, Location]] = []  # (index, the former location)
@@ -226,9 +227,21 @@ class State:
     def _as_reference(self, k: int, value: Any) -> Any:
         if is_container(value) and ("contents", id(value)) in self.keys:
             return Reference(value)
-        is_fixed = k < len(self.variables) and self.variables[k] in self.in_place
+        location = self.location_of(k)
+        is_fixed = (
+            self.variables[k] in self.in_place if location is None else location.key in self._kept
+        )
         keeps_identity = isinstance(value, tuple) or is_container(value) or is_ref(value)
         return Reference(value) if is_fixed and keeps_identity else value
+
+    def keep(self, k: int) -> bool:
+        """Keep the array of a variable or an attribute, whose elements change; return if it may."""
+        location = self.location_of(k)
+        if location is None:
+            self.in_place.add(self.names[k])
+        elif isinstance(location, Attribute):
+            self._kept.add(location.key)
+        return location is None or isinstance(location, Attribute)
 
     def snapshot(self) -> list[Any]:
         """Return the current values; later mutations do not affect them."""

@@ -87,7 +87,7 @@ def call_lifted(
     key: Hashable,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    failure: WendError | None = None,
+    failure: Exception | None = None,
 ) -> Any:
     """Call a function with what it changes of outside as an argument.
 
@@ -106,7 +106,7 @@ def call_lifted(
     for _ in range(_MAX_ROUNDS):
         twin = twins.get(key)
         if failure is not None:
-            twin = _with_changes(function, twin, failure.changed_outside)
+            twin = _with_changes(function, twin, _changed_by(failure))
             if twin is None:
                 break
             if key not in twins and len(twins) >= _MAX_TWINS:
@@ -115,7 +115,7 @@ def call_lifted(
         assert twin is not None
         try:
             return twin(args, kwargs)
-        except WendError as error:
+        except Exception as error:
             if not is_refusal(error):
                 raise
             failure = error
@@ -125,7 +125,12 @@ def call_lifted(
         twins[key] = before
     assert first is not None and failure is not None
     # A place that changes although it is an argument is a list of changing length.
-    raise (failure if failure.changed_outside else first) from None
+    raise (failure if _changed_by(failure) else first) from None
+
+
+def _changed_by(error: Exception) -> Sequence[Place]:
+    """Return the places that the refused trace would change."""
+    return error.changed_outside if isinstance(error, WendError) else ()
 
 
 def _with_changes(function: Function, twin: Twin | None, changed: Sequence[Place]) -> Twin | None:
