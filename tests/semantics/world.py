@@ -244,7 +244,8 @@ def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
         kind = "bool_" if isinstance(value, np.bool_) else type(value).__name__
         return Number(kind, _described_number(value))
     if value is None or isinstance(value, (str, bytes)):
-        return type(value).__name__, value
+        is_name = isinstance(value, str) and re.fullmatch(r"program_\d+", value)
+        return type(value).__name__, "program" if is_name else value
     if isinstance(value, (type, types.FunctionType, types.ModuleType, np.dtype, Function)):
         return "named", getattr(value, "__name__", str(value))
     if id(value) in seen:

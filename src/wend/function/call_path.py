@@ -11,9 +11,9 @@ from wend.backends.fastcall import FALLBACK
 from wend.backends.protocol import choose
 from wend.base import trees
 from wend.base.config import settings
-from wend.base.errors import ShapeError, WendError
+from wend.base.errors import ShapeError
 from wend.base.keys import key_of, match_of
-from wend.base.refusals import forget
+from wend.base.refusals import forget, is_refusal
 from wend.capture.calls import call
 from wend.capture.heap.locations import log_write_contents
 from wend.capture.stage.guard import user_traceback, without_head
@@ -28,7 +28,8 @@ from wend.function.outside.lifting import (
     key_of_arrays,
     lifted_key,
     may_lift,
-    may_take,
+    refuse_numbers,
+    take_numbers,
 )
 from wend.function.signature.defaults import EqualCall, default_checks, equal_calls
 from wend.function.signature.signature import unmarked
@@ -42,7 +43,6 @@ from wend.trace.failed_traces import take_arguments, take_recorded
 from wend.trace.recording.recording import Recording, current
 
 if TYPE_CHECKING:
-    from wend.capture.heap.places import Place
     from wend.function.cache import Trace
     from wend.function.function import Function
     from wend.function.signature.signature import Arguments
@@ -131,11 +131,15 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         from wend.interop.jax.traced_calls import call_in_trace  # which imports functions
 
         return call_in_trace(function, args, kwargs)
-    if function._twins and (key := key_of_arrays(function, args, kwargs)) in function._twins:
-        return _call_lifted(function, args, kwargs, key)
+    if function._twins:
+        result = _call_twin(function, args, kwargs, key_of_arrays(function, args, kwargs))
+        if result is not FALLBACK:
+            return result
     arguments = function._bind(args, kwargs)
-    if function._twins and (key := lifted_key(arguments)) in function._twins:
-        return _call_lifted(function, args, kwargs, key)
+    if function._twins:
+        result = _call_twin(function, args, kwargs, lifted_key(arguments))
+        if result is not FALLBACK:
+            return result
     if current() is None and function._paths.has(arguments.key):
         return _call_on_path(function, args, kwargs, arguments)
     if current() is None and not function._cache.knows(arguments.key):
@@ -144,7 +148,9 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
             return _call_equal(function, arguments, args, kwargs, *equal)
     traces = function._cache.traces_of(arguments.key)
     if current() is None and (changing := changing_numbers(traces)):
-        result = _call_with_numbers(function, args, kwargs, lifted_key(arguments), changing)
+        key = lifted_key(arguments)
+        take_numbers(function, key, changing)
+        result = _call_twin(function, args, kwargs, key)
         if result is not FALLBACK:
             return result
     failure = None
@@ -271,6 +277,22 @@ def _make_generator(function: Function, args: Sequence[Any], kwargs: dict[str, A
     return (make if current() is None else call(make))(*args, **kwargs)
 
 
+def _call_twin(
+    function: Function, args: Sequence[Any], kwargs: dict[str, Any], key: Hashable
+) -> Any:
+    """Call the twin for a key; return `FALLBACK` if there is none, or none is needed after all."""
+    twin = function._twins.get(key)
+    if twin is None or (current() is not None and not twin.is_needed):
+        return FALLBACK
+    try:
+        return _call_lifted(function, args, kwargs, key)
+    except Exception as error:
+        if twin.is_needed or not is_refusal(error):
+            raise
+    refuse_numbers(function, key)
+    return FALLBACK
+
+
 def _call_lifted(
     function: Function,
     args: Sequence[Any],
@@ -288,29 +310,6 @@ def _call_lifted(
     if failure is not None:
         forget(failure)
     return call(function.python_function)(*args, **kwargs)
-
-
-def _call_with_numbers(
-    function: Function,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    key: Hashable,
-    changing: Sequence[Place],
-) -> Any:
-    """Call a function that takes numbers of outside; return `FALLBACK` if that is refused."""
-    refused = function._refused_numbers
-    new = tuple(place for place in changing if place.key not in refused)
-    if not new or not may_take(function):
-        return FALLBACK
-    failure = WendError()
-    failure.changed_outside = new
-    try:
-        return _call_lifted(function, args, kwargs, key, failure)
-    except WendError as error:
-        if error is not failure:
-            raise
-        refused.update(place.key for place in new)
-        return FALLBACK
 
 
 def _call_on_path(

@@ -256,6 +256,6 @@ def test_objects_that_no_key_tells_apart_are_refused_as_before() -> None:
         counter.total = {1, 2, 3}
         return x
 
-    with pytest.raises(SideEffectError, match="`counter.(count|total)` is changed"):
+    with pytest.raises(SideEffectError, match=r"`counter\.(count|total)` is changed"):
         add(1.0)
     assert (counter.count, counter.total) == (0, {1, 2})

@@ -71,6 +71,20 @@ def _may_be_operand(place: Place) -> bool:
     return isinstance(place, (CellPlace, GlobalPlace)) and is_float(place.read())
 
 
+def take_numbers(function: Function, key: Hashable, changing: Sequence[Place]) -> None:
+    """Make the twin that takes numbers of outside, unless one has been refused before."""
+    new = [place for place in changing if place.key not in function._refused_numbers]
+    if new and may_take(function) and key not in function._twins:
+        function._twins[key] = Twin(function, new, is_needed=False)
+
+
+def refuse_numbers(function: Function, key: Hashable) -> None:
+    """Drop a twin that takes numbers of outside: no trace can take one of them."""
+    twin = function._twins.pop(key, None)
+    if twin is not None:
+        function._refused_numbers.update(x.key for x in twin.places.current().values())
+
+
 def may_take(function: Function) -> bool:
     """Return whether a function may take state of outside in an argument."""
     return (

@@ -87,10 +87,13 @@ class Twin:
     Attributes:
         function: takes what the places hold in a dict, in which it leaves what it changes.
         name: the keyword of that dict.
+        is_needed: whether the function changes what the places hold, not only reads it.
     """
 
-    def __init__(self, function: Function, places: Sequence[Place]) -> None:
-        self.places = LiftedPlaces(places)
+    def __init__(
+        self, function: Function, places: Sequence[Place], *, is_needed: bool = True
+    ) -> None:
+        self.places, self.is_needed = LiftedPlaces(places), is_needed
         self.name = _free_name(function)
         lifted = LiftedFunction(function.python_function, self.places, self.name)
         self.function = type(function)(lifted, **{**function._options, "is_users": False})
