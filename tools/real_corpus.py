@@ -98,10 +98,11 @@ class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     })  # fmt: skip
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name.partition(".")[0] not in self.names:
+        package = name.partition(".")[0]
+        if package not in self.names:
             return None
         others = (x for x in sys.meta_path if x is not self)
-        if "." not in name and any(x.find_spec(name, path) for x in others):
+        if any(x.find_spec(package, None) for x in others):
             return None  # it is installed
         return importlib.util.spec_from_loader(name, self, is_package=True)
 

@@ -106,7 +106,7 @@ class State:
         self.objects: set[int] = set()
         self.instances: set[int] = set()
         self.variables, self.readers, self.setter, self.heap = names, readers, setter, heap
-        self._kept: set[Hashable] = set()  # attributes that are never rebound, by their keys
+        self._fixed: set[Hashable] = set()  # attributes that are never rebound, by their keys
         self.locations: list[Location] = []
         self.keys: set[Hashable] = set()
         self.promoted_lists: list[tuple[int, Location]] = []  # (index, the former location)
@@ -229,7 +229,7 @@ class State:
             return Reference(value)
         location = self.location_of(k)
         is_fixed = (
-            self.variables[k] in self.in_place if location is None else location.key in self._kept
+            self.variables[k] in self.in_place if location is None else location.key in self._fixed
         )
         keeps_identity = isinstance(value, tuple) or is_container(value) or is_ref(value)
         return Reference(value) if is_fixed and keeps_identity else value
@@ -240,7 +240,7 @@ class State:
         if location is None:
             self.in_place.add(self.names[k])
         elif isinstance(location, Attribute):
-            self._kept.add(location.key)
+            self._fixed.add(location.key)
         return location is None or isinstance(location, Attribute)
 
     def snapshot(self) -> list[Any]:
