@@ -46,4 +46,4 @@ def outside(key: int, depth: int) -> int:
 def take_contents(error: BaseException) -> Mapping[int, Any]:
     """Return the contents that an error carries, and detach them."""
     contents: Mapping[int, Any] = vars(error).pop(_ATTRIBUTE, {})
-    return contents
+    return {} if getattr(error, "drops_contents", False) else contents

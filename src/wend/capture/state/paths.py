@@ -51,8 +51,11 @@ Decision = bool | int | None
 class PathChanged(BaseException):
     """A test or integer of a trace for one path has another value.
 
-    The text is its number in the path, and for an integer its value.
+    The text is its number in the path, and for an integer its value. What the run has changed of
+    the arguments so far is dropped: the run for another path starts from what was passed.
     """
+
+    drops_contents = True
 
 
 class IntegerReached(BaseException):
